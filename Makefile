@@ -1,0 +1,39 @@
+# The few things one does with this repository. `make test` installs what it needs, then checks everything.
+
+CARGO ?= cargo
+TOOLS := .cache/tools
+DENY_VERSION := 0.20.2
+DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
+
+.PHONY: build test fmt lint unit docs deny bench clean
+
+build:
+	$(CARGO) build --workspace --all-targets
+
+test: fmt lint unit docs deny
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+unit:
+	$(CARGO) test --workspace --all-features --locked
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+
+deny: $(DENY)
+	$(DENY) --log-level error check licenses bans sources
+
+# Built from source once and kept in .cache; the debug profile halves the build.
+$(DENY):
+	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features --root $(TOOLS)/cargo-deny-$(DENY_VERSION)
+
+bench:
+	$(CARGO) bench --workspace
+
+clean:
+	$(CARGO) clean
+	rm -rf .cache

@@ -1,0 +1,1 @@
+//! Start, bound and end programs together with all their descendants.
