@@ -1,0 +1,36 @@
+//! How an execution is scored.
+
+use crate::{AtomicTask, BoxError, RunRecord, ScenarioTask, ScoreRecord};
+use async_trait::async_trait;
+
+/// Scores executions of tasks.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an evaluator",
+    note = "implement `Evaluator` with `#[assize_contracts::async_trait]` above the impl"
+)]
+pub trait Evaluator: Send + Sync {
+    /// The name under which suites use it.
+    fn id(&self) -> &str;
+
+    /// The metrics it can give.
+    fn metrics(&self) -> &[String];
+
+    /// Called once per atomic task and once per step of a chain, with that step's record; trials concurrently.
+    /// An error loses this evaluator's scores for the trial, no more, and is noted.
+    async fn evaluate(
+        &self,
+        run: &RunRecord,
+        task: &AtomicTask,
+    ) -> Result<Vec<ScoreRecord>, BoxError>;
+
+    /// Called once per chain, after its steps, with the record of the whole.
+    async fn evaluate_scenario(
+        &self,
+        run: &RunRecord,
+        task: &ScenarioTask,
+    ) -> Result<Vec<ScoreRecord>, BoxError> {
+        let _ = (run, task);
+        Ok(Vec::new())
+    }
+}

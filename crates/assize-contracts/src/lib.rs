@@ -1,0 +1,80 @@
+//! The words, stored records and plugin contracts of Assize.
+//!
+//! A plugin author depends on this crate alone: the types below are what goes over the wire and onto
+//! disk (JSON names exactly as specified), the traits are the eight places where Assize can be extended:
+//! [`SessionProvider`], [`Scorer`], [`Collector`], [`Analyzer`], [`ModeResolver`], [`RunHooks`],
+//! [`Runner`] and [`Evaluator`]. No IO and no runtime in here.
+//!
+//! One rule runs through all records: a number nobody measured is `None` (JSON `null`), never 0.
+
+mod number;
+mod timestamp;
+mod tokens;
+
+mod prompt;
+mod scenario;
+mod trace;
+
+mod analysis;
+mod row;
+
+mod run_record;
+mod score_record;
+mod task;
+
+mod analyzer;
+mod collector;
+mod evaluator;
+mod hooks;
+mod mode_resolver;
+mod provider;
+mod runner;
+mod scorer;
+
+mod plugins;
+#[cfg(feature = "schema")]
+pub mod schema;
+pub mod testing;
+
+pub use async_trait::async_trait;
+
+pub use analysis::{AnalysisFinding, AnalysisResult, SessionAnalysisBundle};
+pub use analyzer::Analyzer;
+pub use collector::{Collector, CustomMetric, MetricValue};
+pub use evaluator::Evaluator;
+pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
+pub use mode_resolver::{ModeConfig, ModeResolver};
+pub use number::{Millis, Number, Usd};
+pub use plugins::{Plugins, ProviderSource};
+pub use prompt::{
+    CompletionReason, CostBreakdown, PromptMetrics, PromptResult, TimingBreakdown, TimingSegment,
+    ToolCallRecord,
+};
+pub use provider::{
+    CreateSessionParams, Fault, Nature, OverrideProblem, PermissionConfig, ProviderConfig,
+    ProviderError, ProviderScope, SessionHandle, SessionProvider,
+};
+pub use row::{Attempt, CostReadings, CostSource, HookError, Outcome, ProfileRow, ToolCallSummary};
+pub use run_record::{
+    Provenance, RunError, RunMetrics, RunRecord, RunStatus, StepStatus, StepSummary, TaskEvent,
+    TaskEventLevel, TaskKind,
+};
+pub use runner::Runner;
+pub use scenario::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec};
+pub use score_record::{Evidence, ScoreRecord, ScoreTarget, ScoreValue};
+pub use scorer::{Scorer, ScorerCheckResult, ScorerContext, ScorerResult, WorkspaceChange};
+pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};
+pub use timestamp::Timestamp;
+pub use tokens::TokenBreakdown;
+pub use trace::{
+    EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,
+};
+
+/// A JSON object, as the free-form parts of records hold it.
+pub type JsonMap = serde_json::Map<String, serde_json::Value>;
+
+/// What a contract method returns when it breaks: any error, or a message (`"no such file".into()`).
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The version of all stored records. Raised only when a reader of the old form would misread the new.
+pub const SCHEMA_VERSION: u32 = 1;

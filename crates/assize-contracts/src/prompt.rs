@@ -1,0 +1,134 @@
+//! What a provider returns for one prompt.
+
+use crate::{Millis, TokenBreakdown, Usd};
+use serde::{Deserialize, Serialize};
+
+/// The agent's answer to one user message and what it took.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PromptResult {
+    /// The agent's text response.
+    pub text: String,
+    /// What was measured during this turn.
+    #[serde(default)]
+    pub metrics: PromptMetrics,
+    /// Why the turn ended.
+    pub completion_reason: CompletionReason,
+}
+
+/// What a provider measured during a prompt.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PromptMetrics {
+    /// Tokens used.
+    pub tokens: TokenBreakdown,
+    /// Time taken.
+    pub timing: TimingBreakdown,
+    /// One record per tool invocation. Absent when the provider cannot see tools.
+    pub tool_calls: Option<Vec<ToolCallRecord>>,
+    /// Money spent, as the agent reports it.
+    pub cost: CostBreakdown,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CompletionReason {
+    /// The agent considers itself done.
+    #[default]
+    Stop,
+    /// Time ran out; what was measured is a lower bound.
+    Timeout,
+    /// The agent failed by its own account.
+    Error,
+    /// The agent used up the tool calls or turns it was allowed.
+    ToolLimit,
+}
+
+impl CompletionReason {
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Timeout => "timeout",
+            Self::Error => "error",
+            Self::ToolLimit => "tool_limit",
+        }
+    }
+}
+
+/// How long something took.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct TimingBreakdown {
+    /// Wall time from sending the prompt to the end of the answer.
+    pub wall_ms: Option<Millis>,
+    /// Named intervals inside it.
+    pub segments: Vec<TimingSegment>,
+}
+
+/// A named interval, counted from the start of the prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TimingSegment {
+    /// What happened in it; becomes the metric `latency_<label>_ms`.
+    pub label: String,
+    /// Start of the interval.
+    pub start_ms: Millis,
+    /// End of the interval.
+    pub end_ms: Millis,
+}
+
+/// One tool invocation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallRecord {
+    /// The tool's name as the agent calls it.
+    pub name: String,
+    /// The kind of tool, for grouping.
+    #[serde(default)]
+    pub category: String,
+    /// Whether the tool reported success. Absent when it did not say.
+    #[serde(default)]
+    pub success: Option<bool>,
+    /// How long it ran. Absent when nobody timed it.
+    #[serde(default)]
+    pub duration_ms: Option<Millis>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Money spent, by what it was spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CostBreakdown {
+    /// All of it.
+    pub total_usd: Option<Usd>,
+    /// For input tokens.
+    pub input_usd: Option<Usd>,
+    /// For visible output tokens.
+    pub output_usd: Option<Usd>,
+    /// For reasoning tokens.
+    pub reasoning_usd: Option<Usd>,
+}
+
+impl CostBreakdown {
+    /// Both together. An amount that one side does not know is unknown in the sum.
+    pub fn plus(&self, other: &Self) -> Self {
+        let add = |a: Option<Usd>, b: Option<Usd>| a.zip(b).map(|(a, b)| a + b);
+        Self {
+            total_usd: add(self.total_usd, other.total_usd),
+            input_usd: add(self.input_usd, other.input_usd),
+            output_usd: add(self.output_usd, other.output_usd),
+            reasoning_usd: add(self.reasoning_usd, other.reasoning_usd),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! How Assize reaches what is on trial.
+
+use crate::{JsonMap, PromptResult, SessionTrace, Timestamp};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Manages the sessions of an agent: creates them, prompts them, exports what happened, ends them.
+///
+/// Per trial the calls are `create_session`, `prompt` (once per user message), `export_session` (only when
+/// traces are wanted), `destroy_session`. Trials run concurrently, so all methods but `init` and `shutdown`
+/// are called from many tasks at once. Methods may await but must not block the thread.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a session provider",
+    note = "implement `SessionProvider` with `#[assize_contracts::async_trait]` above the impl"
+)]
+pub trait SessionProvider: Send + Sync {
+    /// The name under which suites use it.
+    fn id(&self) -> &str;
+
+    /// How much one instance can serve. See [`ProviderScope`].
+    fn scope(&self) -> ProviderScope {
+        ProviderScope::Mode
+    }
+
+    /// The model that is used when the suite names none. Called before anything runs.
+    fn default_model(&self, overrides: &JsonMap) -> Option<String> {
+        let _ = overrides;
+        None
+    }
+
+    /// Whether sessions can cost real money; if so, `run` asks before it starts.
+    fn may_cost(&self) -> bool {
+        true
+    }
+
+    /// What rows and traces of this provider are, besides live ones. Shown everywhere.
+    fn nature(&self) -> Nature {
+        Nature::Live
+    }
+
+    /// How long past the timeout the provider may take to wind down and hand over what was used so far.
+    /// After that the engine drops the call.
+    fn timeout_grace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Looks at the settings a suite gives to this provider. Called by `check` and before a run, never during.
+    /// An error names the setting and stops the run before it starts.
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        let _ = overrides;
+        Ok(())
+    }
+
+    /// Called once per instance, before its first session. An error voids every trial of the instance.
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// Called once per attempt. An error makes the attempt void; no other session method follows.
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError>;
+
+    /// Sends one user message and waits for the agent to end its turn. Called once per message, in order.
+    ///
+    /// `timeout` is what is left of the trial's time; the engine drops the call when it is over. An error says
+    /// whose fault it is: the agent's makes the trial fail, a service's makes it void.
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError>;
+
+    /// Called after the last prompt, also after a failed one or a timeout, and only when traces are wanted.
+    /// An error is noted in the row; the trial goes on without a trace.
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError>;
+
+    /// Called exactly once for every created session, in whatever state it is. An error is noted in the row.
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError>;
+
+    /// Called once per instance after its last session, also after a cancel.
+    async fn shutdown(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+/// How much one instance of a provider can serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderScope {
+    /// Every session on its own: one `init` per run, and `create_session` tells mode, model, environment,
+    /// directory, permissions and overrides.
+    Session,
+    /// One (mode, model) at a time: these settings come with `init`. Assize makes one instance for each, or,
+    /// where only one instance can exist, runs modes one after another with `shutdown` and `init` between.
+    Mode,
+}
+
+/// What the rows of a provider are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// Real sessions.
+    Live,
+    /// Sessions played back from a recording.
+    Replayed,
+    /// Sessions made up from random numbers.
+    Simulated,
+}
+
+/// What a provider instance is started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderConfig {
+    /// A free loopback port, one per instance, for a server if it needs one.
+    pub port: u16,
+    /// The model to use. The first one for a session-scoped provider.
+    pub model: String,
+    /// The mode to serve. The first one for a session-scoped provider.
+    pub mode: String,
+    /// What the agent may do without asking.
+    pub permissions: PermissionConfig,
+    /// Variables for every process started for a session.
+    pub environment: BTreeMap<String, String>,
+    /// The suite's directory.
+    pub workdir: PathBuf,
+    /// The mode's settings for this provider.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub provider_overrides: JsonMap,
+}
+
+/// What the agent may do without asking.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PermissionConfig {
+    /// Every tool call goes without confirmation.
+    pub auto_approve: bool,
+    /// These tools go without confirmation.
+    pub allowed_tools: Vec<String>,
+}
+
+/// What a session is created with.
+///
+/// The first three fields are for everyone; the others carry what a session-scoped provider needs to know.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CreateSessionParams {
+    /// System instructions for the agent.
+    pub system_instructions: String,
+    /// The scenario, for labelling.
+    pub scenario_id: String,
+    /// The repetition, for labelling; −1 for the warm-up.
+    pub iteration: i64,
+    /// Which try this is, from 0.
+    pub attempt: u32,
+    /// The mode to serve.
+    pub mode: String,
+    /// The model to use.
+    pub model: String,
+    /// Variables for every process started for the session.
+    pub environment: BTreeMap<String, String>,
+    /// The directory the agent works in.
+    pub workdir: PathBuf,
+    /// What the agent may do without asking.
+    pub permissions: PermissionConfig,
+    /// The mode's settings for this provider.
+    pub provider_overrides: JsonMap,
+    /// The same for the same cell and attempt in every run with the same seed.
+    pub seed: u64,
+}
+
+/// A session, as the provider knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SessionHandle {
+    /// Unique among the provider's sessions.
+    pub session_id: String,
+    /// The provider's id.
+    pub provider: String,
+    /// When the session was created.
+    pub created_at: Timestamp,
+}
+
+/// A setting that a provider cannot use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OverrideProblem {
+    /// Where in the settings: keys and list positions from the outside in.
+    pub path: Vec<String>,
+    /// What was found and what was expected.
+    pub message: String,
+    /// The way out.
+    pub hint: Option<String>,
+}
+
+/// Why a provider could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// Whose fault it is; decides between fail and void.
+    pub fault: Fault,
+    /// What happened.
+    pub message: String,
+    /// What happened, as a word for machines, e.g. `rate_limit`. Becomes the row's `errorCode`.
+    pub code: Option<String>,
+    /// What was used before it broke.
+    pub partial: Option<Box<PromptResult>>,
+}
+
+/// Whose fault a provider's error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The agent failed at its task: the trial fails.
+    Agent,
+    /// A service, the network or the plugin broke, and nothing was learnt about the agent: the trial is void.
+    Service,
+}
+
+impl ProviderError {
+    /// The agent failed at its task.
+    pub fn agent(message: impl Into<String>) -> Self {
+        Self {
+            fault: Fault::Agent,
+            message: message.into(),
+            code: None,
+            partial: None,
+        }
+    }
+
+    /// Something around the agent broke.
+    pub fn service(message: impl Into<String>) -> Self {
+        Self {
+            fault: Fault::Service,
+            message: message.into(),
+            code: None,
+            partial: None,
+        }
+    }
+
+    /// The same with a word for machines.
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// The same with what was used before it broke.
+    pub fn with_partial(mut self, partial: PromptResult) -> Self {
+        self.partial = Some(Box::new(partial));
+        self
+    }
+}

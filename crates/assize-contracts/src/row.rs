@@ -1,0 +1,192 @@
+//! The record of one trial: what is stored, compared and reported.
+
+use crate::{
+    CompletionReason, CostBreakdown, JsonMap, Millis, Number, ScorerCheckResult, Timestamp,
+    TimingBreakdown, TokenBreakdown, ToolCallRecord, Usd,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One finished trial. A line of `rows.jsonl`, and the commit of everything else stored about it.
+///
+/// The fields down to `errorCode` are shared with other profilers; the optional ones below are Assize's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileRow {
+    /// The run the trial belongs to.
+    pub run_id: String,
+    /// The scenario or task.
+    pub scenario_id: String,
+    /// The condition under which it ran.
+    pub mode: String,
+    /// The model it ran with.
+    pub model: String,
+    /// The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`.
+    pub iteration: i64,
+    /// When the trial began.
+    pub started_at: Timestamp,
+    /// When the trial ended.
+    pub completed_at: Timestamp,
+    /// Tokens used by the last attempt.
+    pub tokens: TokenBreakdown,
+    /// Time taken by the last attempt.
+    pub timing: TimingBreakdown,
+    /// Tools called by the last attempt.
+    pub tool_calls: ToolCallSummary,
+    /// Money spent by the last attempt: the reading that `costSource` names.
+    pub cost: CostBreakdown,
+    /// Whether the goal was reached.
+    pub success: bool,
+    /// Checks that hold.
+    pub checkpoints_passed: u64,
+    /// Checks made.
+    pub checkpoints_total: u64,
+    /// Each check.
+    pub checkpoint_details: Vec<ScorerCheckResult>,
+    /// Whether the answer has the form the scenario asks for; independent of `success`.
+    pub output_valid: bool,
+    /// The provider's id.
+    pub provider: String,
+    /// The provider's id of the session. Absent when none was created.
+    pub session_id: Option<String>,
+    /// Turns the agent took.
+    pub agent_turns: Option<u64>,
+    /// Why the session ended. Absent when it never began.
+    pub completion_reason: Option<CompletionReason>,
+    /// Metrics of the collectors, by name.
+    pub extensions: JsonMap,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What went wrong, as a word for machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+
+    /// Version of the record's form. Absent in foreign ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_version: Option<u32>,
+    /// What was learnt: pass, fail or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Attempts before the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+    /// Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hook_errors: Vec<HookError>,
+    /// Place in the plan, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// The group of cells that are compared with each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
+    /// Where `cost` comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// All readings of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_readings: Option<CostReadings>,
+    /// Time ran out: time, tokens and cost are lower bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub censored: bool,
+    /// Answers came from a recording.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+    /// Made up by the `simulated` provider.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
+}
+
+/// What a trial taught about the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All required checks hold.
+    Pass,
+    /// The agent did not reach the goal.
+    Fail,
+    /// Nothing was learnt about the agent: a service, a plugin or the scorer broke.
+    Void,
+}
+
+/// The tools called during a trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallSummary {
+    /// How many. Absent when the provider cannot see tools, as are the other numbers.
+    pub total: Option<u64>,
+    /// How many of each category.
+    pub by_category: BTreeMap<String, u64>,
+    /// How many reported failure.
+    pub failed: Option<u64>,
+    /// How many repeat a failed call of the same tool.
+    pub retried: Option<u64>,
+    /// Failed divided by total; 0 without calls.
+    pub error_rate: Option<Number>,
+    /// Each call.
+    pub records: Vec<ToolCallRecord>,
+}
+
+/// An attempt that was tried again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// What the attempt taught.
+    pub outcome: Outcome,
+    /// Its session. Absent when none was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Tokens it used.
+    pub tokens: TokenBreakdown,
+    /// Money it cost.
+    pub cost_usd: Option<Usd>,
+    /// How long it took.
+    pub wall_ms: Option<Millis>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What went wrong, as a word for machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
+
+/// A part of the trial that broke and was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HookError {
+    /// Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
+    pub hook: String,
+    /// What it said.
+    pub message: String,
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// Tokens times a price table.
+    Computed,
+    /// The agent's own figure.
+    Reported,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The same cost read in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CostReadings {
+    /// The agent's own figure.
+    pub reported_usd: Option<Usd>,
+    /// Tokens times prices, cache prices applied.
+    pub computed_usd: Option<Usd>,
+    /// Tokens times prices, every input token priced as uncached.
+    pub cache_neutral_usd: Option<Usd>,
+}

@@ -1,0 +1,111 @@
+//! What an agent is asked to do.
+
+use crate::JsonMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How long a session may take when neither scenario nor suite says.
+pub const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+
+/// One task for an agent, resolved: every default filled in, every variable replaced.
+///
+/// The fields down to `extensions` are what every plugin may rely on; the rest is Assize's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BaseScenario {
+    /// Unique in the suite.
+    pub id: String,
+    /// A short title.
+    #[serde(default)]
+    pub name: String,
+    /// What the scenario tests.
+    #[serde(default)]
+    pub description: String,
+    /// The first user message.
+    pub prompt: String,
+    /// How long all turns together may take.
+    #[serde(default = "default_timeout")]
+    pub timeout_ms: u64,
+    /// How often a void attempt is tried again.
+    #[serde(default)]
+    pub allowed_retries: u32,
+    /// For choosing scenarios.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Whatever a plugin needs to know; scorers get it as `metadata`.
+    #[serde(default)]
+    pub extensions: JsonMap,
+    /// Further user messages, sent one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<String>,
+    /// The files the agent works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceSpec>,
+    /// JSON Schema of a valid answer; decides `outputValid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// What must hold afterwards, in the form the `checks` scorer reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Value>,
+    /// What a judge looks for, in the form the `judge` scorer reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<Value>,
+}
+
+fn default_timeout() -> u64 {
+    DEFAULT_TIMEOUT_MS
+}
+
+impl BaseScenario {
+    /// A scenario of an id and a prompt, all else at its default.
+    pub fn new(id: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: String::new(),
+            description: String::new(),
+            prompt: prompt.into(),
+            timeout_ms: DEFAULT_TIMEOUT_MS,
+            allowed_retries: 0,
+            tags: Vec::new(),
+            extensions: JsonMap::new(),
+            turns: Vec::new(),
+            workspace: None,
+            output_schema: None,
+            checks: Vec::new(),
+            rubric: None,
+        }
+    }
+}
+
+/// Where an agent's files come from: a directory or a git commit, then set-up commands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WorkspaceSpec {
+    /// A directory that is copied afresh for every attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// A commit that is checked out afresh for every attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// Commands run in the workspace before the agent starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// Environment of the set-up commands.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A commit in a repository on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GitSource {
+    /// Path of the repository.
+    pub repo: String,
+    /// Branch, tag or commit.
+    #[serde(rename = "ref")]
+    pub reference: String,
+}

@@ -1,0 +1,112 @@
+//! What an evaluator says about one execution.
+
+use crate::{JsonMap, Number, Timestamp};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One score with its evidence. A line of `scores.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ScoreRecord {
+    /// Version of the record's form. Absent in foreign ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_version: Option<u32>,
+    /// Unique.
+    pub id: String,
+    /// The run record it scores.
+    pub run_id: String,
+    /// What is scored, e.g. `accuracy`.
+    pub metric: String,
+    /// The score.
+    pub value: ScoreValue,
+    /// Which part of the execution is scored.
+    pub target: ScoreTarget,
+    /// Why the score is what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Who scored.
+    pub evaluator_id: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// A score's value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum ScoreValue {
+    /// Holds or not.
+    Bool(bool),
+    /// How much.
+    Number(Number),
+    /// A label.
+    Text(String),
+}
+
+/// Which part of an execution a score is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScoreTarget {
+    /// The final output.
+    Final,
+    /// The whole process.
+    Global,
+    /// One step: `step:<id>`.
+    Step(String),
+}
+
+impl Serialize for ScoreTarget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Final => serializer.serialize_str("final"),
+            Self::Global => serializer.serialize_str("global"),
+            Self::Step(id) => serializer.collect_str(&format_args!("step:{id}")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ScoreTarget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "final" => Ok(Self::Final),
+            "global" => Ok(Self::Global),
+            other => match other.strip_prefix("step:") {
+                Some(id) if !id.is_empty() => Ok(Self::Step(id.to_owned())),
+                _ => Err(serde::de::Error::custom(format!(
+                    "unknown target `{other}`, expected `final`, `global` or `step:<id>`"
+                ))),
+            },
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ScoreTarget {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ScoreTarget".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Which part of an execution a score is about.",
+            "type": "string",
+            "pattern": "^(final|global|step:.+)$"
+        })
+    }
+}
+
+/// Why a score is what it is, for a person to follow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Evidence {
+    /// In words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
+    /// The passages that decided it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snippets: Option<Vec<String>>,
+    /// What was compared with what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<JsonMap>,
+}

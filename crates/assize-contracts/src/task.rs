@@ -1,0 +1,104 @@
+//! Tasks of the lab: a single capability, or a chain of them with explicit data flow.
+
+use crate::JsonMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Either kind of task. The only two there are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Task {
+    /// A chain of capabilities.
+    Scenario(ScenarioTask),
+    /// A single capability.
+    Atomic(AtomicTask),
+}
+
+/// A task for a single capability.
+///
+/// A module's own fields belong into `extensions`; any other unknown field is an error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AtomicTask {
+    /// Unique in the suite.
+    pub id: String,
+    /// A short title.
+    pub name: String,
+    /// The capability, e.g. `intent`; a runner serves one.
+    pub r#type: String,
+    /// What the capability gets.
+    pub input: Value,
+    /// What it should give.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// More that it may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<JsonMap>,
+    /// Labels and limits.
+    pub metadata: TaskMetadata,
+    /// Fields of the module's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonMap>,
+    /// Conditions over scores under which the task counts as passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass: Vec<String>,
+}
+
+/// Labels and limits of an atomic task.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskMetadata {
+    /// For choosing tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Higher runs in an earlier block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// How long it may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}
+
+/// A chain of atomic tasks whose data flow is declared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScenarioTask {
+    /// Unique in the suite.
+    pub id: String,
+    /// A short title.
+    pub name: String,
+    /// What the chain tests.
+    pub description: String,
+    /// Done in this order.
+    pub steps: Vec<AtomicTask>,
+    /// For each step, what is put into its input and from where.
+    #[serde(rename = "input_map")]
+    pub input_map: BTreeMap<String, Vec<InputMapping>>,
+    /// Labels of the author's own.
+    pub metadata: JsonMap,
+    /// What `input:` paths refer to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Fields of the module's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonMap>,
+    /// Conditions over scores under which the task counts as passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass: Vec<String>,
+}
+
+/// One piece of data on its way into a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InputMapping {
+    /// `step:previous`, `step:<id>.output.path` or `input:<path>`.
+    pub from: String,
+    /// `input` or `input.path`.
+    pub to: String,
+}

@@ -1,0 +1,563 @@
+//! What happened in a session, event by event.
+
+use crate::{CostSource, Millis, Timestamp, TokenBreakdown, Usd};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The full record of one session, as `exportSession` returns it.
+///
+/// Events are shared between `events` and `turns`, which hold the same ones grouped.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SessionTrace {
+    /// The provider's id of the session.
+    pub session_id: String,
+    /// Everything that happened, in order.
+    pub events: Vec<Arc<TraceEvent>>,
+    /// The same events grouped by turn, without the boundaries.
+    pub turns: Vec<Turn>,
+    /// Totals over the session.
+    pub summary: TraceSummary,
+    /// One entry per request to a model. Token usage lives here, once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_calls: Vec<ModelCall>,
+    /// The session was made up by the `simulated` provider.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
+}
+
+impl SessionTrace {
+    /// Groups events into turns at their boundaries and totals them.
+    pub fn from_events(
+        session_id: String,
+        events: Vec<TraceEvent>,
+        tokens: TokenBreakdown,
+    ) -> Self {
+        let events: Vec<Arc<TraceEvent>> = events.into_iter().map(Arc::new).collect();
+        let turns = group_into_turns(&events);
+        let summary = TraceSummary {
+            total_turns: turns.len() as u64,
+            total_tool_calls: tool_calls(&events),
+            total_tokens: tokens,
+            total_duration: duration_between(
+                events.iter().find_map(|event| event.timestamp()),
+                events.iter().rev().find_map(|event| event.timestamp()),
+            ),
+        };
+        Self {
+            session_id,
+            events,
+            turns,
+            summary,
+            ..Self::default()
+        }
+    }
+}
+
+fn group_into_turns(events: &[Arc<TraceEvent>]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for event in events {
+        match (&**event, turns.last_mut()) {
+            (
+                TraceEvent::TurnBoundary {
+                    turn_number,
+                    timestamp,
+                    ..
+                },
+                previous,
+            ) => {
+                if let Some(turn) = previous {
+                    turn.end_timestamp = timestamp.clone();
+                }
+                turns.push(Turn::starting_at(*turn_number, timestamp));
+            }
+            (_, Some(turn)) => {
+                if let Some(timestamp) = event.timestamp() {
+                    turn.end_timestamp = timestamp.clone();
+                }
+                turn.events.push(Arc::clone(event));
+            }
+            // Events before the first boundary belong to no turn.
+            (_, None) => {}
+        }
+    }
+    for turn in &mut turns {
+        turn.duration_ms = duration_between(Some(&turn.start_timestamp), Some(&turn.end_timestamp));
+    }
+    turns
+}
+
+fn tool_calls(events: &[Arc<TraceEvent>]) -> u64 {
+    let is_tool_call = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
+    events.iter().filter(is_tool_call).count() as u64
+}
+
+fn duration_between(start: Option<&Timestamp>, end: Option<&Timestamp>) -> Option<Millis> {
+    let (start, end) = (start?.unix_ms()?, end?.unix_ms()?);
+    Some(Millis::from(end.saturating_sub(start).max(0) as u64))
+}
+
+/// A numbered group of consecutive events: what the agent did between two boundaries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// Counted as the provider counts.
+    pub number: u64,
+    /// What happened in it.
+    pub events: Vec<Arc<TraceEvent>>,
+    /// When it began.
+    pub start_timestamp: Timestamp,
+    /// When it ended.
+    pub end_timestamp: Timestamp,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: Option<Millis>,
+}
+
+impl Turn {
+    fn starting_at(number: u64, timestamp: &Timestamp) -> Self {
+        Self {
+            number,
+            events: Vec::new(),
+            start_timestamp: timestamp.clone(),
+            end_timestamp: timestamp.clone(),
+            duration_ms: None,
+        }
+    }
+}
+
+/// Totals over a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TraceSummary {
+    /// Number of turns.
+    pub total_turns: u64,
+    /// Number of tool calls.
+    pub total_tool_calls: u64,
+    /// Tokens of all model calls.
+    pub total_tokens: TokenBreakdown,
+    /// Wall time from the first to the last event; parallel tools overlap in it.
+    #[serde(default)]
+    pub total_duration: Option<Millis>,
+}
+
+/// One request to a model, as seen on the wire or told by the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCall {
+    /// Unique within the trace; events refer to it as `callRef`.
+    pub id: String,
+    /// The model that answered.
+    pub model: String,
+    /// The API spoken, e.g. `anthropic-messages`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    /// A call beside the task itself: a title, a summary.
+    #[serde(default)]
+    pub side: bool,
+    /// When the request was sent.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
+    /// Time to the first token.
+    #[serde(default)]
+    pub ttft_ms: Option<Millis>,
+    /// Time to the end of the answer.
+    #[serde(default)]
+    pub duration_ms: Option<Millis>,
+    /// Tokens of this call.
+    #[serde(default)]
+    pub tokens: TokenBreakdown,
+    /// Cost of this call.
+    #[serde(default)]
+    pub cost_usd: Option<Usd>,
+    /// Where the cost comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// Why the model stopped, in the API's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// HTTP status of the final answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How often it was tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// One thing that happened in a session.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", !try_from)
+)]
+#[serde(try_from = "WireEvent")]
+pub enum TraceEvent {
+    /// Internal reasoning of the agent.
+    Reasoning {
+        /// What it thought.
+        content: String,
+        /// How long it took.
+        duration_ms: Option<Millis>,
+        /// How many tokens it took.
+        token_count: Option<u64>,
+        /// Where the event belongs.
+        #[cfg_attr(feature = "schema", schemars(flatten))]
+        context: EventContext,
+    },
+    /// A tool invocation with its result.
+    ToolCall {
+        /// The tool's name.
+        name: String,
+        /// What it was called with.
+        input: Value,
+        /// What it returned.
+        output: Value,
+        /// How long it ran.
+        duration_ms: Option<Millis>,
+        /// Whether it reported success. Absent when it did not say.
+        success: Option<bool>,
+        /// What went wrong.
+        error: Option<String>,
+        /// Where the event belongs.
+        #[cfg_attr(feature = "schema", schemars(flatten))]
+        context: EventContext,
+    },
+    /// Text shown to the user.
+    TextOutput {
+        /// The text.
+        content: String,
+        /// How many tokens it took.
+        token_count: Option<u64>,
+        /// Where the event belongs.
+        #[cfg_attr(feature = "schema", schemars(flatten))]
+        context: EventContext,
+    },
+    /// The start of a turn.
+    TurnBoundary {
+        /// Counted as the provider counts.
+        turn_number: u64,
+        /// When it began.
+        timestamp: Timestamp,
+    },
+    /// Something went wrong.
+    Error {
+        /// What it was.
+        message: String,
+        /// Whether the session went on.
+        recoverable: bool,
+        /// Where the event belongs.
+        #[cfg_attr(feature = "schema", schemars(flatten))]
+        context: EventContext,
+    },
+}
+
+/// Where an event belongs: optional on every event, boxed because most have none of it.
+pub type EventContext = Option<Box<EventPlace>>;
+
+/// When and under whom an event happened.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventPlace {
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
+    /// The subagent that did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The event that caused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_event_id: Option<String>,
+    /// The tool call's own id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The model call it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_ref: Option<String>,
+}
+
+impl TraceEvent {
+    /// When the event began, where that is known.
+    pub fn timestamp(&self) -> Option<&Timestamp> {
+        match self {
+            Self::TurnBoundary { timestamp, .. } => Some(timestamp),
+            Self::Reasoning { context, .. }
+            | Self::ToolCall { context, .. }
+            | Self::TextOutput { context, .. }
+            | Self::Error { context, .. } => context.as_ref()?.timestamp.as_ref(),
+        }
+    }
+}
+
+// Written by hand: the derived forms of a tagged enum buffer every event, which costs a factor of three
+// on traces that run to gigabytes.
+impl Serialize for TraceEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::Reasoning {
+                content,
+                duration_ms,
+                token_count,
+                context,
+            } => {
+                map.serialize_entry("type", "reasoning")?;
+                map.serialize_entry("content", content)?;
+                map.serialize_entry("durationMs", duration_ms)?;
+                map.serialize_entry("tokenCount", token_count)?;
+                serialize_context(&mut map, context)?;
+            }
+            Self::ToolCall {
+                name,
+                input,
+                output,
+                duration_ms,
+                success,
+                error,
+                context,
+            } => {
+                map.serialize_entry("type", "tool_call")?;
+                map.serialize_entry("name", name)?;
+                map.serialize_entry("input", input)?;
+                map.serialize_entry("output", output)?;
+                map.serialize_entry("durationMs", duration_ms)?;
+                map.serialize_entry("success", success)?;
+                if let Some(error) = error {
+                    map.serialize_entry("error", error)?;
+                }
+                serialize_context(&mut map, context)?;
+            }
+            Self::TextOutput {
+                content,
+                token_count,
+                context,
+            } => {
+                map.serialize_entry("type", "text_output")?;
+                map.serialize_entry("content", content)?;
+                map.serialize_entry("tokenCount", token_count)?;
+                serialize_context(&mut map, context)?;
+            }
+            Self::TurnBoundary {
+                turn_number,
+                timestamp,
+            } => {
+                map.serialize_entry("type", "turn_boundary")?;
+                map.serialize_entry("turnNumber", turn_number)?;
+                map.serialize_entry("timestamp", timestamp)?;
+            }
+            Self::Error {
+                message,
+                recoverable,
+                context,
+            } => {
+                map.serialize_entry("type", "error")?;
+                map.serialize_entry("message", message)?;
+                map.serialize_entry("recoverable", recoverable)?;
+                serialize_context(&mut map, context)?;
+            }
+        }
+        map.end()
+    }
+}
+
+fn serialize_context<M: SerializeMap>(map: &mut M, context: &EventContext) -> Result<(), M::Error> {
+    let Some(place) = context else { return Ok(()) };
+    if let Some(timestamp) = &place.timestamp {
+        map.serialize_entry("timestamp", timestamp)?;
+    }
+    let named = [
+        ("agentId", &place.agent_id),
+        ("parentEventId", &place.parent_event_id),
+        ("callId", &place.call_id),
+        ("callRef", &place.call_ref),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value {
+            map.serialize_entry(name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every field any event may have, so that reading needs no look-ahead for `type`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireEvent {
+    r#type: EventType,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    duration_ms: Option<Millis>,
+    #[serde(default)]
+    token_count: Option<u64>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    output: Value,
+    #[serde(default)]
+    success: Option<bool>,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    turn_number: Option<u64>,
+    #[serde(default)]
+    timestamp: Option<Timestamp>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    recoverable: Option<bool>,
+    #[serde(default)]
+    agent_id: Option<String>,
+    #[serde(default)]
+    parent_event_id: Option<String>,
+    #[serde(default)]
+    call_id: Option<String>,
+    #[serde(default)]
+    call_ref: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EventType {
+    Reasoning,
+    ToolCall,
+    TextOutput,
+    TurnBoundary,
+    Error,
+}
+
+impl TryFrom<WireEvent> for TraceEvent {
+    type Error = String;
+
+    fn try_from(mut wire: WireEvent) -> Result<Self, String> {
+        let missing = |kind: &str, field: &str| format!("a `{kind}` event needs `{field}`");
+        let event = match wire.r#type {
+            EventType::Reasoning => Self::Reasoning {
+                content: wire
+                    .content
+                    .take()
+                    .ok_or_else(|| missing("reasoning", "content"))?,
+                duration_ms: wire.duration_ms,
+                token_count: wire.token_count,
+                context: wire.into_context(),
+            },
+            EventType::ToolCall => Self::ToolCall {
+                name: wire
+                    .name
+                    .take()
+                    .ok_or_else(|| missing("tool_call", "name"))?,
+                input: wire.input.take(),
+                output: wire.output.take(),
+                duration_ms: wire.duration_ms,
+                success: wire.success,
+                error: wire.error.take(),
+                context: wire.into_context(),
+            },
+            EventType::TextOutput => Self::TextOutput {
+                content: wire
+                    .content
+                    .take()
+                    .ok_or_else(|| missing("text_output", "content"))?,
+                token_count: wire.token_count,
+                context: wire.into_context(),
+            },
+            EventType::TurnBoundary => Self::TurnBoundary {
+                turn_number: wire
+                    .turn_number
+                    .ok_or_else(|| missing("turn_boundary", "turnNumber"))?,
+                timestamp: wire
+                    .timestamp
+                    .ok_or_else(|| missing("turn_boundary", "timestamp"))?,
+            },
+            EventType::Error => Self::Error {
+                message: wire
+                    .message
+                    .take()
+                    .ok_or_else(|| missing("error", "message"))?,
+                recoverable: wire
+                    .recoverable
+                    .ok_or_else(|| missing("error", "recoverable"))?,
+                context: wire.into_context(),
+            },
+        };
+        Ok(event)
+    }
+}
+
+impl WireEvent {
+    fn into_context(self) -> EventContext {
+        let place = EventPlace {
+            timestamp: self.timestamp,
+            agent_id: self.agent_id,
+            parent_event_id: self.parent_event_id,
+            call_id: self.call_id,
+            call_ref: self.call_ref,
+        };
+        (place != EventPlace::default()).then(|| Box::new(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(event: Value) {
+        let parsed: TraceEvent = serde_json::from_value(event.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&parsed).unwrap(), event);
+    }
+
+    #[test]
+    fn every_kind_of_event_comes_back_as_it_was() {
+        check(json!({"type": "reasoning", "content": "hm", "durationMs": 0, "tokenCount": 10}));
+        check(
+            json!({"type": "tool_call", "name": "bash", "input": {"command": "ls"}, "output": "a",
+            "durationMs": null, "success": false, "error": "exit 1", "callId": "c1",
+            "timestamp": "2026-03-03T17:03:45.126Z", "agentId": "sub"}),
+        );
+        check(
+            json!({"type": "text_output", "content": "done", "tokenCount": null, "callRef": "m1"}),
+        );
+        check(
+            json!({"type": "turn_boundary", "turnNumber": 0, "timestamp": "2026-03-03T17:03:45.126Z"}),
+        );
+        check(json!({"type": "error", "message": "429", "recoverable": true}));
+    }
+
+    #[test]
+    fn an_event_without_what_it_needs_says_what_is_missing() {
+        let error = serde_json::from_value::<TraceEvent>(json!({"type": "tool_call"})).unwrap_err();
+        assert_eq!(error.to_string(), "a `tool_call` event needs `name`");
+    }
+
+    #[test]
+    fn turns_hold_what_lies_between_boundaries() {
+        let boundary = |n, second: u8| TraceEvent::TurnBoundary {
+            turn_number: n,
+            timestamp: Timestamp::from(format!("2026-01-01T00:00:0{second}.000Z")),
+        };
+        let text = || TraceEvent::TextOutput {
+            content: "hi".into(),
+            token_count: None,
+            context: None,
+        };
+        let trace = SessionTrace::from_events(
+            "s".into(),
+            vec![boundary(0, 0), text(), text(), boundary(1, 3), text()],
+            TokenBreakdown::default(),
+        );
+        let sizes: Vec<usize> = trace.turns.iter().map(|turn| turn.events.len()).collect();
+        assert_eq!(sizes, [2, 1]);
+        assert_eq!(trace.turns[0].duration_ms, Some(Millis::from(3000)));
+        assert_eq!(trace.summary.total_duration, Some(Millis::from(3000)));
+    }
+}
