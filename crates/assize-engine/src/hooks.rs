@@ -1,0 +1,130 @@
+//! Calls the hooks: only the registered ones, one at a time per set unless it allows more.
+
+use crate::guard::guarded;
+use assize_contracts::{
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookError, HookEvent,
+    RunContext, RunHooks,
+};
+use std::future::Future;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// All sets of hooks of a run.
+pub(crate) struct Hooks {
+    sets: Vec<HookSet>,
+}
+
+struct HookSet {
+    hooks: Arc<dyn RunHooks>,
+    turn: Mutex<()>,
+}
+
+impl HookSet {
+    async fn in_turn<T>(
+        &self,
+        call: impl Future<Output = Result<T, BoxError>>,
+    ) -> Result<T, BoxError> {
+        let _turn = if self.hooks.concurrent() {
+            None
+        } else {
+            Some(self.turn.lock().await)
+        };
+        guarded(call).await
+    }
+}
+
+impl Hooks {
+    pub(crate) fn new(hooks: &[Arc<dyn RunHooks>]) -> Self {
+        let set = |hooks: &Arc<dyn RunHooks>| HookSet {
+            hooks: Arc::clone(hooks),
+            turn: Mutex::new(()),
+        };
+        Self {
+            sets: hooks.iter().map(set).collect(),
+        }
+    }
+
+    pub(crate) fn has(&self, event: HookEvent) -> bool {
+        self.sets
+            .iter()
+            .any(|set| set.hooks.events().contains(&event))
+    }
+
+    fn having(&self, event: HookEvent) -> impl Iterator<Item = &HookSet> {
+        self.sets
+            .iter()
+            .filter(move |set| set.hooks.events().contains(&event))
+    }
+
+    /// The scenario to use: the given one, or what the hooks put in its place.
+    pub(crate) async fn before_scenario(
+        &self,
+        mut context: BeforeScenarioContext,
+        errors: &mut Vec<HookError>,
+    ) -> Arc<BaseScenario> {
+        for set in self.having(HookEvent::BeforeScenario) {
+            match set.in_turn(set.hooks.before_scenario(&context)).await {
+                Ok(Some(replacement)) => context.scenario = Arc::new(replacement),
+                Ok(None) => {}
+                Err(error) => errors.push(hook_error(HookEvent::BeforeScenario, &error)),
+            }
+        }
+        context.scenario
+    }
+
+    pub(crate) async fn after_scenario(&self, context: &AfterScenarioContext) -> Vec<HookError> {
+        let mut errors = Vec::new();
+        for set in self.having(HookEvent::AfterScenario) {
+            let call = set.hooks.after_scenario(context);
+            note(
+                &mut errors,
+                HookEvent::AfterScenario,
+                set.in_turn(call).await,
+            );
+        }
+        errors
+    }
+
+    /// `event` is one of the two mode hooks.
+    pub(crate) async fn around_mode(&self, event: HookEvent, mode: &str) -> Vec<HookError> {
+        let mut errors = Vec::new();
+        for set in self.having(event) {
+            let call = match event {
+                HookEvent::BeforeMode => set.hooks.before_mode(mode),
+                _ => set.hooks.after_mode(mode),
+            };
+            note(&mut errors, event, set.in_turn(call).await);
+        }
+        errors
+    }
+
+    /// `event` is one of the two run hooks.
+    pub(crate) async fn around_run(
+        &self,
+        event: HookEvent,
+        context: &RunContext,
+    ) -> Vec<HookError> {
+        let mut errors = Vec::new();
+        for set in self.having(event) {
+            let call = match event {
+                HookEvent::BeforeRun => set.hooks.before_run(context),
+                _ => set.hooks.after_run(context),
+            };
+            note(&mut errors, event, set.in_turn(call).await);
+        }
+        errors
+    }
+}
+
+fn note(errors: &mut Vec<HookError>, event: HookEvent, result: Result<(), BoxError>) {
+    if let Err(error) = result {
+        errors.push(hook_error(event, &error));
+    }
+}
+
+fn hook_error(event: HookEvent, error: &BoxError) -> HookError {
+    HookError {
+        hook: event.as_str().to_owned(),
+        message: error.to_string(),
+    }
+}

@@ -1,0 +1,436 @@
+//! A whole run: resolve modes, open the run directory, start providers, work through the cells, end everything.
+
+use crate::event::{Caution, Event, Listener};
+use crate::hooks::Hooks;
+use crate::instances::Instances;
+use crate::plan::{Cell, Plan, PlanError};
+use crate::schedule::Scheduler;
+use crate::store::{
+    CellKey, Encoder, Manifest, OpenRun, Redactor, RunDirectory, RunState, StoreError, WriterHandle,
+};
+use crate::suite::ProfileSuite;
+use crate::trial::Trials;
+use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
+
+/// Where a run goes.
+pub enum RunTarget {
+    /// Into a new directory below this one.
+    New(PathBuf),
+    /// On with a run that has open cells.
+    Resume(RunDirectory),
+    /// The void trials of a run again.
+    ResumeVoid(RunDirectory),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct ProfileSuiteResult {
+    /// The run.
+    pub run_id: String,
+    /// Where it is kept.
+    pub directory: PathBuf,
+    /// Trials on disk.
+    pub done: u64,
+    /// Trials planned and not done.
+    pub open: u64,
+}
+
+impl ProfileSuiteResult {
+    /// The run, open for reading.
+    pub fn run(&self) -> Result<RunDirectory, StoreError> {
+        RunDirectory::open(&self.directory)
+    }
+}
+
+/// Why a run could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// There is nothing to run, or too much.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The run directory could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A mode uses a provider that is not there.
+    #[error("mode `{mode}` uses the unknown provider `{provider}`")]
+    UnknownProvider {
+        /// The mode.
+        mode: String,
+        /// The provider it names.
+        provider: String,
+    },
+    /// A mode could not be resolved.
+    #[error("cannot resolve mode `{mode}`: {message}")]
+    Mode {
+        /// The mode.
+        mode: String,
+        /// What the resolver said.
+        message: String,
+    },
+    /// A provider could not be started.
+    #[error("cannot start provider `{provider}`: {message}")]
+    ProviderInit {
+        /// The provider.
+        provider: String,
+        /// What it said.
+        message: String,
+    },
+    /// No port could be had for a provider.
+    #[error("cannot find a free port on the loopback interface")]
+    NoPort {
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Runs an experiment and keeps every trial in a run directory.
+///
+/// Cancelling the token stops the run: nothing more is started, running sessions are ended, and what was finished is
+/// on disk. [`resume`](RunTarget::Resume) does exactly the rest.
+pub async fn run_profile_suite(
+    mut suite: ProfileSuite,
+    target: RunTarget,
+    listener: Arc<dyn Listener>,
+    cancel: CancellationToken,
+) -> Result<ProfileSuiteResult, EngineError> {
+    resolve_modes(&mut suite).await?;
+    let suite = Arc::new(suite);
+    let is_new = matches!(target, RunTarget::New(_));
+    let Opened { run, plan, open } = open(&suite, target)?;
+    let (run_id, directory) = (run.manifest.run_id.clone(), run.path.clone());
+    let done = run.done.len() as u64;
+    let planned = plan.cells.len() as u64;
+    listener.on_event(&Event::RunStarted {
+        run_id: &run_id,
+        directory: &directory,
+        cells: planned,
+        done,
+    });
+
+    let cancel = cancel.child_token();
+    let writer = run.into_writer(Arc::clone(&listener), cancel.clone());
+    let scheduler = Arc::new(Scheduler {
+        trials: Trials {
+            run_id: run_id.clone(),
+            suite: Arc::clone(&suite),
+            hooks: Hooks::new(&suite.hooks),
+            units: Arc::clone(&writer.units),
+            listener: Arc::clone(&listener),
+            cancel: cancel.clone(),
+            clashes: Mutex::default(),
+        },
+        plan,
+        encoder: Encoder::new(Redactor::new(&suite.secrets), suite.output.store_traces),
+        stop: cancel.child_token(),
+    });
+    let run = Run {
+        scheduler,
+        warm_up: is_new && suite.execution.warmup,
+    };
+    let context = run.context();
+    run.report(run.hooks().around_run(HookEvent::BeforeRun, &context).await);
+    let mut instances = Instances::default();
+    let worked = run
+        .work_through(open, &mut instances, writer.handle())
+        .await;
+    let written = writer.flush().await;
+    run.report(run.hooks().around_run(HookEvent::AfterRun, &context).await);
+    run.report(instances.shut_down().await);
+
+    let written = written?;
+    let done = done + written.trials();
+    let open = planned.saturating_sub(done);
+    written.close(if open == 0 {
+        RunState::Complete
+    } else {
+        RunState::Incomplete
+    })?;
+    worked?;
+    listener.on_event(&Event::RunFinished {
+        run_id: &run_id,
+        done,
+        open,
+    });
+    Ok(ProfileSuiteResult {
+        run_id,
+        directory,
+        done,
+        open,
+    })
+}
+
+/// Asks the resolver about every mode before anything is spent.
+async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
+    if let Some(resolver) = suite.mode_resolver.clone() {
+        for mode in &mut suite.modes {
+            let resolved = crate::guard::guarded(resolver.resolve(&mode.name)).await;
+            let config = resolved.map_err(|error| EngineError::Mode {
+                mode: mode.name.clone(),
+                message: error.to_string(),
+            })?;
+            mode.environment.extend(config.environment);
+            mode.overrides.extend(config.provider_overrides);
+            mode.system_instructions = config.system_instructions;
+        }
+    }
+    match suite
+        .modes
+        .iter()
+        .find(|mode| !suite.providers.contains_key(&mode.provider))
+    {
+        Some(mode) => Err(EngineError::UnknownProvider {
+            mode: mode.name.clone(),
+            provider: mode.provider.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+struct Opened {
+    run: OpenRun,
+    plan: Plan,
+    /// Cells to do now.
+    open: Vec<Cell>,
+}
+
+fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> {
+    let mut plan = suite.plan()?;
+    let (mut run, only_void) = match target {
+        RunTarget::New(results) => (OpenRun::create(&results, manifest(suite, &plan))?, false),
+        RunTarget::Resume(run) => (resume(suite, &mut plan, run)?, false),
+        RunTarget::ResumeVoid(run) => (resume(suite, &mut plan, run)?, true),
+    };
+    let reopened = if only_void {
+        Some(run.reopen_void()?)
+    } else {
+        None
+    };
+    let is_open = |cell: &&Cell| {
+        let key = cell_key(&plan, cell);
+        match &reopened {
+            Some(reopened) => reopened.contains(&key),
+            None => !run.done.contains(&key),
+        }
+    };
+    let open = plan.cells.iter().filter(is_open).copied().collect();
+    keep_planned(&plan, &mut run.done);
+    Ok(Opened { run, plan, open })
+}
+
+/// A run can be made longer when it is resumed, never shorter.
+fn resume(
+    suite: &ProfileSuite,
+    plan: &mut Plan,
+    run: RunDirectory,
+) -> Result<OpenRun, EngineError> {
+    let before = run.manifest().plan.repetitions;
+    if before > plan.repetitions {
+        let Plan {
+            scenarios,
+            arms,
+            order,
+            seed,
+            ..
+        } = plan.clone();
+        *plan = Plan::new(scenarios, arms, before, order, seed)?;
+    }
+    Ok(OpenRun::resume(run, &manifest(suite, plan))?)
+}
+
+fn keep_planned(plan: &Plan, done: &mut HashSet<CellKey>) {
+    let planned: HashSet<CellKey> = plan.cells.iter().map(|cell| cell_key(plan, cell)).collect();
+    done.retain(|key| planned.contains(key));
+}
+
+fn cell_key(plan: &Plan, cell: &Cell) -> CellKey {
+    let arm = plan.arm(cell);
+    CellKey {
+        scenario_id: plan.scenario_id(cell).to_owned(),
+        mode: arm.mode.clone(),
+        model: arm.model.clone(),
+        iteration: i64::from(cell.iteration),
+    }
+}
+
+fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let created_at = Timestamp::from_unix_ms(since_1970.as_millis() as i64);
+    let unique = blake3::hash(
+        &[
+            &since_1970.as_nanos().to_le_bytes()[..],
+            &std::process::id().to_le_bytes(),
+        ]
+        .concat(),
+    );
+    // `2026-11-15T21:03:59.120Z` becomes `20261115-210359`, which sorts by time and reads well.
+    let digits: String = created_at
+        .as_str()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .take(14)
+        .collect();
+    let run_id = format!(
+        "{}-{}-{}",
+        &digits[..8],
+        &digits[8..],
+        &unique.to_hex()[..4]
+    );
+    let mut manifest = Manifest::new(
+        run_id,
+        suite.name.clone(),
+        created_at,
+        plan,
+        suite.description.clone(),
+        suite.secrets.hashes(),
+    );
+    manifest.provenance = suite.provenance.clone();
+    manifest
+}
+
+/// A run under way.
+struct Run {
+    scheduler: Arc<Scheduler>,
+    warm_up: bool,
+}
+
+impl Run {
+    fn hooks(&self) -> &Hooks {
+        &self.scheduler.trials.hooks
+    }
+
+    fn suite(&self) -> &ProfileSuite {
+        &self.scheduler.trials.suite
+    }
+
+    fn context(&self) -> RunContext {
+        RunContext {
+            run_id: self.scheduler.trials.run_id.clone(),
+            modes: self
+                .suite()
+                .modes
+                .iter()
+                .map(|mode| mode.name.clone())
+                .collect(),
+            scenarios: self.suite().scenarios.clone(),
+            repetitions: self.scheduler.plan.repetitions,
+        }
+    }
+
+    /// Does the cells, stage by stage. Providers that are still up stay in `instances`.
+    async fn work_through(
+        &self,
+        cells: Vec<Cell>,
+        instances: &mut Instances,
+        writer: WriterHandle,
+    ) -> Result<(), EngineError> {
+        let stages = self.stages(cells);
+        let arms: BTreeSet<u32> = stages
+            .iter()
+            .flat_map(|stage| &stage.cells)
+            .map(|cell| cell.arm)
+            .collect();
+        for arm in arms.into_iter().filter(|arm| !self.is_exclusive(*arm)) {
+            self.start(instances, arm).await?;
+        }
+        for (number, stage) in stages.iter().enumerate() {
+            let others = |range: &[Stage]| range.iter().any(|other| other.mode == stage.mode);
+            if let Some(arm) = stage.exclusive_arm {
+                // The one instance there can be still serves the stage before.
+                self.report(instances.shut_down_exclusive().await);
+                self.start(instances, arm).await?;
+            }
+            if let Some(mode) = stage.mode.as_ref().filter(|_| !others(&stages[..number])) {
+                self.report(self.hooks().around_mode(HookEvent::BeforeMode, mode).await);
+            }
+            if self.warm_up && number == 0 {
+                self.scheduler
+                    .warm_up(&stage.cells[0], instances, &writer)
+                    .await;
+            }
+            let serving = Arc::new(instances.clone());
+            self.scheduler
+                .run(stage.cells.clone(), &serving, &writer)
+                .await;
+            if let Some(mode) = stage
+                .mode
+                .as_ref()
+                .filter(|_| !others(&stages[number + 1..]))
+            {
+                self.report(self.hooks().around_mode(HookEvent::AfterMode, mode).await);
+            }
+            if self.scheduler.stop.is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One stage for all cells, or one per arm where modes must run one after another.
+    fn stages(&self, cells: Vec<Cell>) -> Vec<Stage> {
+        if cells.is_empty() {
+            return Vec::new();
+        }
+        if self.suite().sequential_because().is_none() {
+            return vec![Stage {
+                mode: None,
+                exclusive_arm: None,
+                cells,
+            }];
+        }
+        let by_arm = cells.chunk_by(|a, b| a.arm == b.arm);
+        by_arm
+            .map(|cells| {
+                let arm = cells[0].arm;
+                Stage {
+                    mode: Some(self.scheduler.plan.arms[arm as usize].mode.clone()),
+                    exclusive_arm: Some(arm).filter(|arm| self.is_exclusive(*arm)),
+                    cells: cells.to_vec(),
+                }
+            })
+            .collect()
+    }
+
+    fn is_exclusive(&self, arm: u32) -> bool {
+        let arm = &self.scheduler.plan.arms[arm as usize];
+        self.suite()
+            .is_exclusive(&self.suite().modes_by_name()[arm.mode.as_str()].provider)
+    }
+
+    async fn start(&self, instances: &mut Instances, arm: u32) -> Result<(), EngineError> {
+        let plan = &self.scheduler.plan;
+        instances
+            .start(self.suite(), arm as usize, &plan.arms[arm as usize])
+            .await
+    }
+
+    /// What broke outside of any trial is said, and the run goes on.
+    fn report(&self, errors: Vec<HookError>) {
+        for HookError { hook, message } in errors {
+            self.scheduler
+                .trials
+                .listener
+                .on_event(&Event::Caution(&Caution {
+                    code: "hook-failed".to_owned(),
+                    text: format!("`{hook}` failed: {message}"),
+                    place: Some(hook),
+                }));
+        }
+    }
+}
+
+/// Cells that run without a barrier between them.
+struct Stage {
+    /// The mode whose hooks go around it.
+    mode: Option<String>,
+    /// The arm for which the only instance of its provider must be started anew.
+    exclusive_arm: Option<u32>,
+    cells: Vec<Cell>,
+}

@@ -1,0 +1,28 @@
+//! Seeded choices that are the same on every machine and in every version.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A seed for one purpose, derived from the run's seed and the names of what it is for.
+pub(crate) fn derive_seed(seed: u64, names: &[&str]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    for name in names {
+        // The length keeps ("ab", "c") apart from ("a", "bc").
+        hasher.update(&(name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// Shuffles in place. Written out, because the shuffle of a library may change between versions.
+pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for last in (1..items.len()).rev() {
+        let range = last as u128 + 1;
+        let chosen = (u128::from(random.next_u64()) * range) >> 64;
+        items.swap(last, chosen as usize);
+    }
+}

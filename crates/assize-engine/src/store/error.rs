@@ -1,0 +1,113 @@
+//! What can go wrong with a run directory.
+
+use std::path::{Path, PathBuf};
+
+/// Why a run could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file system said no.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `create`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no such run.
+    #[error("no run `{id}` in `{}`", directory.display())]
+    NotFound {
+        /// What was asked for.
+        id: String,
+        /// Where it was looked for.
+        directory: PathBuf,
+    },
+    /// A shortened id fits several runs.
+    #[error("`{id}` fits {} runs: {}", matches.len(), matches.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// The ids it fits.
+        matches: Vec<String>,
+    },
+    /// The directory holds something else.
+    #[error("`{}` is not a run of Assize: {reason}", path.display())]
+    Foreign {
+        /// The directory or file.
+        path: PathBuf,
+        /// How that shows.
+        reason: String,
+    },
+    /// A newer Assize wrote it.
+    #[error("`{}` has format version {found}; this Assize reads up to {supported}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The newest version understood.
+        supported: u32,
+    },
+    /// Another process is writing.
+    #[error("another process is writing to run `{id}`")]
+    Locked {
+        /// The run.
+        id: String,
+    },
+    /// A line is not what it should be.
+    #[error("{}:{line}: not a {expected}: {reason}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: u64,
+        /// What should stand there.
+        expected: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The suite is no longer the one that the run was started with.
+    #[error("run `{id}` cannot be resumed, because old and new trials would not be comparable: {}", changes.join("; "))]
+    Changed {
+        /// The run.
+        id: String,
+        /// What changed, in words.
+        changes: Vec<String>,
+    },
+}
+
+impl StoreError {
+    /// The way out, where there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    Some("free some space, then `--resume` the run: finished trials are kept")
+                }
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("choose a directory you can write to with `--output DIR`")
+                }
+                _ => None,
+            },
+            Self::NotFound { .. } => Some("`assize runs` lists the runs there are"),
+            Self::Ambiguous { .. } => Some("give more of the id"),
+            Self::Newer { .. } => Some("update Assize to read it"),
+            Self::Locked { .. } => Some("wait for it to end, or start a new run"),
+            Self::Corrupt { .. } => Some("remove the line to go on without that trial"),
+            Self::Changed { .. } => Some("undo the change, or start a new run"),
+            Self::Foreign { .. } => None,
+        }
+    }
+}
+
+/// Names what was tried, for `map_err`.
+pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io {
+        action,
+        path,
+        source,
+    }
+}

@@ -1,0 +1,100 @@
+//! Files that are replaced whole or grow by lines.
+
+use super::error::{StoreError, io};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Replaces a file so that a reader sees either the old or the new content, also after a crash.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    replace_by(path, |file| {
+        file.write_all(content).map_err(io("write", path))
+    })
+}
+
+/// The same with content that is written piece by piece.
+pub(crate) fn replace_by(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let temporary = path.with_extension("tmp");
+    let file = File::create(&temporary).map_err(io("create", &temporary))?;
+    let mut buffered = BufWriter::new(file);
+    write(&mut buffered)?;
+    let file = buffered
+        .into_inner()
+        .map_err(|error| io("write", path)(error.into_error()))?;
+    file.sync_data().map_err(io("write", path))?;
+    std::fs::rename(&temporary, path).map_err(io("replace", path))?;
+    sync_directory(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(io("write", path))
+}
+
+/// A file that only grows. Created when the first bytes come.
+pub(crate) struct AppendFile {
+    path: PathBuf,
+    file: Option<File>,
+    length: u64,
+    dirty: bool,
+}
+
+impl AppendFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let length = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        Self {
+            path,
+            file: None,
+            length,
+            dirty: false,
+        }
+    }
+
+    /// Where the next bytes will lie.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.open()?,
+        };
+        let written = file.write_all(bytes).map_err(io("write", &self.path));
+        self.file = Some(file);
+        written?;
+        self.length += bytes.len() as u64;
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Makes everything appended so far durable.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        if let (true, Some(file)) = (self.dirty, &self.file) {
+            file.sync_data().map_err(io("write", &self.path))?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<File, StoreError> {
+        let is_new = !self.path.exists();
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(io("create", &self.path))?;
+        if is_new {
+            sync_directory(self.path.parent().unwrap_or(Path::new(".")))?;
+        }
+        Ok(file)
+    }
+}

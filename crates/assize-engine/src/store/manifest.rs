@@ -1,0 +1,263 @@
+//! What was run, kept beside the results so that they can be understood and continued.
+
+use super::error::{StoreError, io};
+use super::files;
+use crate::plan::{Arm, Order, Plan};
+use assize_contracts::{JsonMap, SCHEMA_VERSION, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const FORMAT: &str = "assize-run";
+const FILE: &str = "manifest.json";
+
+/// The head of a run directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// Always `assize-run`.
+    pub format: String,
+    /// Version of the directory's form.
+    pub schema_version: u32,
+    /// Sorts by time.
+    pub run_id: String,
+    /// The suite's name.
+    pub name: String,
+    /// When the run was first started.
+    pub created_at: Timestamp,
+    /// Whether all cells are done.
+    pub state: RunState,
+    /// Version of Assize that started the run.
+    pub assize_version: String,
+    /// Hash of everything that could change a trial's result. Equal suites have equal fingerprints.
+    pub fingerprint: String,
+    /// What the plan was made of.
+    pub plan: PlanRecord,
+    /// What makes trials comparable: the resolved suite. Environment values are only referred to.
+    pub suite: JsonMap,
+    /// Environment values the suite uses: names and hashes, never values.
+    pub environment: BTreeMap<String, String>,
+    /// Units of the metrics seen so far, by name.
+    pub metric_units: BTreeMap<String, String>,
+    /// Versions, git state, paths.
+    #[serde(default)]
+    pub provenance: JsonMap,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Under way, or ended without being able to say so.
+    Running,
+    /// Ended with cells open.
+    Incomplete,
+    /// All cells are done.
+    Complete,
+}
+
+/// What a plan is made of; the cells follow from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanRecord {
+    /// Scenario ids.
+    pub scenarios: Vec<String>,
+    /// Conditions.
+    pub arms: Vec<Arm>,
+    /// Repetitions.
+    pub repetitions: u32,
+    /// Order.
+    pub order: Order,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl From<&Plan> for PlanRecord {
+    fn from(plan: &Plan) -> Self {
+        Self {
+            scenarios: plan.scenarios.clone(),
+            arms: plan.arms.clone(),
+            repetitions: plan.repetitions,
+            order: plan.order,
+            seed: plan.seed,
+        }
+    }
+}
+
+impl PlanRecord {
+    /// The number of trials planned.
+    pub fn cells(&self) -> u64 {
+        self.scenarios.len() as u64 * self.arms.len() as u64 * u64::from(self.repetitions)
+    }
+}
+
+impl Manifest {
+    /// The head of a new run.
+    pub(crate) fn new(
+        run_id: String,
+        name: String,
+        created_at: Timestamp,
+        plan: &Plan,
+        suite: JsonMap,
+        environment: BTreeMap<String, String>,
+    ) -> Self {
+        let fingerprint = fingerprint(&suite, &environment);
+        Self {
+            format: FORMAT.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            run_id,
+            name,
+            created_at,
+            state: RunState::Running,
+            assize_version: env!("CARGO_PKG_VERSION").to_owned(),
+            fingerprint,
+            plan: plan.into(),
+            suite,
+            environment,
+            metric_units: BTreeMap::new(),
+            provenance: JsonMap::new(),
+        }
+    }
+
+    /// Reads the head of a run directory; refuses what is not one or is from the future.
+    pub(crate) fn read(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(FILE);
+        let foreign = |reason: String| StoreError::Foreign {
+            path: directory.to_owned(),
+            reason,
+        };
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(foreign(format!("it has no `{FILE}`")));
+            }
+            Err(error) => return Err(io("read", &path)(error)),
+        };
+        let value: Value = serde_json::from_slice(&text)
+            .map_err(|error| foreign(format!("its `{FILE}` is not JSON ({error})")))?;
+        if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
+            return Err(foreign(format!(
+                "its `{FILE}` does not say `\"format\": \"{FORMAT}\"`"
+            )));
+        }
+        let found = value
+            .get("schemaVersion")
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
+        if found > u64::from(SCHEMA_VERSION) {
+            return Err(StoreError::Newer {
+                path,
+                found,
+                supported: SCHEMA_VERSION,
+            });
+        }
+        serde_json::from_value(value)
+            .map_err(|error| foreign(format!("its `{FILE}` cannot be understood ({error})")))
+    }
+
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), StoreError> {
+        let mut text = serde_json::to_vec_pretty(self).expect("a manifest is plain data");
+        text.push(b'\n');
+        files::replace(&directory.join(FILE), &text)
+    }
+
+    /// What in a suite makes its trials incomparable with this run's, in words. Empty: they are comparable.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
+        let mut changes = Vec::new();
+        let suites = (
+            Value::Object(self.suite.clone()),
+            Value::Object(other.suite.clone()),
+        );
+        compare("", &suites.0, &suites.1, &mut changes);
+        for (name, hash) in &self.environment {
+            if other
+                .environment
+                .get(name)
+                .is_some_and(|other| other != hash)
+            {
+                changes.push(format!(
+                    "the environment variable `{name}` has another value"
+                ));
+            }
+        }
+        if self.plan.seed != other.plan.seed {
+            changes.push(change(
+                "execution.seed",
+                &self.plan.seed.into(),
+                &other.plan.seed.into(),
+            ));
+        }
+        if self.plan.order != other.plan.order {
+            let (old, new) = (self.plan.order.as_str(), other.plan.order.as_str());
+            changes.push(change("execution.order", &old.into(), &new.into()));
+        }
+        for arm in self
+            .plan
+            .arms
+            .iter()
+            .filter(|arm| !other.plan.arms.contains(arm))
+        {
+            changes.push(format!(
+                "mode `{}` with model `{}` is gone",
+                arm.mode, arm.model
+            ));
+        }
+        for arm in other
+            .plan
+            .arms
+            .iter()
+            .filter(|arm| !self.plan.arms.contains(arm))
+        {
+            changes.push(format!(
+                "mode `{}` with model `{}` is new",
+                arm.mode, arm.model
+            ));
+        }
+        changes
+    }
+}
+
+fn fingerprint(suite: &JsonMap, environment: &BTreeMap<String, String>) -> String {
+    // Maps are sorted by key, so the text is the same for the same content.
+    let text = serde_json::to_vec(&(suite, environment)).expect("a suite is plain data");
+    blake3::hash(&text).to_hex()[..32].to_owned()
+}
+
+fn compare(path: &str, old: &Value, new: &Value, changes: &mut Vec<String>) {
+    let (Value::Object(old_map), Value::Object(new_map)) = (old, new) else {
+        if old != new {
+            changes.push(change(path, old, new));
+        }
+        return;
+    };
+    let inner = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path}.{key}")
+        }
+    };
+    for (key, old) in old_map {
+        match new_map.get(key) {
+            Some(new) => compare(&inner(key), old, new, changes),
+            None => changes.push(format!("`{}` is gone", inner(key))),
+        }
+    }
+    for key in new_map.keys().filter(|key| !old_map.contains_key(*key)) {
+        changes.push(format!("`{}` is new", inner(key)));
+    }
+}
+
+fn change(path: &str, old: &Value, new: &Value) -> String {
+    format!("`{path}` was {}, is {}", excerpt(old), excerpt(new))
+}
+
+fn excerpt(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,31 @@
+//! The run directory: one writer, append-only, the row as the commit of everything else about a trial.
+//!
+//! ```text
+//! <results>/<run-id>/
+//!   manifest.json      what was run: resolved suite, plan, versions, fingerprint, units
+//!   rows.jsonl         one row per trial: the commit
+//!   analysis.jsonl     one bundle of findings per trial that has a trace
+//!   traces/            traces.zst (one zstd frame per trace) and index.jsonl (where each one lies)
+//!   warmup.jsonl       the warm-up trial, kept apart
+//!   superseded.jsonl   void rows whose cells were run again
+//!   lock               held while a process writes
+//! ```
+
+mod directory;
+mod error;
+mod files;
+mod manifest;
+mod reader;
+mod redact;
+mod repair;
+mod trace_pack;
+mod writer;
+
+pub(crate) use directory::OpenRun;
+pub use directory::{RunDirectory, list};
+pub use error::StoreError;
+pub use manifest::{Manifest, PlanRecord, RunState};
+pub use reader::{CellKey, RowReader};
+pub use redact::{Redactor, Secrets};
+pub use trace_pack::TraceReader;
+pub(crate) use writer::{Encoder, TrialRecord, Units, WriterHandle};

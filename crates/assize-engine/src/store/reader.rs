@@ -1,0 +1,98 @@
+//! Reads rows back, one at a time.
+
+use super::error::{StoreError, io};
+use assize_contracts::ProfileRow;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// What tells one trial of a run from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CellKey {
+    /// The scenario.
+    pub scenario_id: String,
+    /// The mode.
+    pub mode: String,
+    /// The model.
+    pub model: String,
+    /// The repetition.
+    pub iteration: i64,
+}
+
+/// The complete lines of a file, in order. A last line without a line break was never finished and is left out.
+pub(crate) struct Lines {
+    path: PathBuf,
+    reader: Option<BufReader<File>>,
+    line: Vec<u8>,
+    pub(crate) number: u64,
+}
+
+impl Lines {
+    /// A file that does not exist has no lines.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let reader = match File::open(path) {
+            Ok(file) => Some(BufReader::with_capacity(1 << 16, file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io("read", path)(error)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            line: Vec::new(),
+            number: 0,
+        })
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, StoreError> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        self.line.clear();
+        reader
+            .read_until(b'\n', &mut self.line)
+            .map_err(io("read", &self.path))?;
+        if self.line.last() != Some(&b'\n') {
+            return Ok(None);
+        }
+        self.number += 1;
+        Ok(Some(&self.line))
+    }
+
+    pub(crate) fn parse<'a, T: Deserialize<'a>>(
+        &'a mut self,
+        expected: &'static str,
+    ) -> Result<Option<T>, StoreError> {
+        let path = self.path.clone();
+        let line = self.number + 1;
+        let Some(bytes) = self.next()? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(bytes)
+            .map(Some)
+            .map_err(|error| StoreError::Corrupt {
+                path,
+                line,
+                expected,
+                reason: error.to_string(),
+            })
+    }
+}
+
+/// The rows of a run, in the order in which they were written.
+pub struct RowReader(Lines);
+
+impl RowReader {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        Lines::open(path).map(Self)
+    }
+}
+
+impl Iterator for RowReader {
+    type Item = Result<ProfileRow, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.parse("row").transpose()
+    }
+}

@@ -1,0 +1,139 @@
+//! Puts a run directory back into order after a crash: cuts half-written lines, drops records whose row never came.
+
+use super::error::{StoreError, io};
+use super::files;
+use super::reader::{CellKey, Lines};
+use super::trace_pack::{self, IndexEntry};
+use serde::de::DeserializeOwned;
+use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// Repairs the directory and tells which cells are done.
+pub(crate) fn repair(run: &Path) -> Result<HashSet<CellKey>, StoreError> {
+    for name in [
+        "rows.jsonl",
+        "analysis.jsonl",
+        "warmup.jsonl",
+        "superseded.jsonl",
+    ] {
+        cut_torn_line(&run.join(name))?;
+    }
+    cut_torn_line(&run.join(trace_pack::DIRECTORY).join(trace_pack::INDEX))?;
+    let done = committed(&run.join("rows.jsonl"))?;
+    drop_uncommitted(run, &done)?;
+    Ok(done)
+}
+
+/// Drops everything about trials that are not done.
+pub(crate) fn drop_uncommitted(run: &Path, done: &HashSet<CellKey>) -> Result<(), StoreError> {
+    for name in ["rows.jsonl", "analysis.jsonl"] {
+        keep_committed::<CellKey>(&run.join(name), done, |key| key)?;
+    }
+    drop_traces(&run.join(trace_pack::DIRECTORY), done)
+}
+
+fn committed(rows: &Path) -> Result<HashSet<CellKey>, StoreError> {
+    let mut lines = Lines::open(rows)?;
+    let mut done = HashSet::new();
+    while let Some(key) = lines.parse::<CellKey>("row")? {
+        if !done.insert(key.clone()) {
+            return Err(StoreError::Corrupt {
+                path: rows.to_owned(),
+                line: lines.number,
+                expected: "row of its own",
+                reason: format!(
+                    "repetition {} of `{}` in mode `{}` stands there twice",
+                    key.iteration, key.scenario_id, key.mode
+                ),
+            });
+        }
+    }
+    Ok(done)
+}
+
+fn drop_traces(directory: &Path, done: &HashSet<CellKey>) -> Result<(), StoreError> {
+    let index = directory.join(trace_pack::INDEX);
+    keep_committed::<IndexEntry>(&index, done, |entry| &entry.key)?;
+    let mut lines = Lines::open(&index)?;
+    let mut end = 0;
+    while let Some(entry) = lines.parse::<IndexEntry>("trace index entry")? {
+        end = end.max(entry.offset + entry.length);
+    }
+    truncate(&directory.join(trace_pack::PACK), end)
+}
+
+/// Drops the records that have no row. The file is rewritten only if there are any.
+fn keep_committed<T: DeserializeOwned>(
+    path: &Path,
+    done: &HashSet<CellKey>,
+    key: impl Fn(&T) -> &CellKey,
+) -> Result<(), StoreError> {
+    let is_committed = |line: &[u8]| {
+        serde_json::from_slice::<T>(line).is_ok_and(|record| done.contains(key(&record)))
+    };
+    let mut lines = Lines::open(path)?;
+    let mut all_committed = true;
+    while let (true, Some(line)) = (all_committed, lines.next()?) {
+        all_committed = is_committed(line);
+    }
+    if all_committed {
+        return Ok(());
+    }
+    let mut lines = Lines::open(path)?;
+    files::replace_by(path, |file| {
+        while let Some(line) = lines.next()? {
+            if is_committed(line) {
+                file.write_all(line).map_err(io("write", path))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Cuts what follows the last line break.
+fn cut_torn_line(path: &Path) -> Result<(), StoreError> {
+    const CHUNK: u64 = 1 << 16;
+    let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io("repair", path)(error)),
+    };
+    let length = file.metadata().map_err(io("read", path))?.len();
+    let mut end = length;
+    let mut chunk = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK);
+        file.seek(SeekFrom::Start(start))
+            .map_err(io("read", path))?;
+        chunk.clear();
+        (&mut file)
+            .take(end - start)
+            .read_to_end(&mut chunk)
+            .map_err(io("read", path))?;
+        if let Some(place) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            end = start + place as u64 + 1;
+            break;
+        }
+        end = start;
+    }
+    if end < length {
+        file.set_len(end).map_err(io("repair", path))?;
+    }
+    Ok(())
+}
+
+fn truncate(path: &Path, length: u64) -> Result<(), StoreError> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    if metadata.len() > length {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(io("repair", path))?;
+        file.set_len(length).map_err(io("repair", path))?;
+    }
+    Ok(())
+}

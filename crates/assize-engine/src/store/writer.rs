@@ -1,0 +1,320 @@
+//! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then tells.
+
+use super::directory::key_of;
+use super::error::{StoreError, io};
+use super::files::AppendFile;
+use super::manifest::{Manifest, RunState};
+use super::redact::Redactor;
+use super::trace_pack::{self, IndexEntry};
+use crate::event::{Event, Listener};
+use assize_contracts::{ProfileRow, SessionAnalysisBundle, SessionTrace};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Trials that may wait for the disk before trials wait for the writer.
+const QUEUE: usize = 512;
+
+/// Level 1 takes a third of the time of the default and gives up a tenth of the size.
+const COMPRESSION: i32 = 1;
+
+/// All that is kept of one trial.
+pub(crate) struct TrialRecord {
+    pub(crate) row: ProfileRow,
+    pub(crate) trace: Option<Arc<SessionTrace>>,
+    pub(crate) analysis: Option<SessionAnalysisBundle>,
+}
+
+/// Turns trials into the bytes that are stored. Works on the trial's own task, so that encoding runs in parallel.
+pub(crate) struct Encoder {
+    redactor: Redactor,
+    store_traces: bool,
+}
+
+/// A trial as it will lie on disk.
+pub(crate) struct Encoded {
+    row: Box<ProfileRow>,
+    row_line: Vec<u8>,
+    analysis_line: Vec<u8>,
+    trace_frame: Vec<u8>,
+}
+
+impl Encoder {
+    pub(crate) fn new(redactor: Redactor, store_traces: bool) -> Self {
+        Self {
+            redactor,
+            store_traces,
+        }
+    }
+
+    pub(crate) fn encode(&self, record: TrialRecord) -> Encoded {
+        let TrialRecord {
+            row,
+            trace,
+            analysis,
+        } = record;
+        let trace = trace.filter(|_| self.store_traces);
+        Encoded {
+            row_line: self.line(&row),
+            analysis_line: analysis
+                .map(|bundle| self.line(&bundle))
+                .unwrap_or_default(),
+            trace_frame: trace
+                .map(|trace| compress(&self.line(&*trace)))
+                .unwrap_or_default(),
+            row: Box::new(row),
+        }
+    }
+
+    fn line(&self, record: &impl Serialize) -> Vec<u8> {
+        let json = serde_json::to_vec(record).expect("records are plain data with text keys");
+        let mut line = self.redactor.redact(&json).into_owned();
+        line.push(b'\n');
+        line
+    }
+}
+
+fn compress(bytes: &[u8]) -> Vec<u8> {
+    thread_local! {
+        // A new compressor for every trace would cost more than the compression.
+        static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    COMPRESSOR.with_borrow_mut(|slot| {
+        let compressor = slot.get_or_insert_with(|| {
+            zstd::bulk::Compressor::new(COMPRESSION).expect("the level is a valid one")
+        });
+        compressor
+            .compress(bytes)
+            .expect("memory is the only limit")
+    })
+}
+
+/// Units of metrics, learnt while trials run.
+#[derive(Default)]
+pub(crate) struct Units(Mutex<BTreeMap<String, String>>);
+
+impl Units {
+    pub(crate) fn learn(&self, name: &str, unit: &str) {
+        let mut units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !units.contains_key(name) {
+            units.insert(name.to_owned(), unit.to_owned());
+        }
+    }
+
+    fn copy_if_more_than(&self, known: usize) -> Option<BTreeMap<String, String>> {
+        let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (units.len() > known).then(|| units.clone())
+    }
+}
+
+enum Message {
+    Trial(Encoded),
+    Warmup(Encoded),
+}
+
+/// The way to the writing thread.
+pub(crate) struct Writer {
+    sender: mpsc::Sender<Message>,
+    thread: JoinHandle<Result<WriterThread, StoreError>>,
+    pub(crate) units: Arc<Units>,
+}
+
+impl Writer {
+    pub(super) fn start(
+        path: PathBuf,
+        manifest: Manifest,
+        lock: File,
+        listener: Arc<dyn Listener>,
+        on_failure: CancellationToken,
+    ) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let units = Arc::new(Units(Mutex::new(manifest.metric_units.clone())));
+        let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&units));
+        let thread =
+            std::thread::spawn(move || writer.work(receiver).inspect_err(|_| on_failure.cancel()));
+        Self {
+            sender,
+            thread,
+            units,
+        }
+    }
+
+    /// A way to hand trials over from another task.
+    pub(crate) fn handle(&self) -> WriterHandle {
+        WriterHandle(self.sender.clone())
+    }
+
+    /// Waits until everything handed over is durable.
+    pub(crate) async fn flush(self) -> Result<WrittenRun, StoreError> {
+        drop(self.sender);
+        let thread = self.thread;
+        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        match joined {
+            Ok(Ok(written)) => written.map(WrittenRun),
+            _ => panic!("the writer does not panic"),
+        }
+    }
+}
+
+/// Hands trials to the writer. All handles must be gone before the writer can be flushed.
+#[derive(Clone)]
+pub(crate) struct WriterHandle(mpsc::Sender<Message>);
+
+impl WriterHandle {
+    /// Hands a trial over. Waits when the disk is behind. After a failure trials go nowhere.
+    pub(crate) async fn write(&self, trial: Encoded) {
+        let _ = self.0.send(Message::Trial(trial)).await;
+    }
+
+    /// Hands the warm-up over; it is kept apart from the trials.
+    pub(crate) async fn write_warmup(&self, trial: Encoded) {
+        let _ = self.0.send(Message::Warmup(trial)).await;
+    }
+}
+
+/// A run whose trials are all on disk; what is left is to say how it ended.
+pub(crate) struct WrittenRun(WriterThread);
+
+impl WrittenRun {
+    /// Trials written by this process.
+    pub(crate) fn trials(&self) -> u64 {
+        self.0.trials
+    }
+
+    /// Puts the end into the manifest and gives the directory free.
+    pub(crate) fn close(mut self, state: RunState) -> Result<(), StoreError> {
+        self.0.manifest.state = state;
+        self.0.manifest.write(&self.0.directory)
+    }
+}
+
+struct WriterThread {
+    directory: PathBuf,
+    manifest: Manifest,
+    units: Arc<Units>,
+    rows: AppendFile,
+    analysis: AppendFile,
+    traces: AppendFile,
+    index: AppendFile,
+    warmup: AppendFile,
+    listener: Arc<dyn Listener>,
+    trials: u64,
+    _lock: File,
+}
+
+impl WriterThread {
+    fn new(
+        path: &Path,
+        manifest: Manifest,
+        lock: File,
+        listener: Arc<dyn Listener>,
+        units: Arc<Units>,
+    ) -> Self {
+        let traces = path.join(trace_pack::DIRECTORY);
+        Self {
+            directory: path.to_owned(),
+            manifest,
+            units,
+            rows: AppendFile::new(path.join("rows.jsonl")),
+            analysis: AppendFile::new(path.join("analysis.jsonl")),
+            traces: AppendFile::new(traces.join(trace_pack::PACK)),
+            index: AppendFile::new(traces.join(trace_pack::INDEX)),
+            warmup: AppendFile::new(path.join("warmup.jsonl")),
+            listener,
+            trials: 0,
+            _lock: lock,
+        }
+    }
+
+    fn work(mut self, mut receiver: mpsc::Receiver<Message>) -> Result<Self, StoreError> {
+        let mut batch = Vec::new();
+        // Whatever came in while the last batch went to disk becomes the next one.
+        while receiver.blocking_recv_many(&mut batch, QUEUE) > 0 {
+            self.commit(&batch)?;
+            batch.clear();
+        }
+        Ok(self)
+    }
+
+    /// The order is the promise: first everything about the trials, then their rows, then the word that they are done.
+    fn commit(&mut self, batch: &[Message]) -> Result<(), StoreError> {
+        let (mut rows, mut analysis, mut index) = (Vec::new(), Vec::new(), Vec::new());
+        for message in batch {
+            match message {
+                Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
+                Message::Trial(trial) => {
+                    rows.extend_from_slice(&trial.row_line);
+                    analysis.extend_from_slice(&trial.analysis_line);
+                    self.append_trace(trial, &mut index)?;
+                }
+            }
+        }
+        self.index.append(&index)?;
+        self.analysis.append(&analysis)?;
+        for file in [
+            &mut self.traces,
+            &mut self.index,
+            &mut self.analysis,
+            &mut self.warmup,
+        ] {
+            file.sync()?;
+        }
+        self.write_new_units()?;
+        self.rows.append(&rows)?;
+        self.rows.sync()?;
+        for message in batch {
+            self.announce(message);
+        }
+        Ok(())
+    }
+
+    fn append_trace(&mut self, trial: &Encoded, index: &mut Vec<u8>) -> Result<(), StoreError> {
+        if trial.trace_frame.is_empty() {
+            return Ok(());
+        }
+        let directory = self.directory.join(trace_pack::DIRECTORY);
+        if self.traces.length() == 0 {
+            std::fs::create_dir_all(&directory).map_err(io("create", &directory))?;
+        }
+        let entry = IndexEntry {
+            key: key_of(&trial.row),
+            offset: self.traces.length(),
+            length: trial.trace_frame.len() as u64,
+        };
+        self.traces.append(&trial.trace_frame)?;
+        serde_json::to_writer(&mut *index, &entry).expect("an index entry is plain data");
+        index.push(b'\n');
+        Ok(())
+    }
+
+    fn write_new_units(&mut self) -> Result<(), StoreError> {
+        match self
+            .units
+            .copy_if_more_than(self.manifest.metric_units.len())
+        {
+            Some(units) => {
+                self.manifest.metric_units = units;
+                self.manifest.write(&self.directory)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn announce(&mut self, message: &Message) {
+        let Message::Trial(trial) = message else {
+            return;
+        };
+        self.trials += 1;
+        let json = String::from_utf8_lossy(&trial.row_line);
+        self.listener.on_event(&Event::TrialFinished {
+            row: &trial.row,
+            json: json.trim_end(),
+        });
+    }
+}

@@ -1,0 +1,223 @@
+//! What a run needs to know: the experiment as values and the plugins as objects, names already resolved.
+
+use crate::plan::{Arm, Order, Plan, PlanError};
+use crate::store::Secrets;
+use assize_contracts::{
+    Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
+    ProviderScope, ProviderSource, RunHooks, Scorer,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An experiment: which agents, under which conditions, on which scenarios, measured how.
+pub struct ProfileSuite {
+    /// For headings and history.
+    pub name: String,
+    /// The conditions.
+    pub modes: Vec<Mode>,
+    /// The models; without any, each mode has its provider's own.
+    pub models: Vec<String>,
+    /// The tasks.
+    pub scenarios: Vec<Arc<BaseScenario>>,
+    /// How often, in which order, how many at once.
+    pub execution: Execution,
+    /// What is kept.
+    pub output: Output,
+    /// What agents may do without asking.
+    pub permissions: PermissionConfig,
+    /// The directory relative paths refer to; providers get it as `workdir`.
+    pub directory: PathBuf,
+    /// Providers by the names that modes use.
+    pub providers: BTreeMap<String, ProviderSource>,
+    /// Judges every trial.
+    pub scorer: Arc<dyn Scorer>,
+    /// Measure every trial, in this order.
+    pub collectors: Vec<Arc<dyn Collector>>,
+    /// Explain every trial that has a trace, in this order.
+    pub analyzers: Vec<Arc<dyn Analyzer>>,
+    /// Resolves modes that are only names.
+    pub mode_resolver: Option<Arc<dyn ModeResolver>>,
+    /// Called around runs, modes and trials.
+    pub hooks: Vec<Arc<dyn RunHooks>>,
+    /// Values that must not reach any record.
+    pub secrets: Secrets,
+    /// What makes trials comparable, as it is kept in the manifest. A resumed run must have the same.
+    pub description: JsonMap,
+    /// More for the manifest: versions, git state, paths.
+    pub provenance: JsonMap,
+}
+
+/// A condition under which scenarios are run.
+#[derive(Debug, Clone, Default)]
+pub struct Mode {
+    /// Unique in the suite.
+    pub name: String,
+    /// Which provider serves it.
+    pub provider: String,
+    /// Settings for that provider.
+    pub overrides: JsonMap,
+    /// Variables for every process started for a session.
+    pub environment: BTreeMap<String, String>,
+    /// System instructions for the agent.
+    pub system_instructions: String,
+}
+
+/// How a run is carried out.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// How often each scenario is done under each arm.
+    pub repetitions: u32,
+    /// In which order.
+    pub order: Order,
+    /// What all random choices derive from.
+    pub seed: u64,
+    /// How many trials at once.
+    pub concurrency: usize,
+    /// How many at once per provider.
+    pub limits: BTreeMap<String, usize>,
+    /// One trial beforehand that is kept apart.
+    pub warmup: bool,
+    /// Retry trials that failed, too. Success then means pass@k.
+    pub retry_fails: bool,
+    /// Start nothing more after the first trial that does not pass.
+    pub fail_fast: bool,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            repetitions: 5,
+            order: Order::Blocked,
+            seed: 42,
+            concurrency: 4,
+            limits: BTreeMap::new(),
+            warmup: true,
+            retry_fails: false,
+            fail_fast: false,
+        }
+    }
+}
+
+/// What is kept of a run.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Export sessions even when no analyzer needs them.
+    pub session_export: bool,
+    /// Keep every exported trace.
+    pub store_traces: bool,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self {
+            session_export: true,
+            store_traces: true,
+        }
+    }
+}
+
+impl ProfileSuite {
+    /// A suite of one provider and one scorer, everything else at its default and empty.
+    pub fn new(provider: ProviderSource, scorer: Arc<dyn Scorer>) -> Self {
+        Self {
+            name: "suite".to_owned(),
+            modes: Vec::new(),
+            models: Vec::new(),
+            scenarios: Vec::new(),
+            execution: Execution::default(),
+            output: Output::default(),
+            permissions: PermissionConfig::default(),
+            directory: PathBuf::from("."),
+            providers: BTreeMap::from([(provider.instance().id().to_owned(), provider)]),
+            scorer,
+            collectors: Vec::new(),
+            analyzers: Vec::new(),
+            mode_resolver: None,
+            hooks: Vec::new(),
+            secrets: Secrets::default(),
+            description: JsonMap::new(),
+            provenance: JsonMap::new(),
+        }
+    }
+
+    /// The trials this suite asks for.
+    pub fn plan(&self) -> Result<Plan, PlanError> {
+        Plan::new(
+            self.scenarios
+                .iter()
+                .map(|scenario| scenario.id.clone())
+                .collect(),
+            self.arms(),
+            self.execution.repetitions,
+            self.effective_order(),
+            self.execution.seed,
+        )
+    }
+
+    /// Why modes must run one after another, if they must.
+    pub fn sequential_because(&self) -> Option<String> {
+        let has_mode_hook = |hooks: &Arc<dyn RunHooks>| {
+            let events = hooks.events();
+            events.contains(&HookEvent::BeforeMode) || events.contains(&HookEvent::AfterMode)
+        };
+        if self.hooks.iter().any(has_mode_hook) {
+            return Some("a `beforeMode` or `afterMode` hook is registered".to_owned());
+        }
+        let exclusive = self
+            .modes
+            .iter()
+            .find(|mode| self.is_exclusive(&mode.provider))?;
+        Some(format!(
+            "provider `{}` serves one mode at a time",
+            exclusive.provider
+        ))
+    }
+
+    /// Whether only one instance of the provider can exist and serves one mode at a time.
+    pub(crate) fn is_exclusive(&self, provider: &str) -> bool {
+        match self.providers.get(provider) {
+            Some(ProviderSource::Single(instance)) => instance.scope() == ProviderScope::Mode,
+            _ => false,
+        }
+    }
+
+    fn effective_order(&self) -> Order {
+        match self.sequential_because() {
+            Some(_) => Order::Sequential,
+            None => self.execution.order,
+        }
+    }
+
+    fn arms(&self) -> Vec<Arm> {
+        let mut arms = Vec::new();
+        for mode in &self.modes {
+            let models = if self.models.is_empty() {
+                vec![self.default_model(mode)]
+            } else {
+                self.models.clone()
+            };
+            let arm = |model| Arm {
+                mode: mode.name.clone(),
+                model,
+            };
+            arms.extend(models.into_iter().map(arm));
+        }
+        arms
+    }
+
+    fn default_model(&self, mode: &Mode) -> String {
+        self.providers
+            .get(&mode.provider)
+            .and_then(|source| source.instance().default_model(&mode.overrides))
+            .unwrap_or_else(|| "default".to_owned())
+    }
+
+    /// Modes by name.
+    pub(crate) fn modes_by_name(&self) -> HashMap<&str, &Mode> {
+        self.modes
+            .iter()
+            .map(|mode| (mode.name.as_str(), mode))
+            .collect()
+    }
+}

@@ -1,0 +1,387 @@
+//! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
+
+mod row;
+mod talk;
+
+use crate::event::{Caution, Event, Listener};
+use crate::guard::{guarded, guarded_provider};
+use crate::hooks::Hooks;
+use crate::instances::Instance;
+use crate::plan::Arm;
+use crate::random::derive_seed;
+use crate::store::{TrialRecord, Units};
+use crate::suite::{Mode, ProfileSuite};
+use assize_contracts::{
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, HookError,
+    HookEvent, JsonMap, MetricValue, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
+    ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
+};
+use row::{Clock, RowParts, attempt_of, compose};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use talk::{Failure, Talk, converse};
+use tokio_util::sync::CancellationToken;
+
+/// How long an export may take; it also follows timeouts, where the agent may be stuck.
+const EXPORT_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a session may take to end after a cancel.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// What all trials of a run share.
+pub(crate) struct Trials {
+    pub(crate) run_id: String,
+    pub(crate) suite: Arc<ProfileSuite>,
+    pub(crate) hooks: Hooks,
+    pub(crate) units: Arc<Units>,
+    pub(crate) listener: Arc<dyn Listener>,
+    /// Ends running trials.
+    pub(crate) cancel: CancellationToken,
+    /// Metric names that two collectors gave and that were said to clash.
+    pub(crate) clashes: Mutex<BTreeSet<String>>,
+}
+
+/// Which trial: a cell of the plan, or the warm-up.
+pub(crate) struct Slot<'a> {
+    pub(crate) scenario: &'a Arc<BaseScenario>,
+    pub(crate) mode: &'a Mode,
+    pub(crate) arm: &'a Arm,
+    pub(crate) iteration: i64,
+    pub(crate) position: Option<u64>,
+    pub(crate) block: Option<u64>,
+    pub(crate) instance: &'a Instance,
+}
+
+/// The run was cancelled while the trial was under way: there is no row, and the cell stays open.
+pub(crate) struct Cancelled;
+
+impl Trials {
+    /// Tries until an attempt teaches something or the retries are used up.
+    pub(crate) async fn run(&self, slot: &Slot<'_>) -> Result<TrialRecord, Cancelled> {
+        self.listener.on_event(&Event::CellStarted {
+            position: slot.position,
+            scenario_id: &slot.scenario.id,
+            mode: &slot.arm.mode,
+            model: &slot.arm.model,
+            iteration: slot.iteration,
+        });
+        let clock = Clock::start();
+        let mut earlier = Vec::new();
+        loop {
+            let number = earlier.len() as u32;
+            let mut record = self.attempt(slot, number, &clock).await?;
+            if number < slot.scenario.allowed_retries && self.is_worth_a_retry(&record) {
+                earlier.push(attempt_of(record.row));
+                continue;
+            }
+            record.row.attempts = earlier;
+            return Ok(record);
+        }
+    }
+
+    fn is_worth_a_retry(&self, record: &TrialRecord) -> bool {
+        match record.row.outcome {
+            Some(Outcome::Void) => true,
+            Some(Outcome::Fail) => self.suite.execution.retry_fails,
+            _ => false,
+        }
+    }
+
+    /// One attempt: prepare, open a session, prompt, export, collect, analyze, score, end, record.
+    async fn attempt(
+        &self,
+        slot: &Slot<'_>,
+        number: u32,
+        clock: &Clock,
+    ) -> Result<TrialRecord, Cancelled> {
+        let mut parts = RowParts::default();
+        let scenario = self.before_scenario(slot, &mut parts.losses).await;
+        let opened = self.unless_cancelled(self.open_session(slot, number)).await;
+        let cancelled = match opened {
+            Err(Cancelled) => true,
+            Ok(Err(error)) => {
+                parts.failure = Some(Failure::of_create(error));
+                false
+            }
+            Ok(Ok(session)) => {
+                let over = self
+                    .in_session(slot, &scenario, &session, &mut parts)
+                    .await
+                    .is_err();
+                self.destroy(slot, &session, over, &mut parts.losses).await;
+                parts.session = Some(session);
+                over
+            }
+        };
+        let mut record = compose(&self.run_id, slot, clock, parts);
+        self.after_scenario(slot, scenario, &mut record).await;
+        if cancelled {
+            Err(Cancelled)
+        } else {
+            Ok(record)
+        }
+    }
+
+    /// What happens while the session lives.
+    async fn in_session(
+        &self,
+        slot: &Slot<'_>,
+        scenario: &BaseScenario,
+        session: &SessionHandle,
+        parts: &mut RowParts,
+    ) -> Result<(), Cancelled> {
+        let talking = converse(&*slot.instance.provider, session, scenario);
+        let talk = self.unless_cancelled(talking).await?;
+        parts.trace = self.export(slot, session, &mut parts.losses).await;
+        let Talk { result, failure } = talk.completed_from(parts.trace.as_deref());
+        let result = Arc::new(result);
+        parts.metrics = self.collect(slot, scenario, &result, parts).await;
+        parts.analysis = self.analyze(slot, scenario, session, parts).await;
+        match failure {
+            Some(failure) => parts.failure = Some(failure),
+            None => match self.score(slot, scenario, &result, parts).await {
+                Ok(score) => parts.score = Some(score),
+                Err(failure) => parts.failure = Some(failure),
+            },
+        }
+        parts.result = Some(result);
+        Ok(())
+    }
+
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Cancelled),
+            done = work => Ok(done),
+        }
+    }
+
+    async fn before_scenario(
+        &self,
+        slot: &Slot<'_>,
+        losses: &mut Vec<HookError>,
+    ) -> Arc<BaseScenario> {
+        if !self.hooks.has(HookEvent::BeforeScenario) {
+            return Arc::clone(slot.scenario);
+        }
+        self.hooks
+            .before_scenario(hook_context(slot, Arc::clone(slot.scenario)), losses)
+            .await
+    }
+
+    async fn open_session(
+        &self,
+        slot: &Slot<'_>,
+        attempt: u32,
+    ) -> Result<SessionHandle, ProviderError> {
+        let names = [&slot.scenario.id, &slot.arm.mode, &slot.arm.model].map(String::as_str);
+        let cell_seed = derive_seed(self.suite.execution.seed, &names);
+        let counts = [
+            slot.iteration.to_le_bytes(),
+            i64::from(attempt).to_le_bytes(),
+        ]
+        .concat();
+        let params = CreateSessionParams {
+            system_instructions: slot.mode.system_instructions.clone(),
+            scenario_id: slot.scenario.id.clone(),
+            iteration: slot.iteration,
+            attempt,
+            mode: slot.arm.mode.clone(),
+            model: slot.arm.model.clone(),
+            environment: slot.mode.environment.clone(),
+            workdir: self.suite.directory.clone(),
+            permissions: self.suite.permissions.clone(),
+            provider_overrides: slot.mode.overrides.clone(),
+            seed: derive_seed(cell_seed, &[&String::from_utf8_lossy(&counts)]),
+        };
+        guarded_provider(slot.instance.provider.create_session(&params)).await
+    }
+
+    async fn export(
+        &self,
+        slot: &Slot<'_>,
+        session: &SessionHandle,
+        losses: &mut Vec<HookError>,
+    ) -> Option<Arc<SessionTrace>> {
+        if !self.suite.output.session_export && self.suite.analyzers.is_empty() {
+            return None;
+        }
+        let export = guarded_provider(slot.instance.provider.export_session(session));
+        let problem = match tokio::time::timeout(EXPORT_LIMIT, export).await {
+            Ok(Ok(trace)) => return Some(Arc::new(trace)),
+            Ok(Err(error)) => error.message,
+            Err(_) => format!("no answer within {} s", EXPORT_LIMIT.as_secs()),
+        };
+        losses.push(HookError {
+            hook: "exportSession".to_owned(),
+            message: problem,
+        });
+        None
+    }
+
+    async fn collect(
+        &self,
+        slot: &Slot<'_>,
+        scenario: &BaseScenario,
+        result: &PromptResult,
+        parts: &mut RowParts,
+    ) -> JsonMap {
+        let mut metrics = JsonMap::new();
+        for collector in &self.suite.collectors {
+            let trace = parts.trace.as_deref();
+            let call = collector.collect(result, scenario, &slot.arm.mode, trace);
+            match guarded(call).await {
+                Ok(collected) => {
+                    for metric in collected {
+                        self.units.learn(&metric.name, &metric.unit);
+                        let value = match metric.value {
+                            MetricValue::Number(number) => serde_json::json!(number),
+                            MetricValue::Text(text) => Value::String(text),
+                        };
+                        if metrics.contains_key(&metric.name) {
+                            self.say_clash(&metric.name, collector.id());
+                        }
+                        metrics.insert(metric.name, value);
+                    }
+                }
+                Err(error) => parts.losses.push(HookError {
+                    hook: format!("collector:{}", collector.id()),
+                    message: error.to_string(),
+                }),
+            }
+        }
+        metrics
+    }
+
+    fn say_clash(&self, metric: &str, collector: &str) {
+        let mut clashes = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
+        if clashes.insert(metric.to_owned()) {
+            self.listener.on_event(&Event::Caution(&Caution {
+                code: "metric-clash".to_owned(),
+                text: format!(
+                    "two collectors give the metric `{metric}`; the value of `{collector}` is kept"
+                ),
+                place: Some(metric.to_owned()),
+            }));
+        }
+    }
+
+    async fn analyze(
+        &self,
+        slot: &Slot<'_>,
+        scenario: &BaseScenario,
+        session: &SessionHandle,
+        parts: &mut RowParts,
+    ) -> Option<SessionAnalysisBundle> {
+        let trace = parts.trace.as_deref()?;
+        if self.suite.analyzers.is_empty() {
+            return None;
+        }
+        let mut bundle = SessionAnalysisBundle {
+            schema_version: Some(SCHEMA_VERSION),
+            session_id: session.session_id.clone(),
+            scenario_id: slot.scenario.id.clone(),
+            mode: slot.arm.mode.clone(),
+            model: slot.arm.model.clone(),
+            iteration: Some(slot.iteration),
+            results: Default::default(),
+        };
+        for analyzer in &self.suite.analyzers {
+            match guarded(analyzer.analyze(trace, scenario, &slot.arm.mode)).await {
+                Ok(result) => {
+                    bundle.results.insert(analyzer.name().to_owned(), result);
+                }
+                Err(error) => parts.losses.push(HookError {
+                    hook: format!("analyzer:{}", analyzer.name()),
+                    message: error.to_string(),
+                }),
+            }
+        }
+        Some(bundle)
+    }
+
+    async fn score(
+        &self,
+        slot: &Slot<'_>,
+        scenario: &BaseScenario,
+        result: &Arc<PromptResult>,
+        parts: &RowParts,
+    ) -> Result<ScorerResult, Failure> {
+        let context = ScorerContext {
+            agent_output: result.text.clone(),
+            trace: parts.trace.clone(),
+            mode: slot.arm.mode.clone(),
+            model: slot.arm.model.clone(),
+            iteration: slot.iteration,
+            metadata: scenario.extensions.clone(),
+            result: Some(Arc::clone(result)),
+            workspace: None,
+            changes: Vec::new(),
+        };
+        match guarded(self.suite.scorer.evaluate(scenario, &context)).await {
+            Ok(ScorerResult {
+                error: Some(message),
+                details,
+                ..
+            }) => Err(Failure::of_scorer(message, details)),
+            Ok(score) => Ok(score),
+            Err(error) => Err(Failure::of_scorer(error.to_string(), Vec::new())),
+        }
+    }
+
+    /// Ends the session. After a cancel there is only so much patience.
+    async fn destroy(
+        &self,
+        slot: &Slot<'_>,
+        session: &SessionHandle,
+        cancelled: bool,
+        losses: &mut Vec<HookError>,
+    ) {
+        let call = guarded_provider(slot.instance.provider.destroy_session(session));
+        let problem = if cancelled {
+            match tokio::time::timeout(CANCEL_GRACE, call).await {
+                Ok(ended) => ended.err().map(|error| error.message),
+                Err(_) => Some("no answer".to_owned()),
+            }
+        } else {
+            call.await.err().map(|error| error.message)
+        };
+        let loss = |message| HookError {
+            hook: "destroySession".to_owned(),
+            message,
+        };
+        losses.extend(problem.map(loss));
+    }
+
+    async fn after_scenario(
+        &self,
+        slot: &Slot<'_>,
+        scenario: Arc<BaseScenario>,
+        record: &mut TrialRecord,
+    ) {
+        if !self.hooks.has(HookEvent::AfterScenario) {
+            return;
+        }
+        let context = AfterScenarioContext {
+            before: hook_context(slot, scenario),
+            result: record.row.clone(),
+            trace: record.trace.clone(),
+        };
+        record
+            .row
+            .hook_errors
+            .extend(self.hooks.after_scenario(&context).await);
+    }
+}
+
+fn hook_context(slot: &Slot<'_>, scenario: Arc<BaseScenario>) -> BeforeScenarioContext {
+    BeforeScenarioContext {
+        scenario,
+        mode: slot.arm.mode.clone(),
+        model: slot.arm.model.clone(),
+        iteration: slot.iteration,
+    }
+}

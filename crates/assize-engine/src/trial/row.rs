@@ -1,0 +1,185 @@
+//! Puts a row together from what an attempt left behind.
+
+use super::Slot;
+use super::talk::Failure;
+use crate::store::TrialRecord;
+use assize_contracts::{
+    Attempt, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Nature, Number, Outcome,
+    ProfileRow, PromptResult, SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle,
+    SessionTrace, Timestamp, ToolCallRecord, ToolCallSummary,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+/// When a trial began. Later times are counted from there, so a clock that is set back confuses nothing.
+pub(super) struct Clock {
+    started: Instant,
+    unix_ms: i64,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            started: Instant::now(),
+            unix_ms: since_1970.as_millis() as i64,
+        }
+    }
+
+    fn started_at(&self) -> Timestamp {
+        Timestamp::from_unix_ms(self.unix_ms)
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_ms(self.unix_ms + self.started.elapsed().as_millis() as i64)
+    }
+}
+
+/// What an attempt leaves behind, as far as it got.
+#[derive(Default)]
+pub(super) struct RowParts {
+    pub(super) session: Option<SessionHandle>,
+    pub(super) result: Option<Arc<PromptResult>>,
+    pub(super) trace: Option<Arc<SessionTrace>>,
+    pub(super) metrics: JsonMap,
+    pub(super) analysis: Option<SessionAnalysisBundle>,
+    pub(super) score: Option<ScorerResult>,
+    pub(super) failure: Option<Failure>,
+    pub(super) losses: Vec<HookError>,
+}
+
+/// The record of an attempt.
+pub(super) fn compose(
+    run_id: &str,
+    slot: &Slot<'_>,
+    clock: &Clock,
+    parts: RowParts,
+) -> TrialRecord {
+    let nature = slot.instance.provider.nature();
+    let failure = parts.failure.as_ref();
+    let result = parts.result.map(Arc::unwrap_or_clone);
+    let reason = result.as_ref().map(|result| result.completion_reason);
+    let metrics = result.map(|result| result.metrics).unwrap_or_default();
+    let score = parts.score.unwrap_or_else(|| unscored(failure));
+    let outcome = match failure {
+        Some(failure) => failure.outcome,
+        None if score.success => Outcome::Pass,
+        None => Outcome::Fail,
+    };
+    let row = ProfileRow {
+        run_id: run_id.to_owned(),
+        scenario_id: slot.scenario.id.clone(),
+        mode: slot.arm.mode.clone(),
+        model: slot.arm.model.clone(),
+        iteration: slot.iteration,
+        started_at: clock.started_at(),
+        completed_at: clock.now(),
+        tokens: metrics.tokens,
+        timing: metrics.timing,
+        tool_calls: summarize_tools(metrics.tool_calls),
+        success: outcome == Outcome::Pass,
+        checkpoints_passed: score.passed,
+        checkpoints_total: score.total,
+        checkpoint_details: score.details,
+        output_valid: score.output_valid,
+        provider: slot.instance.name.clone(),
+        session_id: parts.session.map(|session| session.session_id),
+        agent_turns: parts.trace.as_ref().map(|trace| trace.summary.total_turns),
+        completion_reason: failure.map_or(reason, |failure| failure.reason),
+        extensions: parts.metrics,
+        error: failure.map(|failure| failure.message.clone()),
+        error_code: failure.map(|failure| failure.code.clone()),
+        schema_version: Some(SCHEMA_VERSION),
+        outcome: Some(outcome),
+        attempts: Vec::new(),
+        hook_errors: parts.losses,
+        position: slot.position,
+        block: slot.block,
+        cost_source: Some(cost_source(&metrics.cost)),
+        cost_readings: Some(CostReadings {
+            reported_usd: metrics.cost.total_usd,
+            ..CostReadings::default()
+        }),
+        cost: metrics.cost,
+        censored: failure.is_some_and(Failure::is_timeout),
+        replayed: nature == Nature::Replayed,
+        simulated: nature == Nature::Simulated,
+    };
+    TrialRecord {
+        row,
+        trace: parts.trace,
+        analysis: parts.analysis,
+    }
+}
+
+/// What stands in the row where no scorer spoke.
+fn unscored(failure: Option<&Failure>) -> ScorerResult {
+    let details = failure
+        .map(|failure| failure.details.clone())
+        .unwrap_or_default();
+    ScorerResult {
+        passed: details.iter().filter(|check| check.passed).count() as u64,
+        total: details.len() as u64,
+        details,
+        ..ScorerResult::default()
+    }
+}
+
+fn cost_source(cost: &CostBreakdown) -> CostSource {
+    match cost.total_usd {
+        Some(_) => CostSource::Reported,
+        None => CostSource::Unknown,
+    }
+}
+
+fn summarize_tools(records: Option<Vec<ToolCallRecord>>) -> ToolCallSummary {
+    let Some(records) = records else {
+        return ToolCallSummary::default();
+    };
+    let mut by_category: BTreeMap<String, u64> = BTreeMap::new();
+    let mut failed_before: HashMap<&str, bool> = HashMap::new();
+    let (mut failed, mut retried) = (0, 0);
+    for call in &records {
+        if !call.category.is_empty() {
+            match by_category.get_mut(&call.category) {
+                Some(count) => *count += 1,
+                None => drop(by_category.insert(call.category.clone(), 1)),
+            }
+        }
+        let has_failed = call.success == Some(false);
+        failed += u64::from(has_failed);
+        let previous = failed_before.insert(&call.name, has_failed);
+        retried += u64::from(previous == Some(true));
+    }
+    let total = records.len() as u64;
+    let error_rate = if total == 0 {
+        0.0
+    } else {
+        failed as f64 / total as f64
+    };
+    ToolCallSummary {
+        total: Some(total),
+        by_category,
+        failed: Some(failed),
+        retried: Some(retried),
+        error_rate: Number::new(error_rate),
+        records,
+    }
+}
+
+/// What is kept of an attempt that was tried again.
+pub(super) fn attempt_of(row: ProfileRow) -> Attempt {
+    Attempt {
+        outcome: row.outcome.unwrap_or(Outcome::Void),
+        session_id: row.session_id,
+        tokens: row.tokens,
+        cost_usd: row.cost.total_usd,
+        wall_ms: row.timing.wall_ms,
+        error: row.error,
+        error_code: row.error_code,
+    }
+}
