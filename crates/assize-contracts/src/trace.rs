@@ -1,6 +1,6 @@
 //! What happened in a session, event by event.
 
-use crate::{CostSource, Millis, Timestamp, TokenBreakdown, Usd};
+use crate::{CostSource, Millis, Timestamp, TokenBreakdown, ToolCallRecord, Usd};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -54,6 +54,27 @@ impl SessionTrace {
             summary,
             ..Self::default()
         }
+    }
+
+    /// Every tool call, as a provider would report it; a tool is its own category.
+    pub fn tool_call_records(&self) -> Vec<ToolCallRecord> {
+        let record = |event: &Arc<TraceEvent>| match &**event {
+            TraceEvent::ToolCall {
+                name,
+                duration_ms,
+                success,
+                error,
+                ..
+            } => Some(ToolCallRecord {
+                name: name.clone(),
+                category: name.clone(),
+                success: *success,
+                duration_ms: *duration_ms,
+                error: error.clone(),
+            }),
+            _ => None,
+        };
+        self.events.iter().filter_map(record).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::guard::guarded_provider;
 use assize_contracts::{
     BaseScenario, CompletionReason, CostBreakdown, Fault, Millis, Outcome, PromptResult,
     ProviderError, ScorerCheckResult, SessionHandle, SessionProvider, SessionTrace, TimingSegment,
-    TokenBreakdown, ToolCallRecord, TraceEvent,
+    TokenBreakdown,
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -147,29 +147,9 @@ impl Talk {
             metrics.tokens = trace.summary.total_tokens;
         }
         if metrics.tool_calls.is_none() && !trace.events.is_empty() {
-            let calls = trace.events.iter().filter_map(|event| tool_call(event));
-            metrics.tool_calls = Some(calls.collect());
+            metrics.tool_calls = Some(trace.tool_call_records());
         }
         self
-    }
-}
-
-fn tool_call(event: &TraceEvent) -> Option<ToolCallRecord> {
-    match event {
-        TraceEvent::ToolCall {
-            name,
-            duration_ms,
-            success,
-            error,
-            ..
-        } => Some(ToolCallRecord {
-            name: name.clone(),
-            category: String::new(),
-            success: *success,
-            duration_ms: *duration_ms,
-            error: error.clone(),
-        }),
-        _ => None,
     }
 }
 

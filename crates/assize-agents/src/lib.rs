@@ -1,0 +1,17 @@
+//! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
+
+mod replay;
+mod settings;
+mod simulated;
+
+pub use replay::ReplayProvider;
+pub use simulated::SimulatedProvider;
+
+use assize_contracts::Plugins;
+
+/// All providers of this crate.
+pub fn plugins() -> Plugins {
+    Plugins::new()
+        .provider(SimulatedProvider::default)
+        .provider(ReplayProvider::default)
+}

@@ -1,0 +1,148 @@
+//! A seeded stand-in for an agent: for trying things out, planning and load. Everything it gives is marked `simulated`.
+
+mod session;
+mod settings;
+
+use crate::settings::read;
+use assize_contracts::{
+    CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult, ProviderError,
+    ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
+};
+use session::SimulatedSession;
+use settings::SimulatedSettings;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The provider `simulated`.
+#[derive(Default)]
+pub struct SimulatedProvider {
+    /// Settings already read, by the mode they belong to.
+    settings: Mutex<HashMap<String, (JsonMap, Arc<SimulatedSettings>)>>,
+    sessions: Mutex<HashMap<String, SimulatedSession>>,
+}
+
+impl SimulatedProvider {
+    /// Reading settings costs more than a whole simulated session, so each mode's are read once.
+    fn settings(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<Arc<SimulatedSettings>, ProviderError> {
+        let mut known = lock(&self.settings);
+        match known.get(&params.mode) {
+            Some((overrides, settings)) if *overrides == params.provider_overrides => {
+                Ok(Arc::clone(settings))
+            }
+            _ => {
+                let read: SimulatedSettings = read(&params.provider_overrides)
+                    .map_err(|problem| ProviderError::service(problem.message))?;
+                let settings = Arc::new(read);
+                let entry = (params.provider_overrides.clone(), Arc::clone(&settings));
+                known.insert(params.mode.clone(), entry);
+                Ok(settings)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl SessionProvider for SimulatedProvider {
+    fn id(&self) -> &str {
+        "simulated"
+    }
+
+    fn scope(&self) -> ProviderScope {
+        ProviderScope::Session
+    }
+
+    fn default_model(&self, overrides: &JsonMap) -> Option<String> {
+        overrides.get("model")?.as_str().map(str::to_owned)
+    }
+
+    fn may_cost(&self) -> bool {
+        false
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::Simulated
+    }
+
+    /// The simulated agent notices the timeout itself, so that it can tell what it used until then.
+    fn timeout_grace(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        read::<SimulatedSettings>(overrides)?.check()
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        let settings = self.settings(params)?;
+        let now = unix_ms();
+        let session_id = format!("sim-{:016x}", params.seed);
+        let session = SimulatedSession::draw(settings, params, &session_id, now);
+        lock(&self.sessions).insert(session_id.clone(), session);
+        Ok(SessionHandle {
+            session_id,
+            provider: self.id().to_owned(),
+            created_at: Timestamp::from_unix_ms(now),
+        })
+    }
+
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let started = tokio::time::Instant::now();
+        let latency = with(&self.sessions, handle, |session| session.begin_turn())?;
+        if !latency.is_zero() {
+            tokio::time::sleep(latency.min(timeout)).await;
+        }
+        let share = if latency <= timeout {
+            1.0
+        } else {
+            timeout.div_duration_f64(latency)
+        };
+        let elapsed = started.elapsed();
+        with(&self.sessions, handle, |session| {
+            session.end_turn(text, elapsed, share)
+        })
+    }
+
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        with(&self.sessions, handle, |session| session.trace())
+    }
+
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
+        lock(&self.sessions).remove(&handle.session_id);
+        Ok(())
+    }
+}
+
+fn with<T>(
+    sessions: &Mutex<HashMap<String, SimulatedSession>>,
+    handle: &SessionHandle,
+    work: impl FnOnce(&mut SimulatedSession) -> T,
+) -> Result<T, ProviderError> {
+    let mut sessions = lock(sessions);
+    let session = sessions.get_mut(&handle.session_id);
+    session
+        .map(work)
+        .ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis() as i64
+}

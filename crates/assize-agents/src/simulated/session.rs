@@ -1,0 +1,238 @@
+//! One made-up session: everything is drawn when it is created, told when it is prompted.
+
+use super::settings::{SimulatedSettings, normal, uniform};
+use assize_contracts::{
+    CompletionReason, CostBreakdown, CreateSessionParams, Millis, PromptMetrics, PromptResult,
+    SessionTrace, Timestamp, TimingBreakdown, TimingSegment, TokenBreakdown, ToolCallRecord,
+    TraceEvent, Usd,
+};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const REASONING: &str = "Considering what the task asks for and which file to look at next.";
+const OUTPUT: &str = "ok: 3 matches, 1 file changed";
+
+pub(super) struct SimulatedSession {
+    settings: Arc<SimulatedSettings>,
+    id: String,
+    created_ms: i64,
+    random: Xoshiro256PlusPlus,
+    /// How hard the scenario is: the same for every mode.
+    difficulty: f64,
+    latency: Duration,
+    told: Vec<TraceEvent>,
+    tokens: Option<TokenBreakdown>,
+}
+
+impl SimulatedSession {
+    pub(super) fn draw(
+        settings: Arc<SimulatedSettings>,
+        params: &CreateSessionParams,
+        id: &str,
+        created_ms: i64,
+    ) -> Self {
+        let hash = blake3::hash(params.scenario_id.as_bytes());
+        let mut scenario = Xoshiro256PlusPlus::from_seed(*hash.as_bytes());
+        Self {
+            difficulty: settings.scenario_spread * normal(&mut scenario),
+            settings,
+            id: id.to_owned(),
+            created_ms,
+            random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
+            latency: Duration::ZERO,
+            told: Vec::new(),
+            tokens: None,
+        }
+    }
+
+    /// How long the coming turn takes.
+    pub(super) fn begin_turn(&mut self) -> Duration {
+        let factor = self.difficulty.exp();
+        let milliseconds = self.settings.latency_ms.draw(&mut self.random, factor);
+        self.latency = Duration::from_secs_f64(milliseconds.min(3.6e6) / 1e3);
+        self.latency
+    }
+
+    /// What the agent says and used. `share` is how much of the turn there was time for.
+    pub(super) fn end_turn(&mut self, prompt: &str, elapsed: Duration, share: f64) -> PromptResult {
+        let succeeds = self.draw_success();
+        let tokens = self.draw_tokens(share);
+        let calls = self.tell_events(share);
+        let cost = self.draw_cost(share);
+        self.tokens = Some(self.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)));
+        let completion_reason = match (share < 1.0, succeeds || self.settings.answer.is_some()) {
+            (true, _) => CompletionReason::Timeout,
+            (false, true) => CompletionReason::Stop,
+            (false, false) => CompletionReason::Error,
+        };
+        let text = self.answer(prompt, succeeds);
+        if completion_reason != CompletionReason::Timeout {
+            let content = text.clone();
+            self.told.push(TraceEvent::TextOutput {
+                content,
+                token_count: None,
+                context: None,
+            });
+        }
+        PromptResult {
+            text,
+            metrics: PromptMetrics {
+                tokens,
+                timing: timing(elapsed),
+                tool_calls: Some(calls),
+                cost,
+            },
+            completion_reason,
+        }
+    }
+
+    pub(super) fn trace(&mut self) -> SessionTrace {
+        let events = std::mem::take(&mut self.told);
+        let tokens = self.tokens.unwrap_or_default();
+        let mut trace = SessionTrace::from_events(self.id.clone(), events, tokens);
+        trace.simulated = true;
+        trace
+    }
+
+    fn draw_success(&mut self) -> bool {
+        let rate = self.settings.success_rate;
+        // Harder scenarios succeed less often: the difficulty shifts the odds, certain stays certain.
+        let odds = rate / (1.0 - rate) * (-self.difficulty).exp();
+        let rate = if odds.is_finite() {
+            odds / (1.0 + odds)
+        } else {
+            1.0
+        };
+        uniform(&mut self.random) < rate
+    }
+
+    fn draw_tokens(&mut self, share: f64) -> TokenBreakdown {
+        let factor = self.difficulty.exp();
+        let quantities = self.settings.tokens.clone();
+        let mut count = |quantity: super::settings::Quantity| {
+            Some((quantity.draw(&mut self.random, factor) * share).round() as u64)
+        };
+        TokenBreakdown {
+            input: count(quantities.input),
+            output: count(quantities.output),
+            reasoning: count(quantities.reasoning),
+            cache_read: count(quantities.cache_read),
+            cache_write: count(quantities.cache_write),
+            ..TokenBreakdown::default()
+        }
+        .with_totals()
+    }
+
+    fn draw_cost(&mut self, share: f64) -> CostBreakdown {
+        let factor = self.difficulty.exp();
+        let cost = self
+            .settings
+            .cost_usd
+            .map(|cost| cost.draw(&mut self.random, factor) * share);
+        // A bill has no fractions of a micro-dollar.
+        let rounded = cost.map(|cost| (cost * 1e6).round() / 1e6);
+        CostBreakdown {
+            total_usd: rounded.and_then(Usd::new),
+            ..CostBreakdown::default()
+        }
+    }
+
+    /// Turns with reasoning and tool calls; the answer is told by the caller.
+    fn tell_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
+        let settings = Arc::clone(&self.settings);
+        let factor = self.difficulty.exp();
+        let draw = |random: &mut _, quantity: super::settings::Quantity| {
+            (quantity.draw(random, factor) * share).round() as u64
+        };
+        let calls = draw(&mut self.random, settings.tool_calls);
+        let mut turns = draw(&mut self.random, settings.turns).max(1);
+        // All events are turns, tool calls, one answer and, for the rest, reasoning.
+        let reasoning = match settings.events {
+            Some(events) => {
+                let free = events.saturating_sub(calls + 1);
+                turns = turns.min(free.max(1));
+                ((free.saturating_sub(turns)) as f64 * share).round() as u64
+            }
+            None => turns,
+        };
+        let mut records = Vec::with_capacity(calls as usize);
+        self.told.reserve((turns + calls + reasoning + 1) as usize);
+        for turn in 0..turns {
+            let at = self.latency.as_millis() as u64 * turn / turns;
+            self.told.push(TraceEvent::TurnBoundary {
+                turn_number: turn,
+                timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
+            });
+            for _ in 0..part(reasoning, turn, turns) {
+                self.told.push(TraceEvent::Reasoning {
+                    content: REASONING.to_owned(),
+                    duration_ms: None,
+                    token_count: None,
+                    context: None,
+                });
+            }
+            for _ in 0..part(calls, turn, turns) {
+                records.push(self.call_tool(&settings));
+            }
+        }
+        records
+    }
+
+    fn call_tool(&mut self, settings: &SimulatedSettings) -> ToolCallRecord {
+        let choice = uniform(&mut self.random) * settings.tools.len() as f64;
+        let name = settings.tools[choice as usize].clone();
+        let fails = uniform(&mut self.random) < settings.tool_failure_rate;
+        let error = fails.then(|| "simulated failure".to_owned());
+        self.told.push(TraceEvent::ToolCall {
+            name: name.clone(),
+            input: json!({"target": (choice * 1e3) as u64}),
+            output: if fails {
+                Value::Null
+            } else {
+                Value::String(OUTPUT.to_owned())
+            },
+            duration_ms: None,
+            success: Some(!fails),
+            error: error.clone(),
+            context: None,
+        });
+        ToolCallRecord {
+            category: name.clone(),
+            name,
+            success: Some(!fails),
+            duration_ms: None,
+            error,
+        }
+    }
+
+    fn answer(&self, prompt: &str, succeeds: bool) -> String {
+        match (&self.settings.answer, succeeds) {
+            (Some(answer), true) => answer.clone(),
+            (_, false) => "Simulated agent: I could not finish this.".to_owned(),
+            (None, true) => {
+                let about: String = prompt.chars().take(80).collect();
+                format!("Simulated agent: done. {about}")
+            }
+        }
+    }
+}
+
+/// How many of `total` things fall to one of `parts`, as even as can be.
+fn part(total: u64, number: u64, parts: u64) -> u64 {
+    total / parts + u64::from(number < total % parts)
+}
+
+fn timing(elapsed: Duration) -> TimingBreakdown {
+    let wall = Millis::from(elapsed);
+    TimingBreakdown {
+        wall_ms: Some(wall),
+        segments: vec![TimingSegment {
+            label: "agent".to_owned(),
+            start_ms: Millis::default(),
+            end_ms: wall,
+        }],
+    }
+}
