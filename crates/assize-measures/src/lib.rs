@@ -6,17 +6,27 @@
 mod checks;
 mod collectors;
 
-pub use checks::ChecksScorer;
+pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec};
 pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
 
 use assize_contracts::Plugins;
+use std::sync::Arc;
+
+/// All built-ins of this crate, except that `command` checks cannot be made.
+pub fn plugins() -> Plugins {
+    plugins_scoring_by(ChecksScorer::new())
+}
 
 /// All built-ins of this crate.
-pub fn plugins() -> Plugins {
+pub fn plugins_with_commands(commands: Arc<dyn CommandRunner>) -> Plugins {
+    plugins_scoring_by(ChecksScorer::with_commands(commands))
+}
+
+fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
     Plugins::new()
         .collector(TokenCollector)
         .collector(LatencyCollector)
         .collector(CostCollector)
         .collector(ToolCallsCollector)
-        .scorer(ChecksScorer::new())
+        .scorer(checks)
 }

@@ -50,9 +50,7 @@ impl ChangedCheck {
     }
 
     pub(super) fn look(&self, subject: &Subject<'_>) -> Look {
-        if subject.context.workspace.is_none() {
-            return Err("the trial has no workspace".to_owned());
-        }
+        subject.workspace()?;
         let strange = || {
             let changes = subject.context.changes.iter();
             changes.filter(|change| !self.allowed.is_match(&change.path))

@@ -1,6 +1,8 @@
 //! One check: its kind, what is said about it, and how it is tried.
 
 use super::changed::ChangedCheck;
+use super::command::{CommandCheck, CommandRunner};
+use super::file::FileCheck;
 use super::limit::LimitCheck;
 use super::output::OutputCheck;
 use super::spec::{Fields, Spec};
@@ -9,9 +11,12 @@ use super::tool::ToolCheck;
 use assize_contracts::{OverrideProblem, ScorerCheckResult, ScorerContext};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "output",
+    "file",
+    "command",
     "tool",
     "limit",
     "changed",
@@ -22,18 +27,27 @@ const KEYS: [&str; 9] = [
     "required",
 ];
 /// The kinds of checks and their negation.
-const KINDS: &[&str] = KEYS.split_at(5).0;
+const KINDS: &[&str] = KEYS.split_at(7).0;
 
 /// What checks look at.
 pub(super) struct Subject<'a> {
     pub(super) context: &'a ScorerContext,
     pub(super) answer: Text<'a>,
+    pub(super) commands: Option<&'a dyn CommandRunner>,
 }
 
 impl<'a> Subject<'a> {
-    pub(super) fn new(context: &'a ScorerContext) -> Self {
-        let answer = Text::new(context.agent_output.as_str());
-        Self { context, answer }
+    pub(super) fn new(context: &'a ScorerContext, commands: Option<&'a dyn CommandRunner>) -> Self {
+        Self {
+            context,
+            answer: Text::new(context.agent_output.as_str()),
+            commands,
+        }
+    }
+
+    pub(super) fn workspace(&self) -> Result<&'a Path, &'static str> {
+        let workspace = self.context.workspace.as_deref();
+        workspace.ok_or("the trial has no workspace")
     }
 }
 
@@ -93,6 +107,8 @@ pub(super) struct Check {
 
 enum Body {
     Output(OutputCheck),
+    File(FileCheck),
+    Command(CommandCheck),
     Tool(ToolCheck),
     Limit(LimitCheck),
     Changed(ChangedCheck),
@@ -176,6 +192,8 @@ impl Body {
         };
         let body = match *kind {
             "output" => Self::Output(OutputCheck::parse(spec)?),
+            "file" => Self::File(FileCheck::parse(spec)?),
+            "command" => Self::Command(CommandCheck::parse(spec)?),
             "tool" => Self::Tool(ToolCheck::parse(spec)?),
             "limit" => Self::Limit(LimitCheck::parse(spec)?),
             _ => Self::Changed(ChangedCheck::parse(spec)?),
@@ -186,6 +204,8 @@ impl Body {
     fn sentence(&self) -> Sentence {
         match self {
             Self::Output(check) => check.sentence(),
+            Self::File(check) => check.sentence(),
+            Self::Command(check) => check.sentence(),
             Self::Tool(check) => check.sentence(),
             Self::Limit(check) => check.sentence(),
             Self::Changed(check) => check.sentence(),
@@ -195,6 +215,8 @@ impl Body {
     async fn look(&self, subject: &Subject<'_>) -> Look {
         match self {
             Self::Output(check) => Ok(check.look(&subject.answer)),
+            Self::File(check) => check.look(subject),
+            Self::Command(check) => check.look(subject).await,
             Self::Tool(check) => check.look(subject),
             Self::Limit(check) => check.look(subject),
             Self::Changed(check) => check.look(subject),

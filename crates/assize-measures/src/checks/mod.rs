@@ -5,12 +5,16 @@
 
 mod changed;
 mod check;
+mod command;
+mod file;
 mod json;
 mod limit;
 mod output;
 mod spec;
 mod text;
 mod tool;
+
+pub use command::{CommandOutcome, CommandRunner, CommandSpec};
 
 use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
@@ -29,13 +33,22 @@ const ACTUAL_LENGTH: usize = 500;
 /// Scores a trial by its scenario's `checks`; without any, a session that ends with `stop` passes.
 #[derive(Default)]
 pub struct ChecksScorer {
+    commands: Option<Arc<dyn CommandRunner>>,
     compiled: RwLock<HashMap<String, Arc<CompiledChecks>>>,
 }
 
 impl ChecksScorer {
-    /// A scorer that has seen no scenario yet.
+    /// A scorer that cannot run commands: a required `command` check makes the trial void.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A scorer for all checks.
+    pub fn with_commands(commands: Arc<dyn CommandRunner>) -> Self {
+        Self {
+            commands: Some(commands),
+            ..Self::default()
+        }
     }
 
     /// A hook may replace a scenario under its id, so what was compiled counts only for equal checks.
@@ -75,7 +88,7 @@ impl Scorer for ChecksScorer {
         context: &ScorerContext,
     ) -> Result<ScorerResult, BoxError> {
         let compiled = self.compiled(scenario)?;
-        let subject = Subject::new(context);
+        let subject = Subject::new(context, self.commands.as_deref());
         let mut result = if compiled.checks.is_empty() {
             score_by_ending(context)
         } else {

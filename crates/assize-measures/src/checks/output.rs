@@ -11,7 +11,7 @@ pub(super) struct OutputCheck {
 
 impl OutputCheck {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
-        let tests = TextTest::parse_all(&spec.fields(&TEXT_KEYS)?)?;
+        let tests = TextTest::parse_all(&spec.fields(&TEXT_KEYS)?, &TEXT_KEYS)?;
         if tests.is_empty() {
             return Err(spec.nothing_asked(&TEXT_KEYS));
         }

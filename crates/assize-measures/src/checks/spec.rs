@@ -28,6 +28,12 @@ impl<'a> Spec<'a> {
         self.problem(format!("expected {what}, found {}", kind(self.value)))
     }
 
+    /// Another value at the same place, such as its key.
+    pub(super) fn with_value<'b>(&self, value: &'b Value) -> Spec<'b> {
+        let path = self.path.clone();
+        Spec { value, path }
+    }
+
     /// The fields of an object, which may have these names only, in snake_case or camelCase.
     pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, OverrideProblem> {
         let map = self.object()?;

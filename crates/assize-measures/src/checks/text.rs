@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// The texts' own keys; a file has all but the last two.
+/// Everything a text can be asked for. A file has some of it.
 pub(super) const TEXT_KEYS: [&str; 6] = ["contains", "equals", "matches", "schema", "json", "path"];
 
 /// A text on which several tests are made. JSON in it is looked for once, and only if one of them asks.
@@ -53,10 +53,13 @@ struct PathRule {
 }
 
 impl TextTest {
-    /// All tests among these fields, in the order of [`TEXT_KEYS`].
-    pub(super) fn parse_all(fields: &Fields<'_>) -> Result<Vec<Self>, OverrideProblem> {
-        TEXT_KEYS
-            .into_iter()
+    /// All tests of these keys among the fields, in this order.
+    pub(super) fn parse_all(
+        fields: &Fields<'_>,
+        keys: &[&'static str],
+    ) -> Result<Vec<Self>, OverrideProblem> {
+        keys.iter()
+            .copied()
             .filter_map(|key| Some((key, fields.get(key)?)))
             .map(|(key, spec)| Self::parse(key, &spec))
             .collect()
