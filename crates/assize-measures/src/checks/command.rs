@@ -1,0 +1,186 @@
+//! `command`: a program run in the workspace after the agent has ended. Starting and bounding it is left to a
+//! [`CommandRunner`].
+
+use super::check::{Look, Seen, Sentence, Subject};
+use super::file::inner_path;
+use super::spec::Spec;
+use assize_contracts::{BoxError, OverrideProblem, async_trait};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const KEYS: [&str; 4] = ["run", "exit", "timeout_ms", "files"];
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Runs the programs that checks ask for.
+#[async_trait]
+pub trait CommandRunner: Send + Sync {
+    /// Called once per command check and trial, after the agent has ended; trials concurrently. The program and all it
+    /// started must be gone when this returns. An error means that it could not be run: the trial is void.
+    async fn run(&self, spec: &CommandSpec<'_>) -> Result<CommandOutcome, BoxError>;
+}
+
+/// A program to run.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandSpec<'a> {
+    /// A line for the shell.
+    pub run: &'a str,
+    /// The directory to run it in.
+    pub workspace: &'a Path,
+    /// Files to place first: path in the workspace, which may be one of the agent's links, to path of the source.
+    pub files: &'a BTreeMap<String, PathBuf>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutcome {
+    /// Its exit code. Absent when time ran out or a signal ended it.
+    pub exit: Option<i32>,
+    /// What it printed, at least the end of it.
+    pub output: String,
+}
+
+pub(super) struct CommandCheck {
+    run: String,
+    exit: i32,
+    timeout: Duration,
+    files: BTreeMap<String, PathBuf>,
+}
+
+impl CommandCheck {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+        let fields = spec.fields(&KEYS)?;
+        let run = match fields.get("run") {
+            Some(spec) => spec.text()?,
+            None => return Err(spec.problem("expected `run`: a command")),
+        };
+        let exit = fields.get("exit").map(|spec| {
+            let code = spec.count()?;
+            i32::try_from(code).map_err(|_| spec.problem("expected an exit code"))
+        });
+        let timeout = fields.get("timeout_ms").map(|spec| spec.count());
+        let files = fields.get("files").map(|spec| parse_files(&spec));
+        Ok(Self {
+            run,
+            exit: exit.transpose()?.unwrap_or(0),
+            timeout: timeout
+                .transpose()?
+                .map_or(DEFAULT_TIMEOUT, Duration::from_millis),
+            files: files.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn sentence(&self) -> Sentence {
+        Sentence {
+            label: "command".to_owned(),
+            words: format!(
+                "`{}` exits with {}",
+                super::excerpt(&self.run, 80),
+                self.exit
+            ),
+            expected: json!({ "exit": self.exit }),
+        }
+    }
+
+    pub(super) async fn look(&self, subject: &Subject<'_>) -> Look {
+        let workspace = subject.workspace()?;
+        let commands = subject.commands.ok_or("commands cannot be run here")?;
+        let spec = CommandSpec {
+            run: &self.run,
+            workspace,
+            files: &self.files,
+            timeout: self.timeout,
+        };
+        let outcome = commands
+            .run(&spec)
+            .await
+            .map_err(|error| format!("the command could not be run: {error}"))?;
+        Ok(Seen {
+            holds: outcome.exit == Some(self.exit),
+            actual: json!({ "exit": outcome.exit, "output": end_of(&outcome.output) }),
+        })
+    }
+}
+
+fn parse_files(spec: &Spec<'_>) -> Result<BTreeMap<String, PathBuf>, OverrideProblem> {
+    spec.entries()?
+        .into_iter()
+        .map(|(target, source)| {
+            let name = Value::from(target);
+            let target = inner_path(&source.with_value(&name))?;
+            Ok((target, PathBuf::from(source.text()?)))
+        })
+        .collect()
+}
+
+/// The last lines of a program's output say what went wrong.
+fn end_of(output: &str) -> String {
+    let output = output.trim_end();
+    if output.len() <= super::ACTUAL_LENGTH {
+        return output.to_owned();
+    }
+    let start = output.ceil_char_boundary(output.len() - super::ACTUAL_LENGTH);
+    format!("…{}", &output[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::ChecksScorer;
+    use crate::checks::tests::{answering, problem_in, scenario};
+    use assize_contracts::{Scorer, ScorerResult};
+    use std::sync::Arc;
+
+    /// Exits with the number in the command line, or cannot be run.
+    struct Scripted;
+
+    #[async_trait]
+    impl CommandRunner for Scripted {
+        async fn run(&self, spec: &CommandSpec<'_>) -> Result<CommandOutcome, BoxError> {
+            assert_eq!(spec.workspace, Path::new("w"));
+            Ok(CommandOutcome {
+                exit: Some(spec.run.parse()?),
+                output: format!("took {:?}\n", spec.timeout),
+            })
+        }
+    }
+
+    fn score(scorer: &ChecksScorer, command: Value) -> ScorerResult {
+        let mut context = answering("");
+        context.workspace = Some("w".into());
+        let scenario = scenario(json!([{ "command": command }]));
+        pollster::block_on(scorer.evaluate(&scenario, &context)).unwrap()
+    }
+
+    #[test]
+    fn the_exit_code_decides() {
+        let scorer = ChecksScorer::with_commands(Arc::new(Scripted));
+        assert!(score(&scorer, json!({"run": "0"})).success);
+        assert!(score(&scorer, json!({"run": "3", "exit": 3, "timeoutMs": 9})).success);
+        let result = score(&scorer, json!({"run": "1"}));
+        assert_eq!((result.success, result.error), (false, None));
+        let actual = json!({"exit": 1, "output": "took 60s"});
+        assert_eq!(result.details[0].actual, Some(actual));
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_run_is_no_failure_of_the_agent() {
+        let scorer = ChecksScorer::with_commands(Arc::new(Scripted));
+        assert!(score(&scorer, json!({"run": "x"})).error.is_some());
+        let error = score(&ChecksScorer::new(), json!({"run": "0"})).error;
+        assert_eq!(
+            error.unwrap(),
+            "check `command-1`: commands cannot be run here"
+        );
+    }
+
+    #[test]
+    fn files_are_placed_inside_the_workspace() {
+        let command = json!({"run": "0", "files": {"../x": "a"}});
+        let problem = problem_in(json!([{ "command": command }]));
+        assert_eq!(problem.path.join("."), "checks.0.command.files.../x");
+    }
+}

@@ -1,0 +1,181 @@
+//! `checks`: the built-in scorer. A scenario's checks are compiled once and then tried on every trial of it.
+//!
+//! A check that does not hold is a fail. A check that could not be made (no workspace, an unknown cost) is an error of
+//! the scorer: nothing is known about the agent, and the trial is void unless the check is not required.
+
+mod changed;
+mod check;
+mod command;
+mod file;
+mod json;
+mod limit;
+mod output;
+mod spec;
+mod text;
+mod tool;
+
+pub use command::{CommandOutcome, CommandRunner, CommandSpec};
+
+use assize_contracts::{
+    BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
+    async_trait,
+};
+use check::{Check, Subject, parse_checks};
+use json::Schema;
+use serde_json::Value;
+use spec::Spec;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// How much of what was found is kept, in bytes.
+const ACTUAL_LENGTH: usize = 500;
+
+/// Scores a trial by its scenario's `checks`; without any, a session that ends with `stop` passes.
+#[derive(Default)]
+pub struct ChecksScorer {
+    commands: Option<Arc<dyn CommandRunner>>,
+    compiled: RwLock<HashMap<String, Arc<CompiledChecks>>>,
+}
+
+impl ChecksScorer {
+    /// A scorer that cannot run commands: a required `command` check makes the trial void.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A scorer for all checks.
+    pub fn with_commands(commands: Arc<dyn CommandRunner>) -> Self {
+        Self {
+            commands: Some(commands),
+            ..Self::default()
+        }
+    }
+
+    /// A hook may replace a scenario under its id, so what was compiled counts only for equal checks.
+    fn compiled(&self, scenario: &BaseScenario) -> Result<Arc<CompiledChecks>, OverrideProblem> {
+        let known = self
+            .compiled
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&scenario.id)
+            .filter(|compiled| compiled.is_of(scenario))
+            .map(Arc::clone);
+        if let Some(compiled) = known {
+            return Ok(compiled);
+        }
+        let compiled = Arc::new(CompiledChecks::new(scenario)?);
+        self.compiled
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(scenario.id.clone(), Arc::clone(&compiled));
+        Ok(compiled)
+    }
+}
+
+#[async_trait]
+impl Scorer for ChecksScorer {
+    fn id(&self) -> &str {
+        "checks"
+    }
+
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+        self.compiled(scenario).map(drop)
+    }
+
+    async fn evaluate(
+        &self,
+        scenario: &BaseScenario,
+        context: &ScorerContext,
+    ) -> Result<ScorerResult, BoxError> {
+        let compiled = self.compiled(scenario)?;
+        let subject = Subject::new(context, self.commands.as_deref());
+        let mut result = if compiled.checks.is_empty() {
+            score_by_ending(context)
+        } else {
+            score(&compiled.checks, &subject).await
+        };
+        result.output_valid = compiled.is_valid(&subject);
+        Ok(result)
+    }
+}
+
+/// A scenario's checks, ready to be tried, and what they were made from.
+struct CompiledChecks {
+    source: Vec<Value>,
+    schema_source: Option<Value>,
+    checks: Vec<Check>,
+    output_schema: Option<Schema>,
+}
+
+impl CompiledChecks {
+    fn new(scenario: &BaseScenario) -> Result<Self, OverrideProblem> {
+        let schema_spec = scenario
+            .output_schema
+            .as_ref()
+            .map(|schema| Spec::at(&["output_schema"], schema));
+        Ok(Self {
+            source: scenario.checks.clone(),
+            schema_source: scenario.output_schema.clone(),
+            checks: parse_checks(&scenario.checks)?,
+            output_schema: schema_spec.as_ref().map(Schema::parse).transpose()?,
+        })
+    }
+
+    fn is_of(&self, scenario: &BaseScenario) -> bool {
+        self.source == scenario.checks && self.schema_source == scenario.output_schema
+    }
+
+    fn is_valid(&self, subject: &Subject<'_>) -> bool {
+        self.output_schema.as_ref().is_none_or(|schema| {
+            let answer = subject.answer.json();
+            answer.is_some_and(|answer| schema.is_valid(answer))
+        })
+    }
+}
+
+async fn score(checks: &[Check], subject: &Subject<'_>) -> ScorerResult {
+    let mut result = ScorerResult {
+        success: true,
+        ..ScorerResult::default()
+    };
+    result.details.reserve_exact(checks.len());
+    for check in checks {
+        let detail = check.evaluate(subject).await;
+        result.total += check.weight;
+        if detail.passed {
+            result.passed += check.weight;
+        } else if check.required {
+            result.success = false;
+            if let (None, Some(error)) = (&result.error, &detail.error) {
+                result.error = Some(format!("check `{}`: {error}", check.id));
+            }
+        }
+        result.details.push(detail);
+    }
+    result
+}
+
+fn score_by_ending(context: &ScorerContext) -> ScorerResult {
+    let ending = context
+        .result
+        .as_ref()
+        .map(|result| result.completion_reason);
+    ScorerResult {
+        success: ending == Some(CompletionReason::Stop),
+        error: ending
+            .is_none()
+            .then(|| "nobody knows how the session ended".to_owned()),
+        ..ScorerResult::default()
+    }
+}
+
+/// At most this many bytes of a text, marked where it was cut.
+fn excerpt(text: &str, length: usize) -> String {
+    if text.len() <= length {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(length)])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! `tool`: which tools are called, how often, with what and in which order.
+
+use super::check::{Look, Seen, Sentence, Subject};
+use super::json::JsonPath;
+use super::spec::{Fields, Spec, quoted};
+use super::text::Matcher;
+use assize_contracts::{OverrideProblem, TraceEvent};
+use serde_json::Value;
+
+const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
+/// How many calls are named in a result.
+const NAMED: usize = 50;
+
+pub(super) enum ToolCheck {
+    Called(Called),
+    Order(Vec<String>),
+    Only(Vec<String>),
+}
+
+/// A tool that is called a number of times with certain arguments.
+pub(super) struct Called {
+    tool: String,
+    with: Vec<Argument>,
+    at_least: u64,
+    at_most: Option<u64>,
+    written: Value,
+}
+
+struct Argument {
+    place: ArgumentPlace,
+    expected: Matcher,
+}
+
+enum ArgumentPlace {
+    Name(String),
+    Path(JsonPath),
+}
+
+impl ToolCheck {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+        let fields = spec.fields(&KEYS)?;
+        match (
+            fields.get("called"),
+            fields.get("order"),
+            fields.get("only"),
+        ) {
+            (Some(called), None, None) => {
+                let written = spec.value.clone();
+                Called::parse(called.text()?, &fields, written).map(Self::Called)
+            }
+            (None, Some(order), None) => {
+                spec.fields(&["order"])?;
+                order.texts().map(Self::Order)
+            }
+            (None, None, Some(only)) => {
+                spec.fields(&["only"])?;
+                let names = only.items()?;
+                let names: Result<_, _> = names.iter().map(Spec::text).collect();
+                names.map(Self::Only)
+            }
+            _ => Err(spec.nothing_asked(&KEYS[..3])),
+        }
+    }
+
+    pub(super) fn sentence(&self) -> Sentence {
+        let (label, words, expected) = match self {
+            Self::Called(called) => ("called", called.words(), called.written.clone()),
+            Self::Order(tools) => {
+                let words = format!("{} are called in this order", quoted(tools));
+                ("order", words, Value::from(tools.clone()))
+            }
+            Self::Only(tools) if tools.is_empty() => {
+                let words = "no tool is called".to_owned();
+                ("only", words, Value::from(tools.clone()))
+            }
+            Self::Only(tools) => {
+                let words = format!("no tool but {} is called", quoted(tools));
+                ("only", words, Value::from(tools.clone()))
+            }
+        };
+        Sentence {
+            label: format!("tool-{label}"),
+            words,
+            expected,
+        }
+    }
+
+    pub(super) fn look(&self, subject: &Subject<'_>) -> Look {
+        match self {
+            Self::Called(called) => called.look(subject),
+            Self::Order(tools) => {
+                let calls = names(subject)?;
+                let mut ahead = calls.iter();
+                let holds = tools.iter().all(|tool| ahead.any(|name| name == tool));
+                let actual = calls.iter().take(NAMED).copied().collect();
+                Ok(Seen { holds, actual })
+            }
+            Self::Only(tools) => {
+                let mut strange = names(subject)?;
+                strange.retain(|name| !tools.iter().any(|tool| tool == name));
+                let actual = strange.iter().take(NAMED).copied().collect();
+                let holds = strange.is_empty();
+                Ok(Seen { holds, actual })
+            }
+        }
+    }
+}
+
+impl Called {
+    fn parse(tool: String, fields: &Fields<'_>, written: Value) -> Result<Self, OverrideProblem> {
+        let with = fields.get("with").map(|spec| parse_arguments(&spec));
+        let at_most = fields.get("at_most").map(|spec| spec.count()).transpose()?;
+        let at_least = match fields.get("at_least") {
+            Some(spec) => {
+                let count = spec.count()?;
+                if at_most.is_some_and(|most| most < count) {
+                    return Err(spec.problem("`at_least` is more than `at_most`"));
+                }
+                count
+            }
+            // "Called" alone means at least once; `at_most: 0` means never.
+            None => at_most.map_or(1, |most| most.min(1)),
+        };
+        Ok(Self {
+            tool,
+            with: with.transpose()?.unwrap_or_default(),
+            at_least,
+            at_most,
+            written,
+        })
+    }
+
+    fn words(&self) -> String {
+        let tool = &self.tool;
+        let with = match self.with.len() {
+            0 => "",
+            _ => " with the given arguments",
+        };
+        let times = match (self.at_least, self.at_most) {
+            (_, Some(0)) => return format!("`{tool}` is not called{with}"),
+            (1, None) => String::new(),
+            (least, None) => format!(" at least {least} times"),
+            (0 | 1, Some(most)) => format!(" at most {most} times"),
+            (least, Some(most)) => format!(" {least} to {most} times"),
+        };
+        format!("`{tool}` is called{times}{with}")
+    }
+
+    fn look(&self, subject: &Subject<'_>) -> Look {
+        let count = if self.with.is_empty() {
+            let calls = names(subject)?;
+            calls.iter().filter(|name| **name == self.tool).count()
+        } else {
+            let Some(trace) = &subject.context.trace else {
+                return Err("without a trace nobody knows the arguments of tools".to_owned());
+            };
+            let events = trace.events.iter();
+            events.filter(|event| self.is_call(event)).count()
+        } as u64;
+        Ok(Seen {
+            holds: count >= self.at_least && self.at_most.is_none_or(|most| count <= most),
+            actual: Value::from(count),
+        })
+    }
+
+    fn is_call(&self, event: &TraceEvent) -> bool {
+        let TraceEvent::ToolCall { name, input, .. } = event else {
+            return false;
+        };
+        *name == self.tool && self.with.iter().all(|argument| argument.is_in(input))
+    }
+}
+
+impl Argument {
+    fn is_in(&self, input: &Value) -> bool {
+        match &self.place {
+            ArgumentPlace::Name(name) => input
+                .get(name)
+                .is_some_and(|value| self.expected.is_match(value)),
+            ArgumentPlace::Path(path) => path
+                .select(input)
+                .iter()
+                .any(|value| self.expected.is_match(value)),
+        }
+    }
+}
+
+fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
+    spec.entries()?
+        .into_iter()
+        .map(|(key, spec)| {
+            let place = if key.starts_with('$') {
+                ArgumentPlace::Path(JsonPath::parse(key, &spec)?)
+            } else {
+                ArgumentPlace::Name(key.to_owned())
+            };
+            let expected = Matcher::parse(&spec)?;
+            Ok(Argument { place, expected })
+        })
+        .collect()
+}
+
+/// The tools called, in order: from the trace, else from the result.
+fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, String> {
+    if let Some(trace) = &subject.context.trace {
+        let name = |event: &'a std::sync::Arc<TraceEvent>| match &**event {
+            TraceEvent::ToolCall { name, .. } => Some(name.as_str()),
+            _ => None,
+        };
+        return Ok(trace.events.iter().filter_map(name).collect());
+    }
+    let result = subject.context.result.as_deref();
+    let calls = result.and_then(|result| result.metrics.tool_calls.as_ref());
+    let calls = calls.ok_or("nobody saw which tools were called")?;
+    Ok(calls.iter().map(|call| call.name.as_str()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::{answering, problem_in, scenario, score_of};
+    use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent};
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    fn call(name: &str, input: Value) -> TraceEvent {
+        TraceEvent::ToolCall {
+            name: name.to_owned(),
+            input,
+            output: Value::Null,
+            duration_ms: None,
+            success: Some(true),
+            error: None,
+            context: None,
+        }
+    }
+
+    fn check(tool: Value, expected: bool) {
+        let events = vec![
+            call("Read", json!({"file_path": "a.py"})),
+            call("Bash", json!({"command": "pytest -q", "timeout": 60})),
+            call("Edit", json!({"edits": [{"old": "a", "new": "b"}]})),
+            call("Bash", json!({"command": "ls"})),
+        ];
+        let mut context = answering("");
+        let trace = SessionTrace::from_events("t".into(), events, TokenBreakdown::default());
+        context.trace = Some(Arc::new(trace));
+        let result = score_of(&scenario(json!([{"tool": tool}])), &context);
+        assert_eq!(result.error, None);
+        assert_eq!(result.success, expected, "{tool}: {:?}", result.details);
+    }
+
+    #[test]
+    fn calls_are_counted() {
+        check(json!({"called": "Bash"}), true);
+        check(json!({"called": "bash"}), false);
+        check(json!({"called": "Bash", "at_most": 1}), false);
+        check(json!({"called": "Bash", "atLeast": 2, "atMost": 2}), true);
+        check(json!({"called": "Write", "at_most": 3}), false);
+        check(json!({"called": "Write", "at_most": 0}), true);
+    }
+
+    #[test]
+    fn arguments_are_matched_by_value_pattern_and_path() {
+        check(json!({"called": "Bash", "with": {"command": "ls"}}), true);
+        check(
+            json!({"called": "Bash", "with": {"command": {"matches": "^pytest"}}, "at_most": 1}),
+            true,
+        );
+        check(
+            json!({"called": "Bash", "with": {"command": "ls", "timeout": 60}}),
+            false,
+        );
+        check(
+            json!({"called": "Edit", "with": {"$.edits[*].new": "b"}}),
+            true,
+        );
+        check(
+            json!({"called": "Edit", "with": {"$.edits[*].new": "c"}}),
+            false,
+        );
+        check(
+            json!({"called": "Bash", "with": {"timeout": {"equals": 60}}}),
+            true,
+        );
+    }
+
+    #[test]
+    fn order_leaves_room_for_other_calls_and_only_does_not() {
+        check(json!({"order": ["Read", "Edit"]}), true);
+        check(json!({"order": ["Edit", "Read"]}), false);
+        check(json!({"order": ["Bash", "Bash", "Bash"]}), false);
+        check(json!({"only": ["Read", "Bash", "Edit"]}), true);
+        check(json!({"only": ["Read", "Bash"]}), false);
+    }
+
+    #[test]
+    fn without_a_trace_arguments_are_unknown() {
+        let checks = json!([{"tool": {"called": "Bash", "with": {"command": "ls"}}}]);
+        let error = score_of(&scenario(checks), &answering("")).error.unwrap();
+        assert!(error.contains("arguments"), "{error}");
+        let checks = json!([{"tool": {"only": []}}]);
+        assert!(score_of(&scenario(checks), &answering("")).error.is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let path = |tool: Value| problem_in(json!([{ "tool": tool }])).path.join(".");
+        let called = json!({"called": "a", "at_least": 3, "at_most": 2});
+        assert_eq!(path(called), "checks.0.tool.at_least");
+        assert_eq!(path(json!({"order": ["a"], "only": []})), "checks.0.tool");
+        assert_eq!(
+            path(json!({"order": ["a"], "at_most": 2})),
+            "checks.0.tool.at_most"
+        );
+        assert_eq!(
+            path(json!({"called": "a", "with": {"$..[": 1}})),
+            "checks.0.tool.with.$..["
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! `cost`: what the session cost, as far as anybody knows.
+
+use assize_contracts::{
+    BaseScenario, BoxError, Collector, CostBreakdown, CustomMetric, PromptResult, SessionTrace,
+    async_trait,
+};
+
+/// Metrics `cost_total_usd`, `cost_input_usd`, `cost_output_usd` and `cost_reasoning_usd`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CostCollector;
+
+#[async_trait]
+impl Collector for CostCollector {
+    fn id(&self) -> &str {
+        "cost"
+    }
+
+    async fn collect(
+        &self,
+        result: &PromptResult,
+        _scenario: &BaseScenario,
+        _mode: &str,
+        _trace: Option<&SessionTrace>,
+    ) -> Result<Vec<CustomMetric>, BoxError> {
+        Ok(metrics(&result.metrics.cost))
+    }
+}
+
+fn metrics(cost: &CostBreakdown) -> Vec<CustomMetric> {
+    let amounts = [
+        ("cost_total_usd", cost.total_usd),
+        ("cost_input_usd", cost.input_usd),
+        ("cost_output_usd", cost.output_usd),
+        ("cost_reasoning_usd", cost.reasoning_usd),
+    ];
+    let mut metrics = Vec::with_capacity(amounts.len());
+    metrics.extend(
+        amounts
+            .into_iter()
+            .filter_map(|(name, amount)| CustomMetric::number(name, amount?.value(), "USD")),
+    );
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assize_contracts::Usd;
+
+    #[test]
+    fn an_unknown_cost_is_absent() {
+        let metrics = metrics(&CostBreakdown {
+            total_usd: Usd::new(0.25),
+            ..CostBreakdown::default()
+        });
+        assert_eq!(
+            metrics,
+            [CustomMetric::number("cost_total_usd", 0.25, "USD").unwrap()]
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! What Assize measures on its own: collectors take numbers from a trial, checks score it.
+//!
+//! Every built-in here goes through the public traits of `assize-contracts` and is a plain function behind them;
+//! each is also an example for plugin authors. Numbers that nobody measured stay absent.
+
+mod checks;
+mod collectors;
+
+pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec};
+pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
+
+use assize_contracts::Plugins;
+use std::sync::Arc;
+
+/// All built-ins of this crate, except that `command` checks cannot be made.
+pub fn plugins() -> Plugins {
+    plugins_scoring_by(ChecksScorer::new())
+}
+
+/// All built-ins of this crate.
+pub fn plugins_with_commands(commands: Arc<dyn CommandRunner>) -> Plugins {
+    plugins_scoring_by(ChecksScorer::with_commands(commands))
+}
+
+fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
+    Plugins::new()
+        .collector(TokenCollector)
+        .collector(LatencyCollector)
+        .collector(CostCollector)
+        .collector(ToolCallsCollector)
+        .scorer(checks)
+}
