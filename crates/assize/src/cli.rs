@@ -1,0 +1,271 @@
+//! The command line.
+
+use assize_engine::Order;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Puts AI agents on trial: which set-up is better, by how much, at what cost, and is it real or luck?
+#[derive(Debug, Parser)]
+#[command(name = "assize", version, about, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+First steps:
+  assize init demo        write a suite that runs at once, without a key
+  assize run demo         run it: two modes, a table at the end
+  assize show last/0      look at one trial
+
+Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 5 incomplete (--resume continues), 130 interrupted twice.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a suite that runs at once
+    Init(InitArguments),
+    /// Validate a suite and everything it names, without running
+    Check(CheckArguments),
+    /// Run a suite: every scenario in every mode, repeated, measured and recorded
+    Run(Box<RunArguments>),
+    /// List and manage runs
+    Runs(RunsArguments),
+    /// Show one trial: outcome, checks, timeline
+    Show(ShowArguments),
+    /// Print the JSON Schema of a file or record
+    Schema(SchemaArguments),
+    /// Print shell completions
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// Where to write it; created if need be
+    #[arg(default_value = ".")]
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Suite file, or a directory with an assize.yaml, .toml or .json
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize run                          run the suite in this directory
+  assize run suite.yaml --dry-run     see the plan, run nothing
+  assize run -n 20 --mode fast        20 repetitions of one mode
+  assize run --resume last            go on where a run was interrupted
+  assize run --resume last --only void
+                                      run trials again that taught nothing")]
+pub(crate) struct RunArguments {
+    /// Suite file, or a directory with an assize.yaml, .toml or .json [default: this directory]
+    pub(crate) path: Option<PathBuf>,
+    /// Only this mode (may be repeated)
+    #[arg(long, value_name = "NAME", help_heading = "What to run")]
+    pub(crate) mode: Vec<String>,
+    /// This model instead of the suite's (may be repeated)
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ASSIZE_MODEL",
+        help_heading = "What to run"
+    )]
+    pub(crate) model: Vec<String>,
+    /// Only this scenario (may be repeated)
+    #[arg(long, value_name = "ID", help_heading = "What to run")]
+    pub(crate) scenario: Vec<String>,
+    /// Only scenarios with this tag (may be repeated)
+    #[arg(long, value_name = "TAG", help_heading = "What to run")]
+    pub(crate) tag: Vec<String>,
+    /// Only scenarios of this set
+    #[arg(long, value_name = "NAME", help_heading = "What to run")]
+    pub(crate) scenario_set: Option<String>,
+    /// How often each scenario is done in each mode
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        env = "ASSIZE_REPETITIONS",
+        help_heading = "How to run"
+    )]
+    pub(crate) repetitions: Option<u32>,
+    /// How often a void trial is tried again
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ASSIZE_RETRIES",
+        help_heading = "How to run"
+    )]
+    pub(crate) retries: Option<u32>,
+    /// No warm-up trial beforehand
+    #[arg(long, help_heading = "How to run")]
+    pub(crate) skip_warmup: bool,
+    /// In which order trials start
+    #[arg(
+        long,
+        value_name = "ORDER",
+        env = "ASSIZE_ORDER",
+        help_heading = "How to run"
+    )]
+    pub(crate) order: Option<OrderArgument>,
+    /// How many trials at once
+    #[arg(
+        short = 'j',
+        long,
+        value_name = "N",
+        env = "ASSIZE_CONCURRENCY",
+        help_heading = "How to run"
+    )]
+    pub(crate) concurrency: Option<usize>,
+    /// What all random choices derive from
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ASSIZE_SEED",
+        help_heading = "How to run"
+    )]
+    pub(crate) seed: Option<u64>,
+    /// Time limit of every trial, in milliseconds
+    #[arg(long, value_name = "MS", env = "ASSIZE_TIMEOUT", help_heading = "How to run",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+    /// Start nothing more after the first trial that does not pass
+    #[arg(long, help_heading = "How to run")]
+    pub(crate) fail_fast: bool,
+    /// Where runs are kept, instead of the suite's `results_dir`
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "ASSIZE_OUTPUT",
+        help_heading = "Where it goes"
+    )]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with a run: exactly the missing trials
+    #[arg(long, value_name = "ID", help_heading = "Where it goes",
+          conflicts_with_all = ["mode", "model", "scenario", "tag", "scenario_set", "order", "seed", "dry_run"])]
+    pub(crate) resume: Option<String>,
+    /// With --resume: run only these again
+    #[arg(
+        long,
+        value_name = "WHAT",
+        requires = "resume",
+        help_heading = "Where it goes"
+    )]
+    pub(crate) only: Option<OnlyArgument>,
+    /// Show the plan and run nothing
+    #[arg(long, help_heading = "What to show")]
+    pub(crate) dry_run: bool,
+    /// One JSON object per line on stdout
+    #[arg(long, help_heading = "What to show")]
+    pub(crate) json: bool,
+    /// No progress, only the result
+    #[arg(short, long, help_heading = "What to show")]
+    pub(crate) quiet: bool,
+    /// Do not ask before spending money
+    #[arg(short, long, help_heading = "What to show")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OrderArgument {
+    /// What is compared runs side by side, balanced
+    Blocked,
+    /// One mode after another
+    Sequential,
+    /// All shuffled
+    Random,
+}
+
+impl From<OrderArgument> for Order {
+    fn from(order: OrderArgument) -> Self {
+        match order {
+            OrderArgument::Blocked => Self::Blocked,
+            OrderArgument::Sequential => Self::Sequential,
+            OrderArgument::Random => Self::Random,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OnlyArgument {
+    /// Trials that taught nothing: a service, a plugin or the scorer broke
+    Void,
+}
+
+/// Where runs are looked for.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct Where {
+    /// The suite whose runs are meant [default: this directory]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) suite: Option<PathBuf>,
+    /// The directory that holds the runs
+    #[arg(long, value_name = "DIR", env = "ASSIZE_OUTPUT", global = true)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArguments {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// One JSON object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// Show one run: what was run, and the table
+    Show {
+        /// Its id, a part of it, `last`, or its directory
+        #[arg(default_value = "last")]
+        id: String,
+    },
+    /// Remove runs
+    Rm {
+        /// Their ids, parts of them, `last`, or their directories
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Remove all but the newest runs
+    Prune {
+        /// How many to keep
+        #[arg(long, default_value_t = 10, value_name = "N")]
+        keep: usize,
+        /// Only say what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A trial is a run and a position in its plan: `last/0`, `20261115-210359-3f9a/12`, or just `12` for the last run.")]
+pub(crate) struct ShowArguments {
+    /// The trial: RUN/POSITION
+    pub(crate) trial: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The row and the trace as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show inputs and outputs in full
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// What to describe; without it, the names there are
+    pub(crate) name: Option<String>,
+}

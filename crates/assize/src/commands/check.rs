@@ -1,0 +1,34 @@
+//! `assize check`: validate everything without running.
+
+use crate::cli::CheckArguments;
+use crate::exit::Exit;
+use crate::suite::{self, Selection};
+use crate::terminal::{plain, print, warn};
+use anyhow::Result;
+use assize_contracts::Plugins;
+
+pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exit> {
+    let suite = suite::load(&arguments.path, &Selection::default(), plugins)?;
+    for remark in &suite.remarks {
+        warn(remark);
+    }
+    let profile = &suite.profile;
+    let plan = profile.plan()?;
+    print(format!(
+        "{} is fine: {} in {} × {} = {} trials",
+        plain(&suite.path.display().to_string()),
+        counted(plan.scenarios.len(), "scenario"),
+        counted(plan.arms.len(), "mode"),
+        counted(plan.repetitions as usize, "repetition"),
+        plan.cells.len(),
+    ));
+    Ok(Exit::Done)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{count} {what}s")
+    }
+}

@@ -1,0 +1,56 @@
+//! One module per command; each reads as a recipe.
+
+mod check;
+mod init;
+mod run;
+mod runs;
+mod schema;
+mod show;
+
+use crate::cli::{Arguments, Command, Where};
+use crate::exit::Exit;
+use crate::suite::{self, Selection};
+use anyhow::Result;
+use assize_contracts::Plugins;
+use clap::CommandFactory;
+use std::path::{Path, PathBuf};
+
+/// Does what the command line says.
+pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
+    match command {
+        Command::Init(arguments) => init::init(&arguments),
+        Command::Check(arguments) => check::check(&arguments, plugins),
+        Command::Run(arguments) => run::run(&arguments, plugins),
+        Command::Runs(arguments) => runs::runs(&arguments, plugins),
+        Command::Show(arguments) => show::show(&arguments, plugins),
+        Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            clap_complete::generate(shell, &mut command, "assize", &mut std::io::stdout());
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The command line makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct UsageError {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// The directory that holds the runs: as given, or the suite's, or the usual one here.
+fn results_dir(place: &Where, plugins: &Plugins) -> Result<PathBuf> {
+    if let Some(output) = &place.output {
+        return Ok(output.clone());
+    }
+    match &place.suite {
+        Some(path) => Ok(suite::load(path, &Selection::default(), plugins)?.results_dir),
+        // A suite here may keep its runs elsewhere; one that is broken must not keep people from their runs.
+        None => match suite::load(Path::new("."), &Selection::default(), plugins) {
+            Ok(suite) => Ok(suite.results_dir),
+            Err(_) => Ok(PathBuf::from(".assize/runs")),
+        },
+    }
+}

@@ -1,0 +1,307 @@
+//! `assize run`: load, plan, run, show.
+
+use crate::cli::{RunArguments, Where};
+use crate::commands::{UsageError, results_dir};
+use crate::exit::Exit;
+use crate::suite::{self, LoadedSuite, Selection};
+use crate::terminal::{JsonLines, Progress, plain, print, say, summary_table, warn};
+use anyhow::{Context, Result};
+use assize_contracts::{JsonMap, Plugins};
+use assize_engine::store::RunDirectory;
+use assize_engine::{Cell, Listener, Plan, ProfileSuiteResult, RunTarget, run_profile_suite};
+use assize_report::RunSummary;
+use console::style;
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
+    let (suite, target) = match &arguments.resume {
+        Some(id) => resumed(arguments, id, plugins)?,
+        None => fresh(arguments, plugins)?,
+    };
+    for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
+        warn(remark);
+    }
+    if arguments.dry_run {
+        return show_plan(&suite.profile.plan()?, arguments.json);
+    }
+    if !arguments.yes && !agrees_to_cost(&suite)? {
+        say("nothing was run");
+        return Ok(Exit::Incomplete);
+    }
+    let listener: Arc<dyn Listener> = match (arguments.json, arguments.quiet) {
+        (true, _) => Arc::new(JsonLines),
+        (_, true) => Arc::new(()),
+        _ => Arc::new(Progress::new(
+            suite
+                .profile
+                .modes
+                .iter()
+                .map(|mode| mode.name.clone())
+                .collect(),
+        )),
+    };
+    let suite_path = suite.path.clone();
+    let result = in_runtime(suite, target, listener)?;
+    conclude(&result, &suite_path, arguments)
+}
+
+/// A new run of what the flags leave of the suite.
+fn fresh(arguments: &RunArguments, plugins: &Plugins) -> Result<(LoadedSuite, RunTarget)> {
+    let path = arguments.path.as_deref().unwrap_or(Path::new("."));
+    let suite = suite::load(path, &selection(arguments), plugins)?;
+    let target = RunTarget::New(suite.results_dir.clone());
+    Ok((suite, target))
+}
+
+/// An earlier run with its own part of the suite; the suite file is the one it was started from unless given.
+fn resumed(
+    arguments: &RunArguments,
+    id: &str,
+    plugins: &Plugins,
+) -> Result<(LoadedSuite, RunTarget)> {
+    let place = Where {
+        suite: arguments.path.clone(),
+        output: arguments.output.clone(),
+    };
+    let run = RunDirectory::find(&results_dir(&place, plugins)?, id)?;
+    let recorded = run
+        .manifest()
+        .provenance
+        .get("suitePath")
+        .and_then(|path| path.as_str());
+    let path = match (&arguments.path, recorded) {
+        (Some(path), _) => path.clone(),
+        (None, Some(path)) => PathBuf::from(path),
+        (None, None) => PathBuf::from("."),
+    };
+    let plan = &run.manifest().plan;
+    let flags = selection(arguments);
+    let selection = Selection {
+        repetitions: Some(flags.repetitions.unwrap_or(plan.repetitions)),
+        retries: flags.retries,
+        concurrency: flags.concurrency,
+        timeout_ms: flags.timeout_ms,
+        results_dir: flags.results_dir,
+        fail_fast: flags.fail_fast,
+        ..Selection::of_run(plan)
+    };
+    let suite = suite::load(&path, &selection, plugins)?;
+    let target = match arguments.only {
+        Some(_) => RunTarget::ResumeVoid(run),
+        None => RunTarget::Resume(run),
+    };
+    Ok((suite, target))
+}
+
+fn selection(arguments: &RunArguments) -> Selection {
+    Selection {
+        modes: arguments.mode.clone(),
+        models: arguments.model.clone(),
+        scenarios: arguments.scenario.clone(),
+        tags: arguments.tag.clone(),
+        scenario_set: arguments.scenario_set.clone(),
+        repetitions: arguments.repetitions,
+        retries: arguments.retries,
+        skip_warmup: arguments.skip_warmup,
+        order: arguments.order.map(Into::into),
+        concurrency: arguments.concurrency,
+        seed: arguments.seed,
+        timeout_ms: arguments.timeout,
+        results_dir: arguments.output.clone(),
+        fail_fast: arguments.fail_fast,
+    }
+}
+
+fn show_plan(plan: &Plan, as_json: bool) -> Result<Exit> {
+    for cell in &plan.cells {
+        let Cell {
+            position,
+            block,
+            iteration,
+            ..
+        } = cell;
+        let (scenario, arm) = (plan.scenario_id(cell), plan.arm(cell));
+        if as_json {
+            print(
+                json!({
+                    "position": position,
+                    "block": block,
+                    "scenarioId": scenario,
+                    "mode": arm.mode,
+                    "model": arm.model,
+                    "iteration": iteration,
+                })
+                .to_string(),
+            );
+        } else {
+            print(plain(&format!(
+                "{position:>6}  block {block:<5} {scenario} · {} · {} #{iteration}",
+                arm.mode, arm.model
+            )));
+        }
+    }
+    if !as_json {
+        say(format!(
+            "{} trials, order {}, seed {}",
+            plan.cells.len(),
+            plan.order.as_str(),
+            plan.seed
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks before real money can be spent; only where somebody can answer.
+fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
+    let costly: Vec<&str> = suite
+        .profile
+        .providers
+        .iter()
+        .filter(|(_, source)| source.instance().may_cost())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if costly.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(true);
+    }
+    let trials = suite.profile.plan()?.cells.len();
+    say(format!(
+        "{trials} trials with {} may cost money; how much is not known.",
+        costly.join(", ")
+    ));
+    write!(std::io::stderr(), "Go on? [y/N] ")?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn in_runtime(
+    suite: LoadedSuite,
+    target: RunTarget,
+    listener: Arc<dyn Listener>,
+) -> Result<ProfileSuiteResult> {
+    let mut profile = suite.profile;
+    profile.provenance = provenance(&suite.path);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        tokio::spawn(cancel_on_signal(cancel.clone()));
+        Ok(run_profile_suite(profile, target, listener, cancel).await?)
+    })
+}
+
+/// The first signal stops the run in good order, the second at once.
+async fn cancel_on_signal(cancel: CancellationToken) {
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
+    for again in [false, true] {
+        let terminated = async {
+            match &mut terminate {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = terminated => {}
+        }
+        if again {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        say(
+            "\nstopping: running sessions are ended, finished trials are kept (again to stop at once)",
+        );
+        cancel.cancel();
+    }
+}
+
+/// What else the manifest should tell: where the suite lies, on what machine, at which commit.
+fn provenance(suite: &Path) -> JsonMap {
+    let absolute = std::path::absolute(suite).unwrap_or_else(|_| suite.to_owned());
+    let directory = absolute.parent().unwrap_or(Path::new("."));
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .arg("-C")
+            .arg(directory)
+            .args(arguments)
+            .stderr(std::process::Stdio::null())
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"]);
+    let changed = commit
+        .as_ref()
+        .and_then(|_| git(&["status", "--porcelain", "--untracked-files=no"]));
+    let fields = json!({
+        "suitePath": absolute,
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+        "cpus": std::thread::available_parallelism().map(usize::from).ok(),
+        "git": commit.map(|commit| json!({
+            "commit": commit,
+            "dirty": changed.map(|changed| !changed.is_empty()),
+        })),
+    });
+    fields.as_object().cloned().unwrap_or_default()
+}
+
+/// The table, where everything lies, and what to do next.
+fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments) -> Result<Exit> {
+    let exit = if result.open > 0 {
+        Exit::Incomplete
+    } else {
+        Exit::Done
+    };
+    let mut summary = RunSummary::default();
+    for row in result.run()?.rows()? {
+        summary.add(&row?);
+    }
+    if !arguments.json {
+        print_result(&summary, &result.directory);
+    }
+    if result.open > 0 {
+        let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);
+        if let Some(output) = &arguments.output {
+            command.push_str(&format!(" --output {}", output.display()));
+        }
+        say(format!(
+            "{} of {} trials are open; to go on:\n  {}",
+            result.open,
+            result.open + result.done,
+            plain(&command)
+        ));
+    }
+    Ok(exit)
+}
+
+/// The table of a run and the paths to its parts.
+pub(super) fn print_result(summary: &RunSummary, directory: &Path) {
+    print(summary_table(summary).to_string());
+    for remark in summary.remarks() {
+        print(format!("{} {remark}", style("note:").yellow().bold()));
+    }
+    let path = |name: &str| plain(&directory.join(name).display().to_string());
+    print(format!("rows    {}", path("rows.jsonl")));
+    if directory.join("traces").exists() {
+        print(format!("traces  {}", path("traces/")));
+    }
+}
+
+impl UsageError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+        }
+    }
+}

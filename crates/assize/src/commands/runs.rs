@@ -1,0 +1,157 @@
+//! `assize runs`: list, show, remove and prune.
+
+use crate::cli::{RunsAction, RunsArguments};
+use crate::commands::{results_dir, run::print_result};
+use crate::exit::Exit;
+use crate::terminal::{plain, print, say};
+use anyhow::Result;
+use assize_contracts::Plugins;
+use assize_engine::store::{self, RunDirectory, RunState};
+use assize_report::RunSummary;
+use comfy_table::{Table, presets};
+use serde_json::json;
+use std::path::Path;
+
+pub(crate) fn runs(arguments: &RunsArguments, plugins: &Plugins) -> Result<Exit> {
+    let results = results_dir(&arguments.place, plugins)?;
+    match &arguments.action {
+        None => list(&results, arguments.json),
+        Some(RunsAction::Show { id }) => show(&results, id, arguments.json),
+        Some(RunsAction::Rm { ids }) => remove(&results, ids),
+        Some(RunsAction::Prune { keep, dry_run }) => prune(&results, *keep, *dry_run),
+    }
+}
+
+fn list(results: &Path, as_json: bool) -> Result<Exit> {
+    let runs = store::list(results)?;
+    if as_json {
+        for run in &runs {
+            print(overview(run)?.to_string());
+        }
+        return Ok(Exit::Done);
+    }
+    if runs.is_empty() {
+        say(format!(
+            "no runs in {}",
+            plain(&results.display().to_string())
+        ));
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["Run", "Suite", "Started", "Modes", "Trials", "State"]);
+    for run in &runs {
+        let manifest = run.manifest();
+        table.add_row([
+            run.id().to_owned(),
+            plain(&manifest.name),
+            manifest
+                .created_at
+                .as_str()
+                .get(..16)
+                .unwrap_or_default()
+                .replace('T', " "),
+            manifest.plan.arms.len().to_string(),
+            format!("{}/{}", done(run)?, manifest.plan.cells()),
+            state(run).to_owned(),
+        ]);
+    }
+    print(table.to_string());
+    Ok(Exit::Done)
+}
+
+fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
+    let manifest = run.manifest();
+    Ok(json!({
+        "runId": run.id(),
+        "name": manifest.name,
+        "createdAt": manifest.created_at,
+        "state": state(run),
+        "planned": manifest.plan.cells(),
+        "done": done(run)?,
+        "directory": run.path(),
+        "fingerprint": manifest.fingerprint,
+    }))
+}
+
+fn done(run: &RunDirectory) -> Result<u64> {
+    let mut count = 0;
+    for row in run.rows()? {
+        row?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// A run that says it is running, while nobody is, was killed.
+fn state(run: &RunDirectory) -> &'static str {
+    match run.manifest().state {
+        RunState::Complete => "complete",
+        RunState::Incomplete => "incomplete",
+        RunState::Running if run.is_locked() => "running",
+        RunState::Running => "incomplete",
+    }
+}
+
+fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
+    let run = RunDirectory::find(results, id)?;
+    if as_json {
+        let mut shown = overview(&run)?;
+        shown["manifest"] = serde_json::to_value(run.manifest())?;
+        print(shown.to_string());
+        return Ok(Exit::Done);
+    }
+    let manifest = run.manifest();
+    let plan = &manifest.plan;
+    let arms: Vec<String> = plan
+        .arms
+        .iter()
+        .map(|arm| format!("{} ({})", arm.mode, arm.model))
+        .collect();
+    print(format!("run         {} ({})", run.id(), state(&run)));
+    print(format!("suite       {}", plain(&manifest.name)));
+    print(format!("modes       {}", plain(&arms.join(", "))));
+    print(format!("scenarios   {}", plain(&plan.scenarios.join(", "))));
+    print(format!(
+        "repetitions {}, order {}, seed {}",
+        plan.repetitions,
+        plan.order.as_str(),
+        plan.seed
+    ));
+    print(format!("fingerprint {}", manifest.fingerprint));
+    let mut summary = RunSummary::default();
+    for row in run.rows()? {
+        summary.add(&row?);
+    }
+    print_result(&summary, run.path());
+    Ok(Exit::Done)
+}
+
+fn remove(results: &Path, ids: &[String]) -> Result<Exit> {
+    // All are looked up before any is removed, so that a typo removes nothing.
+    let found: Result<Vec<RunDirectory>, _> = ids
+        .iter()
+        .map(|id| RunDirectory::find(results, id))
+        .collect();
+    for run in found? {
+        let id = run.id().to_owned();
+        run.remove()?;
+        say(format!("removed {id}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn prune(results: &Path, keep: usize, dry_run: bool) -> Result<Exit> {
+    let mut runs = store::list(results)?;
+    let old = runs.len().saturating_sub(keep);
+    for run in runs.drain(..old).filter(|run| !run.is_locked()) {
+        let id = run.id().to_owned();
+        if dry_run {
+            say(format!("would remove {id}"));
+        } else {
+            run.remove()?;
+            say(format!("removed {id}"));
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,221 @@
+//! `assize show`: one trial in the terminal.
+
+use crate::cli::ShowArguments;
+use crate::commands::{UsageError, results_dir};
+use crate::exit::Exit;
+use crate::terminal::{duration, money, one_line, plain, print, quantity};
+use anyhow::Result;
+use assize_contracts::{Outcome, Plugins, ProfileRow, SessionTrace, TraceEvent};
+use assize_engine::store::{CellKey, RunDirectory};
+use console::style;
+use serde_json::{Value, json};
+
+/// How much of an input or output is shown unless asked for more.
+const EXCERPT: usize = 100;
+
+pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit> {
+    let (run_id, position) = split(&arguments.trial)?;
+    let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, run_id)?;
+    let row = find_row(&run, position)?;
+    let key = CellKey {
+        scenario_id: row.scenario_id.clone(),
+        mode: row.mode.clone(),
+        model: row.model.clone(),
+        iteration: row.iteration,
+    };
+    let trace = run.traces()?.trace(&key)?;
+    if arguments.json {
+        print(json!({"row": row, "trace": trace}).to_string());
+        return Ok(Exit::Done);
+    }
+    show_row(&row);
+    match &trace {
+        Some(trace) => show_timeline(trace, if arguments.full { usize::MAX } else { EXCERPT }),
+        None => print("no trace was stored for this trial"),
+    }
+    Ok(Exit::Done)
+}
+
+/// `RUN/POSITION`, or a position in the last run. A run may be a path and have slashes of its own.
+fn split(trial: &str) -> Result<(&str, u64), UsageError> {
+    let (run, position) = trial.rsplit_once('/').unwrap_or(("last", trial));
+    let position = position.parse().map_err(|_| UsageError {
+        message: format!("`{trial}` is not a trial, expected RUN/POSITION"),
+        hint: Some("for example `assize show last/0`".to_owned()),
+    })?;
+    Ok((run, position))
+}
+
+fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
+    for row in run.rows()? {
+        let row = row?;
+        if row.position == Some(position) {
+            return Ok(row);
+        }
+    }
+    let planned = run.manifest().plan.cells();
+    let message = match position < planned {
+        true => format!("trial {position} of run `{}` is not done yet", run.id()),
+        false => format!(
+            "run `{}` has trials 0 to {}, not {position}",
+            run.id(),
+            planned - 1
+        ),
+    };
+    Err(UsageError::new(message).into())
+}
+
+fn show_row(row: &ProfileRow) {
+    let outcome = match row.outcome {
+        Some(Outcome::Pass) => style("pass").green().bold(),
+        Some(Outcome::Void) => style("void").yellow().bold(),
+        _ => style("fail").red().bold(),
+    };
+    let title = format!(
+        "{} · {} · {} #{}",
+        row.scenario_id, row.mode, row.model, row.iteration
+    );
+    print(format!("{outcome}  {}", plain(&title)));
+    let marks = [
+        (row.simulated, "simulated"),
+        (row.replayed, "replayed"),
+        (row.censored, "cut off: numbers are lower bounds"),
+    ];
+    for (_, mark) in marks.iter().filter(|(is_set, _)| *is_set) {
+        print(format!("      {}", style(*mark).yellow()));
+    }
+    let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+    print(format!(
+        "      time {} · tokens {} · cost {} · tool calls {} · turns {}",
+        known(row.timing.wall_ms.map(|wall| duration(wall.value()))),
+        known(row.tokens.total.map(|total| quantity(total as f64))),
+        known(row.cost.total_usd.map(|cost| money(cost.value()))),
+        known(row.tool_calls.total.map(|total| total.to_string())),
+        known(row.agent_turns.map(|turns| turns.to_string())),
+    ));
+    if let Some(error) = &row.error {
+        let code = row.error_code.as_deref().unwrap_or("error");
+        print(format!(
+            "      {} {}",
+            style(plain(code)).red(),
+            plain(error)
+        ));
+    }
+    for attempt in &row.attempts {
+        let error = attempt.error.as_deref().unwrap_or("no reason given");
+        print(format!(
+            "      earlier attempt: {}",
+            one_line(error, EXCERPT)
+        ));
+    }
+    for check in &row.checkpoint_details {
+        let mark = if check.passed {
+            style("✓").green()
+        } else {
+            style("✗").red()
+        };
+        print(format!(
+            "  {mark} {}",
+            one_line(
+                if check.description.is_empty() {
+                    &check.id
+                } else {
+                    &check.description
+                },
+                EXCERPT
+            )
+        ));
+        if !check.passed {
+            for (name, value) in [("expected", &check.expected), ("actual", &check.actual)] {
+                if let Some(value) = value {
+                    print(format!(
+                        "      {name}: {}",
+                        one_line(&text_of(value), EXCERPT)
+                    ));
+                }
+            }
+        }
+    }
+    for loss in &row.hook_errors {
+        print(format!(
+            "  {} {}: {}",
+            style("!").yellow(),
+            plain(&loss.hook),
+            one_line(&loss.message, EXCERPT)
+        ));
+    }
+}
+
+fn show_timeline(trace: &SessionTrace, longest: usize) {
+    for event in &trace.events {
+        match &**event {
+            TraceEvent::TurnBoundary {
+                turn_number,
+                timestamp,
+            } => {
+                print(
+                    style(format!("turn {turn_number}  {}", plain(timestamp.as_str())))
+                        .dim()
+                        .to_string(),
+                );
+            }
+            TraceEvent::Reasoning { content, .. } => {
+                print(format!(
+                    "  {} {}",
+                    style("thinks").magenta(),
+                    one_line(content, longest)
+                ));
+            }
+            TraceEvent::TextOutput { content, .. } => {
+                print(format!(
+                    "  {} {}",
+                    style("says  ").cyan(),
+                    one_line(content, longest)
+                ));
+            }
+            TraceEvent::ToolCall {
+                name,
+                input,
+                output,
+                duration_ms,
+                success,
+                error,
+                ..
+            } => {
+                let mark = match success {
+                    Some(true) => style("✓").green(),
+                    Some(false) => style("✗").red(),
+                    None => style("?").yellow(),
+                };
+                let took = duration_ms
+                    .map(|ms| format!(" ({})", duration(ms.value())))
+                    .unwrap_or_default();
+                let input = one_line(&text_of(input), longest);
+                print(format!(
+                    "  {} {mark} {} {input}{took}",
+                    style("calls ").blue(),
+                    plain(name)
+                ));
+                let result = error.clone().unwrap_or_else(|| text_of(output));
+                if !result.is_empty() {
+                    print(format!("           → {}", one_line(&result, longest)));
+                }
+            }
+            TraceEvent::Error { message, .. } => {
+                print(format!(
+                    "  {} {}",
+                    style("error ").red(),
+                    one_line(message, longest)
+                ));
+            }
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,38 @@
+//! The `assize` program as a library, so that people can build their own with their plugins compiled in:
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     assize::main_with(assize_contracts::Plugins::new())
+//! }
+//! ```
+//!
+//! Only this crate knows arguments, colors and environment variables; everything else is in the crates below it.
+
+mod cli;
+mod commands;
+mod exit;
+pub mod suite;
+mod terminal;
+
+use assize_contracts::Plugins;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the command line with the built-ins and the given plugins.
+pub fn main_with(plugins: Plugins) -> ExitCode {
+    terminal::decide_on_colors();
+    let arguments = cli::Arguments::parse();
+    let plugins = built_in_plugins().and(plugins);
+    match commands::run(arguments.command, &plugins) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            terminal::print_error(&error);
+            exit::of_error(&error).into()
+        }
+    }
+}
+
+/// Everything that suites can name without any plugin.
+pub fn built_in_plugins() -> Plugins {
+    assize_agents::plugins().and(assize_measures::plugins())
+}

@@ -1,0 +1,242 @@
+//! The keys of a suite file.
+
+use assize_engine::Order;
+use schemars::JsonSchema;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Keys of capabilities that are not there yet.
+pub(super) const LATER: &[&str] = &[
+    "tasks",
+    "runners",
+    "evaluators",
+    "judge",
+    "analysis",
+    "gates",
+    "capture",
+    "prices",
+    "plugins",
+    "until",
+    "budget",
+    "keep_workspace",
+    "keepWorkspace",
+    "log_level",
+    "logLevel",
+    "composite",
+];
+
+/// What to run, under which conditions, measured how.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteFile {
+    /// Version of the file's form: 1.
+    #[serde(default = "one")]
+    pub version: u32,
+    /// For history and headings. Default: the directory's name.
+    pub name: Option<String>,
+    /// The provider of modes that name none.
+    pub provider: Option<ProviderSpec>,
+    /// What agents may do without asking.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// The conditions that are compared: definitions by name, or a list of names for a mode resolver.
+    pub modes: Modes,
+    /// The models. Default: the provider's own.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// A plugin that resolves modes which are only names.
+    #[serde(alias = "modeResolver")]
+    pub mode_resolver: Option<String>,
+    /// Which scenarios.
+    pub scenarios: Option<Scenarios>,
+    /// What is measured. Default: token, latency, cost, tool_calls.
+    pub collectors: Option<Vec<String>>,
+    /// What explains sessions. Default: none.
+    #[serde(default)]
+    pub analyzers: Vec<String>,
+    /// What judges trials. Default: the scenarios' checks.
+    pub scorer: Option<ScorerSpec>,
+    /// A plugin that is called around runs, modes and trials.
+    pub hooks: Option<String>,
+    /// How often, in which order, how many at once.
+    #[serde(default)]
+    pub execution: ExecutionSpec,
+    /// What is kept, and where.
+    #[serde(default)]
+    pub output: OutputSpec,
+    /// Whatever a plugin needs.
+    #[serde(default)]
+    pub extensions: Map<String, Value>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A provider and its settings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ProviderSpec {
+    /// A built-in, a recipe or a plugin.
+    pub uses: String,
+    /// Its settings.
+    #[serde(flatten)]
+    pub overrides: Map<String, Value>,
+}
+
+/// A scorer and its settings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ScorerSpec {
+    /// A built-in or a plugin.
+    pub uses: String,
+    /// Its settings.
+    #[serde(flatten)]
+    pub config: Map<String, Value>,
+}
+
+/// What agents may do without asking.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Permissions {
+    /// Every tool call goes without confirmation.
+    #[serde(alias = "autoApprove")]
+    pub auto_approve: bool,
+    /// These tools go without confirmation.
+    #[serde(alias = "allowedTools")]
+    pub allowed_tools: Vec<String>,
+}
+
+/// The conditions, in the order of the file.
+#[derive(Debug)]
+pub enum Modes {
+    /// Names that a mode resolver knows.
+    Names(Vec<String>),
+    /// Definitions by name.
+    Definitions(Vec<(String, ModeSpec)>),
+}
+
+/// What a mode changes.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModeSpec {
+    /// Another provider than the suite's.
+    pub provider: Option<ProviderSpec>,
+    /// Variables for every process started for a session.
+    pub environment: BTreeMap<String, String>,
+    /// System instructions for the agent.
+    #[serde(alias = "systemInstructions")]
+    pub system_instructions: String,
+    /// Settings on top of the provider's.
+    #[serde(alias = "providerOverrides")]
+    pub provider_overrides: Map<String, Value>,
+}
+
+/// Which scenarios a suite has.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenarios {
+    /// Files, or patterns of files, relative to the suite.
+    pub paths: Vec<String>,
+    /// Only these.
+    pub ids: Option<Vec<String>>,
+    /// Only those of this set.
+    pub set: Option<String>,
+    /// Named sets of ids.
+    pub sets: BTreeMap<String, Vec<String>>,
+}
+
+/// How a suite is run.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutionSpec {
+    /// How often each scenario is done in each mode. Default: 5.
+    pub repetitions: Option<u32>,
+    /// `blocked` (default), `sequential` or `random`.
+    #[schemars(with = "Option<String>")]
+    pub order: Option<Order>,
+    /// What all random choices derive from. Default: 42.
+    pub seed: Option<u64>,
+    /// How many trials at once. Default: 4.
+    pub concurrency: Option<usize>,
+    /// How many at once per provider.
+    pub limits: BTreeMap<String, usize>,
+    /// One trial beforehand that counts for nothing. Default: true.
+    pub warmup: Option<bool>,
+    /// The time limit of scenarios that have none. Default: 120000.
+    #[serde(alias = "timeoutDefaultMs")]
+    pub timeout_default_ms: Option<u64>,
+    /// How often void attempts of scenarios that do not say are tried again. Default: 0.
+    #[serde(alias = "allowedRetries")]
+    pub allowed_retries: Option<u32>,
+    /// Try failed attempts again, too. Success then means pass@k.
+    #[serde(alias = "retryFails")]
+    pub retry_fails: bool,
+}
+
+/// What is kept of a run, and where.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputSpec {
+    /// Where runs are kept, relative to the suite. Default: `.assize/runs`.
+    #[serde(alias = "resultsDir")]
+    pub results_dir: Option<PathBuf>,
+    /// Export sessions even when no analyzer needs them. Default: true.
+    #[serde(alias = "sessionExport")]
+    pub session_export: Option<bool>,
+    /// Keep every exported trace. Default: true.
+    #[serde(alias = "storeTraces")]
+    pub store_traces: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for Modes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ModesVisitor)
+    }
+}
+
+struct ModesVisitor;
+
+impl<'de> Visitor<'de> for ModesVisitor {
+    type Value = Modes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("modes by name, or a list of names")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Modes, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = items.next_element()? {
+            names.push(name);
+        }
+        Ok(Modes::Names(names))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Modes, A::Error> {
+        let mut definitions = Vec::new();
+        // A name with nothing behind it is a mode that changes nothing.
+        while let Some((name, mode)) = items.next_entry::<String, Option<ModeSpec>>()? {
+            definitions.push((name, mode.unwrap_or_default()));
+        }
+        Ok(Modes::Definitions(definitions))
+    }
+}
+
+impl JsonSchema for Modes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Modes".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mode = generator.subschema_for::<Option<ModeSpec>>();
+        schemars::json_schema!({
+            "description": "Definitions by name, or a list of names that a mode resolver knows.",
+            "oneOf": [
+                { "type": "object", "additionalProperties": mode, "minProperties": 1 },
+                { "type": "array", "items": { "type": "string" }, "minItems": 1 }
+            ]
+        })
+    }
+}

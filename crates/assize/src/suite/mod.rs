@@ -1,0 +1,20 @@
+//! Suite and scenario files: from text on disk to the experiment that the engine runs.
+//!
+//! `document` reads YAML, TOML and JSON alike and remembers where everything stood; `file` says which keys there are;
+//! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
+
+mod document;
+mod environment;
+mod file;
+mod load;
+mod problem;
+mod scenario;
+mod selection;
+
+pub use document::Document;
+pub use file::SuiteFile;
+pub use load::{LoadedSuite, load};
+pub(crate) use problem::suggestion as suggest;
+pub use problem::{Place, Problem, SuiteError};
+pub use scenario::ScenarioFile;
+pub use selection::Selection;

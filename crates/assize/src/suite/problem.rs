@@ -1,0 +1,113 @@
+//! What is wrong with a file, where, and what to do about it.
+
+use crate::terminal::plain;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A place in a file, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// Where in it. Absent when it concerns the file as a whole.
+    pub place: Option<Place>,
+    /// What was found and what was expected.
+    pub message: String,
+    /// The way out.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn new(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            place: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same at a place.
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// The same with a way out.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", plain(&self.file.display().to_string()))?;
+        if let Some(Place { line, column }) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", plain(&self.message))
+    }
+}
+
+/// Everything that is wrong with a suite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuiteError(pub Vec<Problem>);
+
+impl From<Problem> for SuiteError {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl fmt::Display for SuiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for SuiteError {}
+
+/// The known name that a wrong one was probably meant to be.
+pub(crate) fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|(distance, name)| *distance <= (name.chars().count().max(3) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// `did you mean …?`, or what there is.
+pub(crate) fn suggestion(wrong: &str, known: &[&str]) -> Option<String> {
+    match nearest(wrong, known.iter().copied()) {
+        Some(name) => Some(format!("did you mean `{name}`?")),
+        None if known.is_empty() => None,
+        None => Some(format!("known are {}", listed(known))),
+    }
+}
+
+/// Names as people read them: `a`, `b`, `c`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

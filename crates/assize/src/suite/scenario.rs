@@ -1,0 +1,234 @@
+//! The keys of a scenario file, and the scenarios it stands for.
+
+use super::document::Document;
+use super::problem::Problem;
+use assize_contracts::{BaseScenario, DEFAULT_TIMEOUT_MS};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+/// Keys of capabilities that are not there yet.
+const LATER: &[&str] = &["workspace", "rubric"];
+
+/// A task for an agent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Unique in the suite: lower-case letters, digits, `.`, `_`, `-`.
+    pub id: String,
+    /// A short title. Default: the id.
+    pub name: Option<String>,
+    /// What the scenario tests.
+    #[serde(default)]
+    pub description: String,
+    /// The first user message. `{iteration}` and the names in `vars` are replaced.
+    pub prompt: String,
+    /// Values to go through: every combination is a scenario of its own, `id[name=value]`.
+    #[serde(default)]
+    pub vars: Map<String, Value>,
+    /// Further user messages.
+    #[serde(default)]
+    pub turns: Vec<String>,
+    /// The time limit of all turns together. Default: the suite's.
+    #[serde(alias = "timeoutMs")]
+    pub timeout_ms: Option<u64>,
+    /// How often a void attempt is tried again. Default: the suite's.
+    #[serde(alias = "allowedRetries")]
+    pub allowed_retries: Option<u32>,
+    /// For choosing scenarios.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// File with the JSON Schema of a valid answer.
+    #[serde(alias = "outputSchema")]
+    pub output_schema: Option<PathBuf>,
+    /// What must hold afterwards.
+    #[serde(default)]
+    pub checks: Vec<Value>,
+    /// Whatever a plugin needs.
+    #[serde(default)]
+    pub extensions: Map<String, Value>,
+}
+
+/// What the suite says for scenarios that do not.
+pub(super) struct Defaults {
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) allowed_retries: Option<u32>,
+}
+
+/// A scenario and the file it comes from.
+#[derive(Debug)]
+pub(super) struct LoadedScenario {
+    pub(super) scenario: BaseScenario,
+    pub(super) document: std::rc::Rc<Document>,
+}
+
+/// Reads a scenario file: one scenario per combination of its variables.
+pub(super) fn load(
+    path: &std::path::Path,
+    defaults: &Defaults,
+) -> Result<Vec<LoadedScenario>, Problem> {
+    let document = std::rc::Rc::new(Document::read(path)?);
+    let file: ScenarioFile = document.read_as(LATER)?;
+    check(&document, &file)?;
+    let schema = output_schema(&document, &file)?;
+    let combinations = combinations(&document, &file.vars)?;
+    let scenario = |values: Vec<(String, String)>| {
+        let fill = |text: &String| fill_in(text, &values);
+        BaseScenario {
+            id: with_values(&file.id, &values),
+            name: file.name.clone().unwrap_or_else(|| file.id.clone()),
+            description: file.description.clone(),
+            prompt: fill(&file.prompt),
+            timeout_ms: file
+                .timeout_ms
+                .or(defaults.timeout_ms)
+                .unwrap_or(DEFAULT_TIMEOUT_MS),
+            allowed_retries: file
+                .allowed_retries
+                .or(defaults.allowed_retries)
+                .unwrap_or(0),
+            tags: file.tags.clone(),
+            extensions: file.extensions.clone(),
+            turns: file.turns.iter().map(fill).collect(),
+            workspace: None,
+            output_schema: schema.clone(),
+            checks: file
+                .checks
+                .iter()
+                .map(|check| fill_in_value(check, &values))
+                .collect(),
+            rubric: None,
+        }
+    };
+    let loaded = |values| LoadedScenario {
+        scenario: scenario(values),
+        document: document.clone(),
+    };
+    Ok(combinations.into_iter().map(loaded).collect())
+}
+
+fn check(document: &Document, file: &ScenarioFile) -> Result<(), Problem> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+    if file.id.is_empty() || !file.id.chars().all(is_plain) {
+        let message = format!(
+            "found the id {:?}, expected lower-case letters, digits, `.`, `_` and `-` only",
+            file.id
+        );
+        let kept: String = file
+            .id
+            .to_lowercase()
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '-' })
+            .collect();
+        let name = kept.trim_matches(|c| "-.".contains(c)).to_owned();
+        let problem = document.problem(&["id"], message);
+        return Err(if name.is_empty() {
+            problem
+        } else {
+            problem.hint(format!("for example `{name}`"))
+        });
+    }
+    if file.prompt.trim().is_empty() {
+        return Err(document.problem(&["prompt"], "the prompt is empty"));
+    }
+    if file.timeout_ms == Some(0) {
+        return Err(document.problem(&["timeout_ms"], "found 0, expected at least 1 ms"));
+    }
+    Ok(())
+}
+
+fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Value>, Problem> {
+    let Some(path) = &file.output_schema else {
+        return Ok(None);
+    };
+    let path = document.path().with_file_name("").join(path);
+    Document::read(&path)
+        .map(|schema| Some(schema.value().clone()))
+        .map_err(|problem| {
+            document.problem(
+                &["output_schema"],
+                format!("the schema is no use: {problem}"),
+            )
+        })
+}
+
+/// Every combination of the variables' values, in the order of the file. One empty combination without variables.
+fn combinations(
+    document: &Document,
+    vars: &Map<String, Value>,
+) -> Result<Vec<Vec<(String, String)>>, Problem> {
+    const MOST: usize = 10_000;
+    let mut combinations = vec![Vec::new()];
+    for (name, values) in vars {
+        let values: Vec<String> = match values {
+            Value::Array(items) if !items.is_empty() => items.iter().map(as_text).collect(),
+            Value::Array(_) => {
+                return Err(
+                    document.problem(&["vars", name], "found an empty list, expected values")
+                );
+            }
+            single => vec![as_text(single)],
+        };
+        if combinations.len() * values.len() > MOST {
+            let message = format!("the variables have more than {MOST} combinations");
+            return Err(document.problem(&["vars"], message));
+        }
+        combinations = combinations
+            .into_iter()
+            .flat_map(|known: Vec<(String, String)>| {
+                values.iter().map(move |value| {
+                    let mut longer = known.clone();
+                    longer.push((name.clone(), value.clone()));
+                    longer
+                })
+            })
+            .collect();
+    }
+    Ok(combinations)
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn with_values(id: &str, values: &[(String, String)]) -> String {
+    if values.is_empty() {
+        return id.to_owned();
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || "._-+".contains(c);
+    let plain = |text: &str| -> String {
+        text.chars()
+            .map(|c| if is_plain(c) { c } else { '-' })
+            .collect()
+    };
+    let pairs: Vec<String> = values
+        .iter()
+        .map(|(name, value)| format!("{}={}", plain(name), plain(value)))
+        .collect();
+    format!("{id}[{}]", pairs.join(","))
+}
+
+fn fill_in(text: &str, values: &[(String, String)]) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), value)
+    })
+}
+
+fn fill_in_value(value: &Value, values: &[(String, String)]) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill_in(text, values)),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| fill_in_value(item, values))
+            .collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, item)| (key.clone(), fill_in_value(item, values)))
+            .collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,133 @@
+//! What people see: colors, errors, tables, progress. Text from agents and files never reaches the terminal raw.
+
+mod number;
+mod progress;
+mod table;
+
+pub(crate) use number::{duration, money, percent, quantity};
+pub(crate) use progress::{JsonLines, Progress};
+pub(crate) use table::summary_table;
+
+use crate::commands::UsageError;
+use crate::suite::SuiteError;
+use assize_engine::EngineError;
+use assize_engine::store::StoreError;
+use console::{Term, style};
+use std::io::Write;
+
+/// Colors for terminals only, unless the environment says otherwise.
+pub(crate) fn decide_on_colors() {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let forced = is_set("CLICOLOR_FORCE") && std::env::var("CLICOLOR_FORCE").as_deref() != Ok("0");
+    let wanted = |term: &Term| (forced || term.features().is_attended()) && !is_set("NO_COLOR");
+    console::set_colors_enabled(wanted(&Term::stdout()));
+    console::set_colors_enabled_stderr(wanted(&Term::stderr()));
+}
+
+/// Text without anything a terminal would act on: control characters, escape codes, reversed writing.
+pub(crate) fn plain(text: &str) -> String {
+    let is_hostile = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
+    };
+    if !text.contains(is_hostile) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| if is_hostile(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// The same on one line, and no longer than this.
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
+    let mut words = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() > longest {
+        words = words.chars().take(longest.saturating_sub(1)).collect();
+        words.push('…');
+    }
+    words
+}
+
+/// A line for people, on stderr.
+pub(crate) fn say(text: impl AsRef<str>) {
+    // Nobody is left to tell when stderr is gone.
+    let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+}
+
+/// A line of a command's result, on stdout. A reader that has gone away is no error.
+pub(crate) fn print(text: impl AsRef<str>) {
+    let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+}
+
+/// Something to watch out for.
+pub(crate) fn warn(text: &str) {
+    say(format!(
+        "{} {}",
+        style("note:").for_stderr().yellow().bold(),
+        plain(text)
+    ));
+}
+
+/// Says what went wrong and what to do about it. The only place where errors are printed.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    if let Some(SuiteError(problems)) = error.downcast_ref() {
+        for problem in problems {
+            print_line(&problem.to_string(), problem.hint.as_deref());
+        }
+        return;
+    }
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    print_line(&causes.join(": "), hint(error).as_deref());
+}
+
+fn print_line(message: &str, hint: Option<&str>) {
+    say(format!(
+        "{} {}",
+        style("error:").for_stderr().red().bold(),
+        plain(message)
+    ));
+    if let Some(hint) = hint {
+        say(format!(
+            "{} {}",
+            style("hint:").for_stderr().cyan().bold(),
+            plain(hint)
+        ));
+    }
+}
+
+fn hint(error: &anyhow::Error) -> Option<String> {
+    let store = error
+        .downcast_ref::<StoreError>()
+        .or_else(|| match error.downcast_ref() {
+            Some(EngineError::Store(error)) => Some(error),
+            _ => None,
+        });
+    match (store, error.downcast_ref::<UsageError>()) {
+        (Some(error), _) => error.hint().map(str::to_owned),
+        (_, Some(error)) => error.hint.clone(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_terminal_would_act_on_gets_through() {
+        let hostile = "\u{1b}[2J\u{1b}]0;title\u{7}a\rb\u{202e}c\u{9b}31m\nd\te";
+        let safe = plain(hostile);
+        assert!(
+            !safe.contains(|c: char| c.is_control() && c != '\n' && c != '\t'),
+            "{safe:?}"
+        );
+        assert!(!safe.contains('\u{202e}'));
+        assert!(safe.ends_with("\nd\te"));
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        assert_eq!(one_line("a  b\n c", 80), "a b c");
+        assert_eq!(one_line("ääääää", 4), "äää…");
+    }
+}

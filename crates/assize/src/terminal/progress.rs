@@ -1,0 +1,313 @@
+//! Progress of a run: a live line per mode on a terminal, an occasional line in a pipe, JSON lines for machines.
+
+use super::{duration, money, one_line, plain, print, quantity, say, warn};
+use assize_contracts::Outcome;
+use assize_engine::{Event, Listener};
+use console::style;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// In a pipe, no more than one line in this time.
+const CALM: Duration = Duration::from_secs(10);
+
+/// On a terminal, no more than one redraw in this time.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Shows progress to people.
+pub(crate) struct Progress {
+    state: Mutex<State>,
+}
+
+struct State {
+    live: Option<Live>,
+    planned: u64,
+    done_before: u64,
+    done: u64,
+    modes: Vec<(String, Counts)>,
+    running: BTreeMap<Option<u64>, String>,
+    tokens: u64,
+    cost: f64,
+    cost_known: bool,
+    started: Instant,
+    shown: Instant,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    void: u64,
+}
+
+struct Live {
+    bars: MultiProgress,
+    total: ProgressBar,
+    modes: ProgressBar,
+    running: ProgressBar,
+}
+
+impl Progress {
+    /// `modes` in the order in which they are shown.
+    pub(crate) fn new(modes: Vec<String>) -> Self {
+        let is_terminal = console::Term::stderr().features().is_attended();
+        let state = State {
+            live: is_terminal.then(Live::new),
+            planned: 0,
+            done_before: 0,
+            done: 0,
+            modes: modes
+                .into_iter()
+                .map(|mode| (mode, Counts::default()))
+                .collect(),
+            running: BTreeMap::new(),
+            tokens: 0,
+            cost: 0.0,
+            cost_known: false,
+            started: Instant::now(),
+            shown: Instant::now(),
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Progress {
+    fn on_event(&self, event: &Event<'_>) {
+        let mut state = self.state();
+        match event {
+            Event::RunStarted {
+                run_id,
+                cells,
+                done,
+                ..
+            } => {
+                state.planned = *cells;
+                state.done_before = *done;
+                let already = match done {
+                    0 => String::new(),
+                    done => format!(", {done} already done"),
+                };
+                state.line(&format!("run {run_id}: {cells} trials{already}"));
+            }
+            Event::CellStarted {
+                position,
+                scenario_id,
+                mode,
+                iteration,
+                ..
+            } => {
+                let what = format!("{mode} · {scenario_id} #{iteration}");
+                state.running.insert(*position, what);
+            }
+            Event::TrialFinished { row, .. } => {
+                state.running.remove(&row.position);
+                state.count(row);
+            }
+            Event::TrialCancelled { position } => {
+                state.running.remove(position);
+            }
+            Event::Caution(caution) => {
+                let text = caution.text.clone();
+                state.aside(|| warn(&text));
+            }
+            Event::RunFinished { .. } => state.finish(),
+            _ => {}
+        }
+        state.show();
+    }
+}
+
+impl State {
+    fn count(&mut self, row: &assize_contracts::ProfileRow) {
+        self.done += 1;
+        self.tokens += row.tokens.total.unwrap_or(0);
+        if let Some(cost) = row.cost.total_usd {
+            self.cost += cost.value();
+            self.cost_known = true;
+        }
+        if let Some((_, counts)) = self.modes.iter_mut().find(|(mode, _)| *mode == row.mode) {
+            match row.outcome {
+                Some(Outcome::Pass) => counts.passed += 1,
+                Some(Outcome::Void) => counts.void += 1,
+                _ => counts.failed += 1,
+            }
+        }
+    }
+
+    fn show(&mut self) {
+        let pause = if self.live.is_some() { REDRAW } else { CALM };
+        if self.shown.elapsed() < pause {
+            return;
+        }
+        self.shown = Instant::now();
+        match &self.live {
+            Some(live) => live.draw(self),
+            None => say(self.calm_line()),
+        }
+    }
+
+    /// Done, counts, how long it may still take, what was used.
+    fn calm_line(&self) -> String {
+        let mut parts = vec![format!(
+            "{}/{} trials",
+            self.done_before + self.done,
+            self.planned
+        )];
+        parts.extend(
+            self.modes
+                .iter()
+                .map(|(mode, counts)| format!("{}: {}", plain(mode), counts.words())),
+        );
+        parts.extend(self.eta().map(|left| format!("about {left} left")));
+        parts.push(self.spent());
+        parts.join(" · ")
+    }
+
+    fn spent(&self) -> String {
+        let tokens = format!("{} tokens", quantity(self.tokens as f64));
+        if self.cost_known {
+            format!("{tokens} · {}", money(self.cost))
+        } else {
+            tokens
+        }
+    }
+
+    fn eta(&self) -> Option<String> {
+        let left = self
+            .planned
+            .checked_sub(self.done_before + self.done)
+            .filter(|left| *left > 0)?;
+        let per_trial = self.started.elapsed().as_secs_f64() / self.done.max(1) as f64;
+        (self.done > 0).then(|| duration(per_trial * left as f64 * 1e3))
+    }
+
+    fn line(&self, text: &str) {
+        self.aside(|| say(plain(text)));
+    }
+
+    /// Prints without tearing the live lines.
+    fn aside(&self, print: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.bars.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(live) = self.live.take() {
+            let _ = live.bars.clear();
+        }
+        self.shown = Instant::now();
+    }
+}
+
+impl Counts {
+    fn words(self) -> String {
+        let mut words = format!("{} passed", self.passed);
+        if self.failed > 0 {
+            words.push_str(&format!(", {} failed", self.failed));
+        }
+        if self.void > 0 {
+            words.push_str(&format!(", {} void", self.void));
+        }
+        words
+    }
+
+    fn colored(self) -> String {
+        let mut words = style(format!("{} passed", self.passed))
+            .for_stderr()
+            .green()
+            .to_string();
+        if self.failed > 0 {
+            words.push_str(&format!(
+                ", {}",
+                style(format!("{} failed", self.failed)).for_stderr().red()
+            ));
+        }
+        if self.void > 0 {
+            words.push_str(&format!(
+                ", {}",
+                style(format!("{} void", self.void)).for_stderr().yellow()
+            ));
+        }
+        words
+    }
+}
+
+impl Live {
+    fn new() -> Self {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let bar = |template: &str| {
+            let bar = bars.add(ProgressBar::new(0));
+            bar.set_style(
+                ProgressStyle::with_template(template)
+                    .expect("a fixed template")
+                    .progress_chars("━╸─"),
+            );
+            bar
+        };
+        let total = bar("{bar:30.cyan/dim} {pos}/{len} {msg}");
+        let modes = bar("{msg}");
+        let running = bar("{msg:.dim}");
+        Self {
+            bars,
+            total,
+            modes,
+            running,
+        }
+    }
+
+    fn draw(&self, state: &State) {
+        self.total.set_length(state.planned);
+        self.total.set_position(state.done_before + state.done);
+        let left = state
+            .eta()
+            .map(|left| format!(" · about {left} left"))
+            .unwrap_or_default();
+        self.total.set_message(format!("· {}{left}", state.spent()));
+        let width = state
+            .modes
+            .iter()
+            .map(|(mode, _)| mode.chars().count())
+            .max()
+            .unwrap_or(0);
+        let lines: Vec<String> = state
+            .modes
+            .iter()
+            .map(|(mode, counts)| format!("  {:width$}  {}", plain(mode), counts.colored()))
+            .collect();
+        self.modes.set_message(lines.join("\n"));
+        let running: Vec<&str> = state.running.values().take(3).map(String::as_str).collect();
+        let more = match state.running.len().saturating_sub(running.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.running.set_message(one_line(
+            &format!("running: {}{more}", running.join(", ")),
+            100,
+        ));
+    }
+}
+
+/// Writes every event as a JSON object on a line of its own.
+pub(crate) struct JsonLines;
+
+impl Listener for JsonLines {
+    fn on_event(&self, event: &Event<'_>) {
+        match event {
+            Event::TrialFinished { json, .. } => {
+                // The stored row, so that nothing is on stdout that is not on disk.
+                let row = json.strip_prefix('{').unwrap_or(json);
+                print(format!("{{\"event\":\"trial_finished\",{row}"));
+            }
+            other => print(serde_json::to_string(other).expect("events are plain data")),
+        }
+    }
+}
