@@ -18,9 +18,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Default)]
 pub struct SimulatedProvider {
     /// Settings already read, by the mode they belong to.
-    settings: Mutex<HashMap<String, (JsonMap, Arc<SimulatedSettings>)>>,
+    settings: Mutex<HashMap<String, ReadSettings>>,
     sessions: Mutex<HashMap<String, SimulatedSession>>,
 }
+
+/// What was read, and from which settings.
+type ReadSettings = (Arc<JsonMap>, Arc<SimulatedSettings>);
 
 impl SimulatedProvider {
     /// Reading settings costs more than a whole simulated session, so each mode's are read once.
@@ -30,14 +33,17 @@ impl SimulatedProvider {
     ) -> Result<Arc<SimulatedSettings>, ProviderError> {
         let mut known = lock(&self.settings);
         match known.get(&params.mode) {
-            Some((overrides, settings)) if *overrides == params.provider_overrides => {
+            Some((overrides, settings)) if Arc::ptr_eq(overrides, &params.provider_overrides) => {
                 Ok(Arc::clone(settings))
             }
             _ => {
                 let read: SimulatedSettings = read(&params.provider_overrides)
                     .map_err(|problem| ProviderError::service(problem.message))?;
                 let settings = Arc::new(read);
-                let entry = (params.provider_overrides.clone(), Arc::clone(&settings));
+                let entry = (
+                    Arc::clone(&params.provider_overrides),
+                    Arc::clone(&settings),
+                );
                 known.insert(params.mode.clone(), entry);
                 Ok(settings)
             }

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Manages the sessions of an agent: creates them, prompts them, exports what happened, ends them.
@@ -168,13 +169,13 @@ pub struct CreateSessionParams {
     /// The model to use.
     pub model: String,
     /// Variables for every process started for the session.
-    pub environment: BTreeMap<String, String>,
+    pub environment: Arc<BTreeMap<String, String>>,
     /// The directory the agent works in.
     pub workdir: PathBuf,
     /// What the agent may do without asking.
     pub permissions: PermissionConfig,
     /// The mode's settings for this provider.
-    pub provider_overrides: JsonMap,
+    pub provider_overrides: Arc<JsonMap>,
     /// The same for the same cell and attempt in every run with the same seed.
     pub seed: u64,
 }

@@ -95,9 +95,9 @@ fn config(suite: &ProfileSuite, mode: &Mode, arm: &Arm) -> Result<ProviderConfig
         model: arm.model.clone(),
         mode: arm.mode.clone(),
         permissions: suite.permissions.clone(),
-        environment: mode.environment.clone(),
+        environment: (*mode.environment).clone(),
         workdir: suite.directory.clone(),
-        provider_overrides: mode.overrides.clone(),
+        provider_overrides: (*mode.overrides).clone(),
     })
 }
 

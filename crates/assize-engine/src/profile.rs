@@ -174,8 +174,8 @@ async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
                 mode: mode.name.clone(),
                 message: error.to_string(),
             })?;
-            mode.environment.extend(config.environment);
-            mode.overrides.extend(config.provider_overrides);
+            Arc::make_mut(&mut mode.environment).extend(config.environment);
+            Arc::make_mut(&mut mode.overrides).extend(config.provider_overrides);
             mode.system_instructions = config.system_instructions;
         }
     }

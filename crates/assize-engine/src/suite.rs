@@ -56,9 +56,9 @@ pub struct Mode {
     /// Which provider serves it.
     pub provider: String,
     /// Settings for that provider.
-    pub overrides: JsonMap,
+    pub overrides: Arc<JsonMap>,
     /// Variables for every process started for a session.
-    pub environment: BTreeMap<String, String>,
+    pub environment: Arc<BTreeMap<String, String>>,
     /// System instructions for the agent.
     pub system_instructions: String,
 }

@@ -177,13 +177,14 @@ impl Trials {
         slot: &Slot<'_>,
         attempt: u32,
     ) -> Result<SessionHandle, ProviderError> {
-        let names = [&slot.scenario.id, &slot.arm.mode, &slot.arm.model].map(String::as_str);
-        let cell_seed = derive_seed(self.suite.execution.seed, &names);
-        let counts = [
-            slot.iteration.to_le_bytes(),
-            i64::from(attempt).to_le_bytes(),
-        ]
-        .concat();
+        let (iteration, attempt_number) = (slot.iteration.to_string(), attempt.to_string());
+        let cell = [
+            &slot.scenario.id,
+            &slot.arm.mode,
+            &slot.arm.model,
+            &iteration,
+            &attempt_number,
+        ];
         let params = CreateSessionParams {
             system_instructions: slot.mode.system_instructions.clone(),
             scenario_id: slot.scenario.id.clone(),
@@ -191,11 +192,11 @@ impl Trials {
             attempt,
             mode: slot.arm.mode.clone(),
             model: slot.arm.model.clone(),
-            environment: slot.mode.environment.clone(),
+            environment: Arc::clone(&slot.mode.environment),
             workdir: self.suite.directory.clone(),
             permissions: self.suite.permissions.clone(),
-            provider_overrides: slot.mode.overrides.clone(),
-            seed: derive_seed(cell_seed, &[&String::from_utf8_lossy(&counts)]),
+            provider_overrides: Arc::clone(&slot.mode.overrides),
+            seed: derive_seed(self.suite.execution.seed, &cell.map(String::as_str)),
         };
         guarded_provider(slot.instance.provider.create_session(&params)).await
     }

@@ -1,6 +1,6 @@
 //! Keeps secrets out of every record: values taken from the environment, and strings that look like keys.
 
-use regex::bytes::Regex;
+use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -98,24 +98,23 @@ impl Redactor {
     }
 
     /// The same JSON without secrets in any of its strings or keys.
-    pub fn redact<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
+    pub fn redact<'a>(&self, json: &'a str) -> Cow<'a, str> {
         if !self.encoded.is_match(json) {
             return Cow::Borrowed(json);
         }
         // Rare, so it may be slow: only by looking at the strings themselves do numbers stay numbers.
-        match serde_json::from_slice(json) {
+        match serde_json::from_str(json) {
             Ok(value) => {
                 let clean = self.redact_value(value);
-                Cow::Owned(serde_json::to_vec(&clean).expect("a JSON value is JSON"))
+                Cow::Owned(serde_json::to_string(&clean).expect("a JSON value is JSON"))
             }
-            Err(_) => self.encoded.replace_all(json, REDACTED.as_bytes()),
+            Err(_) => self.encoded.replace_all(json, REDACTED),
         }
     }
 
     /// The same text without secrets.
     pub fn redact_text(&self, text: &str) -> String {
-        let clean = self.plain.replace_all(text.as_bytes(), REDACTED.as_bytes());
-        String::from_utf8_lossy(&clean).into_owned()
+        self.plain.replace_all(text, REDACTED).into_owned()
     }
 
     fn redact_value(&self, value: Value) -> Value {
@@ -150,8 +149,8 @@ mod tests {
     fn redact(secret: &str, record: Value) -> Value {
         let mut secrets = Secrets::default();
         secrets.add("TOKEN", secret);
-        let text = serde_json::to_vec(&record).unwrap();
-        serde_json::from_slice(&Redactor::new(&secrets).redact(&text)).unwrap()
+        let text = serde_json::to_string(&record).unwrap();
+        serde_json::from_str(&Redactor::new(&secrets).redact(&text)).unwrap()
     }
 
     #[test]

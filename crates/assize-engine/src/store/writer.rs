@@ -9,6 +9,7 @@ use super::trace_pack::{self, IndexEntry};
 use crate::event::{Event, Listener};
 use assize_contracts::{ProfileRow, SessionAnalysisBundle, SessionTrace};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,8 +41,8 @@ pub(crate) struct Encoder {
 /// A trial as it will lie on disk.
 pub(crate) struct Encoded {
     row: Box<ProfileRow>,
-    row_line: Vec<u8>,
-    analysis_line: Vec<u8>,
+    row_line: String,
+    analysis_line: String,
     trace_frame: Vec<u8>,
 }
 
@@ -66,16 +67,19 @@ impl Encoder {
                 .map(|bundle| self.line(&bundle))
                 .unwrap_or_default(),
             trace_frame: trace
-                .map(|trace| compress(&self.line(&*trace)))
+                .map(|trace| compress(self.line(&*trace).as_bytes()))
                 .unwrap_or_default(),
             row: Box::new(row),
         }
     }
 
-    fn line(&self, record: &impl Serialize) -> Vec<u8> {
-        let json = serde_json::to_vec(record).expect("records are plain data with text keys");
-        let mut line = self.redactor.redact(&json).into_owned();
-        line.push(b'\n');
+    fn line(&self, record: &impl Serialize) -> String {
+        let json = serde_json::to_string(record).expect("records are plain data with text keys");
+        let mut line = match self.redactor.redact(&json) {
+            Cow::Borrowed(_) => json,
+            Cow::Owned(clean) => clean,
+        };
+        line.push('\n');
         line
     }
 }
@@ -247,10 +251,10 @@ impl WriterThread {
         let (mut rows, mut analysis, mut index) = (Vec::new(), Vec::new(), Vec::new());
         for message in batch {
             match message {
-                Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
+                Message::Warmup(trial) => self.warmup.append(trial.row_line.as_bytes())?,
                 Message::Trial(trial) => {
-                    rows.extend_from_slice(&trial.row_line);
-                    analysis.extend_from_slice(&trial.analysis_line);
+                    rows.extend_from_slice(trial.row_line.as_bytes());
+                    analysis.extend_from_slice(trial.analysis_line.as_bytes());
                     self.append_trace(trial, &mut index)?;
                 }
             }
@@ -311,10 +315,10 @@ impl WriterThread {
             return;
         };
         self.trials += 1;
-        let json = String::from_utf8_lossy(&trial.row_line);
+        let json = trial.row_line.trim_end();
         self.listener.on_event(&Event::TrialFinished {
             row: &trial.row,
-            json: json.trim_end(),
+            json,
         });
     }
 }

@@ -8,7 +8,7 @@ use assize_contracts::{
     ProfileRow, PromptResult, SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle,
     SessionTrace, Timestamp, ToolCallRecord, ToolCallSummary,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
@@ -141,19 +141,21 @@ fn summarize_tools(records: Option<Vec<ToolCallRecord>>) -> ToolCallSummary {
         return ToolCallSummary::default();
     };
     let mut by_category: BTreeMap<String, u64> = BTreeMap::new();
-    let mut failed_before: HashMap<&str, bool> = HashMap::new();
     let (mut failed, mut retried) = (0, 0);
-    for call in &records {
+    for (number, call) in records.iter().enumerate() {
         if !call.category.is_empty() {
             match by_category.get_mut(&call.category) {
                 Some(count) => *count += 1,
                 None => drop(by_category.insert(call.category.clone(), 1)),
             }
         }
-        let has_failed = call.success == Some(false);
-        failed += u64::from(has_failed);
-        let previous = failed_before.insert(&call.name, has_failed);
-        retried += u64::from(previous == Some(true));
+        let has_failed = |call: &ToolCallRecord| call.success == Some(false);
+        failed += u64::from(has_failed(call));
+        let previous = records[..number]
+            .iter()
+            .rev()
+            .find(|earlier| earlier.name == call.name);
+        retried += u64::from(previous.is_some_and(has_failed));
     }
     let total = records.len() as u64;
     let error_rate = if total == 0 {

@@ -274,8 +274,8 @@ impl Loader<'_> {
         let overrides = self.overrides(&keys, &name, &provider, spec.provider_overrides);
         Some(Mode {
             provider: provider.uses,
-            overrides,
-            environment: spec.environment,
+            overrides: Arc::new(overrides),
+            environment: Arc::new(spec.environment),
             system_instructions: spec.system_instructions,
             name,
         })
