@@ -1,0 +1,188 @@
+//! The program and everything that came from it: finding, signalling, reaping, measuring.
+//!
+//! The keeper is child-subreaper, so "no child left to wait for" proves that no descendant lives. The walk is only
+//! needed to know whom to signal.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::time::TimeVal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgid};
+
+use crate::cgroup::Cgroup;
+use crate::exit::{CpuTime, PeakMemory, Scope, Status};
+
+pub(super) struct Tree {
+    program: Pid,
+    cgroup: Option<Cgroup>,
+    status: Option<Status>,
+    is_gone: bool,
+}
+
+impl Tree {
+    pub(super) fn new(program: Pid, cgroup: Option<Cgroup>) -> Self {
+        Self {
+            program,
+            cgroup,
+            status: None,
+            is_gone: false,
+        }
+    }
+
+    /// Takes leave of everything that has died.
+    pub(super) fn reap(&mut self) {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
+                    self.status = Some(Status::Exited(code))
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
+                    self.status = Some(Status::Signalled(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) => return,
+                Err(Errno::ECHILD) => {
+                    self.is_gone = true;
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// How the program itself ended, once it has.
+    pub(super) fn status(&self) -> Option<Status> {
+        self.status
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// How many live besides the program itself.
+    pub(super) fn count_others(&self) -> u32 {
+        self.living()
+            .iter()
+            .filter(|&&pid| pid != self.program)
+            .count() as u32
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.living().len() as u32
+    }
+
+    /// Asks the program and its process group, as a terminal would. What it put elsewhere is its own to clean up.
+    pub(super) fn ask_program(&self, signal: Signal) {
+        let _ = killpg(self.program, signal);
+        let _ = killpg(self.program, Signal::SIGCONT);
+    }
+
+    /// Asks everything that lives.
+    pub(super) fn ask_all(&self, signal: Signal) {
+        for pid in self.living() {
+            let _ = kill(pid, signal);
+            let _ = kill(pid, Signal::SIGCONT);
+        }
+    }
+
+    /// One round of killing. Everything is stopped first, so that nobody can replace the dead. Whoever slips through
+    /// by forking is a child of the keeper by the next round.
+    pub(super) fn kill(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        let _ = killpg(self.program, Signal::SIGKILL);
+        let mut known = HashSet::new();
+        for _ in 0..8 {
+            let fresh: Vec<_> = self
+                .living()
+                .into_iter()
+                .filter(|&pid| known.insert(pid))
+                .collect();
+            if fresh.is_empty() {
+                break;
+            }
+            fresh
+                .into_iter()
+                .for_each(|pid| signal_with_group(pid, Signal::SIGSTOP));
+        }
+        known
+            .into_iter()
+            .for_each(|pid| signal_with_group(pid, Signal::SIGKILL));
+    }
+
+    pub(super) fn cpu(&self) -> CpuTime {
+        if let Some((user, system)) = self.cgroup.as_ref().and_then(Cgroup::cpu) {
+            return CpuTime {
+                user,
+                system,
+                scope: Scope::Tree,
+            };
+        }
+        let (user, system) = match reaped() {
+            Some(usage) => (duration(usage.user_time()), duration(usage.system_time())),
+            None => Default::default(),
+        };
+        CpuTime {
+            user,
+            system,
+            scope: Scope::Reaped,
+        }
+    }
+
+    pub(super) fn peak_memory(&self) -> Option<PeakMemory> {
+        if let Some(bytes) = self.cgroup.as_ref().and_then(Cgroup::peak_memory) {
+            return Some(PeakMemory {
+                bytes,
+                scope: Scope::Tree,
+            });
+        }
+        let largest = u64::try_from(reaped()?.max_rss()).ok()?;
+        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        Some(PeakMemory {
+            bytes: largest * unit,
+            scope: Scope::LargestProcess,
+        })
+    }
+
+    fn living(&self) -> Vec<Pid> {
+        descendants(self.program)
+    }
+}
+
+/// The group comes first: it is signalled at once, and nobody in it can fork in between. All groups of descendants are
+/// inside the tree, because the program began a session of its own.
+fn signal_with_group(pid: Pid, signal: Signal) {
+    if let Ok(group) = getpgid(Some(pid)) {
+        let _ = killpg(group, signal);
+    }
+    let _ = kill(pid, signal);
+}
+
+fn reaped() -> Option<Usage> {
+    getrusage(UsageWho::RUSAGE_CHILDREN).ok()
+}
+
+fn duration(time: TimeVal) -> Duration {
+    Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000)
+}
+
+/// Everything below the keeper, parents before children, without the dead.
+#[cfg(target_os = "linux")]
+fn descendants(_program: Pid) -> Vec<Pid> {
+    super::proc::descendants(Pid::this())
+}
+
+/// Without /proc only the program is known.
+#[cfg(not(target_os = "linux"))]
+fn descendants(program: Pid) -> Vec<Pid> {
+    if kill(program, None).is_ok() {
+        vec![program]
+    } else {
+        Vec::new()
+    }
+}
