@@ -23,7 +23,7 @@ pub(crate) fn end_orphaned(keeper: u32) {
         for _ in 0..50 {
             match fs::remove_dir(&directory) {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy => {
-                    sleep(Duration::from_millis(10))
+                    sleep(Duration::from_millis(10));
                 }
                 _ => break,
             }

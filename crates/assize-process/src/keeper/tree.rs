@@ -38,7 +38,7 @@ impl Tree {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
-                    self.status = Some(Status::Exited(code))
+                    self.status = Some(Status::Exited(code));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
                     self.status = Some(Status::Signalled(signal as i32));

@@ -219,7 +219,7 @@ impl Watch {
             Phase::Lingering { until } if now >= until => self.ask_rest(now + self.order.grace),
             Phase::Asked { until } if has_ended => self.ask_rest(until),
             Phase::Asked { until } | Phase::AskedRest { until } if now >= until => {
-                self.start_killing()
+                self.start_killing();
             }
             Phase::Killing { until } if now >= until => self.phase = Phase::Over,
             Phase::Killing { .. } => self.tree.kill(),

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod checkout;
 mod ending;
 mod host_death;
 mod many;
