@@ -44,7 +44,7 @@ async fn a_plain_end_leaves_nothing_to_do() {
 #[tokio::test]
 async fn a_signal_is_told_from_a_code() {
     check("kill -9 $$", as_it_is, |exit| {
-        assert_eq!(exit.status, Some(Status::Signalled(9)))
+        assert_eq!(exit.status, Some(Status::Signalled(9)));
     })
     .await;
 }
@@ -61,7 +61,7 @@ async fn a_background_child_is_ended_and_counted() {
 #[tokio::test]
 async fn a_helper_that_finishes_by_itself_is_no_leftover() {
     check("(sleep 0.02) & exit 0", as_it_is, |exit| {
-        assert_eq!(exit.leftovers, 0)
+        assert_eq!(exit.leftovers, 0);
     })
     .await;
 }
@@ -71,7 +71,7 @@ async fn a_daemon_without_files_in_its_own_session_is_found() {
     let daemon =
         "(setsid sh -c 'exec <&- >&- 2>&-; trap \"\" TERM INT HUP; while :; do sleep 1; done' &)";
     check(&format!("{daemon}; {daemon}; exit 0"), as_it_is, |exit| {
-        assert!(exit.leftovers >= 2)
+        assert!(exit.leftovers >= 2);
     })
     .await;
 }
