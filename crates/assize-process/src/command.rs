@@ -1,6 +1,7 @@
 //! What to run and within which bounds. Starting it is in `running.rs`, the convenience of waiting in `output.rs`.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::wire::Order;
 use crate::{cgroup, open_files};
 
 /// A program to run under a keeper. Nothing is inherited: environment, directory and stdin are as given here.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Command {
     /// The program and its arguments. A name without `/` is searched in `PATH` of `env`.
     pub argv: Vec<OsString>,
@@ -52,8 +53,19 @@ pub enum Stdin {
 pub struct Bound {
     /// Bytes kept from the beginning.
     pub head: u64,
-    /// Bytes kept from the end, delivered when the program has ended.
+    /// Bytes kept from the end, delivered when the program has ended. The keeper holds them, 16 megabytes at most.
     pub tail: u64,
+}
+
+const LONGEST_TAIL: u64 = 16 << 20;
+
+impl Bound {
+    fn within_reason(self) -> Self {
+        Self {
+            head: self.head,
+            tail: self.tail.min(LONGEST_TAIL),
+        }
+    }
 }
 
 impl Default for Bound {
@@ -162,17 +174,43 @@ impl Command {
             timeout: self.timeout,
             polite_signal: self.polite_signal as i32,
             grace: self.grace,
-            stdout: self.stdout,
-            stderr: self.stderr,
+            stdout: self.stdout.within_reason(),
+            stderr: self.stderr.within_reason(),
             cgroup_parent: self.use_cgroup.then(cgroup::parent).flatten(),
             open_files: open_files::before_raising(),
         }
     }
 }
 
+impl fmt::Debug for Command {
+    /// Without the values of the environment and without stdin, which may be secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        formatter
+            .debug_struct("Command")
+            .field("argv", &self.argv)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let command = Command::new("x", "/")
+            .env("KEY", "secret")
+            .stdin(Stdin::Bytes(b"secret".to_vec()));
+        let shown = format!("{command:?}");
+        assert!(
+            shown.contains("KEY") && !shown.contains("secret") && !shown.contains("115"),
+            "{shown}"
+        );
+    }
 
     #[test]
     fn a_variable_set_twice_is_passed_once() {

@@ -5,7 +5,7 @@
     reason = "fork, raw clone3 and signal dispositions have no safe wrapper"
 )]
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal, signal};
@@ -40,8 +40,6 @@ pub(crate) fn fork() -> nix::Result<Option<Pid>> {
 /// the kernel, up to ten milliseconds.
 #[cfg(target_os = "linux")]
 pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
-    use std::os::fd::AsRawFd;
-
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let mut clone_args = [0_u64; 11];
     clone_args[0] = CLONE_INTO_CGROUP;
@@ -59,6 +57,13 @@ pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
         0 => Ok(None),
         pid => Ok(Some(Pid::from_raw(pid as i32))),
     }
+}
+
+/// There are no cgroups to fork into.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
+    let _ = cgroup.as_raw_fd();
+    Err(Errno::ENOSYS)
 }
 
 /// Ends this process without running anything else of it.

@@ -48,8 +48,8 @@ pub(crate) enum Frame {
 
 /// A length larger than this is a broken stream, not a long message: the kernel refuses longer argument lists.
 const LONGEST_ORDER: usize = 256 << 20;
-/// The keeper never reads more than this from the program at once; the tail of a stream may be longer.
-const LONGEST_FRAME: usize = 1 << 30;
+/// The longest thing the keeper sends at once is the end of a stream, which is shorter than this.
+const LONGEST_FRAME: usize = 32 << 20;
 
 /// Bytes sent down the control pipe after the order.
 pub(crate) const CANCEL: u8 = b'c';

@@ -69,7 +69,6 @@ struct Forked {
     cgroup: Option<Cgroup>,
 }
 
-#[cfg(target_os = "linux")]
 fn fork(cgroup: Option<Cgroup>) -> Result<Forked, Errno> {
     if let Some(cgroup) = cgroup
         && let Ok(child) = sys::fork_into(cgroup.directory())
@@ -79,14 +78,6 @@ fn fork(cgroup: Option<Cgroup>) -> Result<Forked, Errno> {
             cgroup: Some(cgroup),
         });
     }
-    Ok(Forked {
-        child: sys::fork()?,
-        cgroup: None,
-    })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn fork(_cgroup: Option<Cgroup>) -> Result<Forked, Errno> {
     Ok(Forked {
         child: sys::fork()?,
         cgroup: None,

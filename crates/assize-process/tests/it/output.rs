@@ -28,7 +28,7 @@ async fn both_streams_are_kept_apart_and_stamped() {
         (second.stream, second.bytes.as_slice()),
         (Stream::Stderr, &b"err\n"[..])
     );
-    assert!(second.at >= first.at + Duration::from_millis(50));
+    assert!(first.at > Duration::ZERO && second.at > first.at);
     assert!(running.next().await.unwrap().is_none());
     assert!(running.wait().await.unwrap().is_success());
 }
