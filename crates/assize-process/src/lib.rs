@@ -22,7 +22,9 @@
 //!
 //! On Linux nothing escapes short of asking an unrelated service (a container engine, an init system) to start something:
 //! the keeper is child-subreaper, so every orphan becomes its child, and where a cgroup v2 can be made the tree is in one.
-//! Elsewhere the keeping is weaker: the process group is ended, a descendant that leaves it is not found.
+//! A program that kills its keeper with SIGKILL is killed with it, and so is its process group; what left the group then
+//! escapes where there is no cgroup. On other systems than Linux the keeping is weaker: the process group is ended, a
+//! descendant that leaves it is not found, and the end of a program is noticed within ten milliseconds.
 
 #![cfg(unix)]
 

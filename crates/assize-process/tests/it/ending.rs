@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use assize_process::{Command, Exit, Signal, Status, Stopped};
+use assize_process::{Command, Exit, Signal, Status, Stdin, Stopped};
 
 use crate::testbed::{DEADLINE, Mark, await_true};
 
@@ -218,15 +218,11 @@ async fn dropping_the_handle_ends_the_tree() {
 #[tokio::test]
 async fn a_program_that_kills_its_keeper_dies_with_it() {
     let mark = Mark::new();
-    let error = mark
-        .shell("kill -9 $PPID; sleep 1000")
-        .run_to_end()
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the keeper of `sh` ended without a report"
-    );
+    let command = mark.shell("read go; kill -9 $PPID; sleep 1000");
+    let mut running = command.stdin(Stdin::Piped).start().await.unwrap();
+    drop(running.take_stdin());
+    let error = running.wait().await.unwrap_err().to_string();
+    assert_eq!(error, "the keeper of `sh` ended without a report");
     await_true(
         || mark.living().is_empty(),
         "the program outlives its keeper",
