@@ -19,7 +19,7 @@ fn main() {
     let workspace = timed("copy", || workspaces.copy_of(&template).unwrap());
     let before = timed("snapshot", || Snapshot::of(workspace.path()).unwrap());
     timed("changes, none", || {
-        assert_eq!(before.changes(workspace.path()).unwrap(), [])
+        assert_eq!(before.changes(workspace.path()).unwrap(), []);
     });
     fill(&workspace.path().join("more"));
     let changes = timed("changes, 5000 files", || {

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::wire::{CANCEL, Frame, KILL};
 use crate::{cgroup, explain, keeper};
 
-/// A program under way. Dropping it ends the program and everything it started.
+/// A program under way. Dropping it ends the program and everything it started, with a grace of a third of a second.
 ///
 /// Output must be taken with [`next`](Self::next) or dropped with [`wait`](Self::wait); a program whose output nobody
 /// takes waits, as on any pipe, and its timeout goes on.

@@ -98,21 +98,14 @@ impl Tree {
         let _ = killpg(self.program, Signal::SIGKILL);
         let mut known = HashSet::new();
         for _ in 0..8 {
-            let fresh: Vec<_> = self
-                .living()
-                .into_iter()
-                .filter(|&pid| known.insert(pid))
-                .collect();
+            let living = self.living().into_iter();
+            let fresh: Vec<_> = living.filter(|&pid| known.insert(pid)).collect();
             if fresh.is_empty() {
                 break;
             }
-            fresh
-                .into_iter()
-                .for_each(|pid| signal_with_group(pid, Signal::SIGSTOP));
+            signal_with_groups(&fresh, Signal::SIGSTOP);
         }
-        known
-            .into_iter()
-            .for_each(|pid| signal_with_group(pid, Signal::SIGKILL));
+        signal_with_groups(&Vec::from_iter(known), Signal::SIGKILL);
     }
 
     pub(super) fn cpu(&self) -> CpuTime {
@@ -154,13 +147,19 @@ impl Tree {
     }
 }
 
-/// The group comes first: it is signalled at once, and nobody in it can fork in between. All groups of descendants are
+/// Groups come first: one is signalled at once, and nobody in it can fork in between. All groups of descendants are
 /// inside the tree, because the program began a session of its own.
-fn signal_with_group(pid: Pid, signal: Signal) {
-    if let Ok(group) = getpgid(Some(pid)) {
+fn signal_with_groups(pids: &[Pid], signal: Signal) {
+    let groups: HashSet<_> = pids
+        .iter()
+        .filter_map(|&pid| getpgid(Some(pid)).ok())
+        .collect();
+    for group in groups {
         let _ = killpg(group, signal);
     }
-    let _ = kill(pid, signal);
+    for &pid in pids {
+        let _ = kill(pid, signal);
+    }
 }
 
 fn reaped() -> Option<Usage> {

@@ -160,3 +160,29 @@ async fn an_empty_or_too_long_command_is_explained() {
     let (_, hint) = refusal(Command::new("/bin/echo", "/").arg("a\0b")).await;
     assert!(hint.contains("NUL byte"), "{hint}");
 }
+
+/// A host may be replaced on disk while it runs, by an update or a build.
+#[test]
+fn a_host_without_its_file_still_has_a_keeper() {
+    let directory = tempfile::tempdir().unwrap();
+    let host = directory.path().join("host");
+    fs::copy(std::env::current_exe().unwrap(), &host).unwrap();
+    let role = "starting::host_that_loses_its_file";
+    let output = std::process::Command::new(&host)
+        .args(["--exact", role, "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!host.exists());
+}
+
+#[tokio::test]
+#[ignore = "started by the test that looks at it"]
+async fn host_that_loses_its_file() {
+    let own = std::env::current_exe().unwrap();
+    // Somebody may start all ignored tests; the real binary must survive that.
+    if own.ends_with("host") {
+        fs::remove_file(own).unwrap();
+        assert_eq!(stdout(Mark::new().shell("echo alive")).await, "alive\n");
+    }
+}
