@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
+use nix::unistd::Pid;
+
 /// Where this process may try to make cgroups: its own one. Absent without cgroup v2.
 pub(crate) fn parent() -> Option<PathBuf> {
     static PARENT: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -58,6 +60,13 @@ impl Cgroup {
     /// Kills every process in it at once, including those being forked.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
+    /// Those in it now, without the dead.
+    pub(crate) fn processes(&self) -> Vec<Pid> {
+        let list = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        let pids = list.lines().filter_map(|pid| pid.parse().ok());
+        pids.map(Pid::from_raw).collect()
     }
 
     /// User and system time.

@@ -21,7 +21,11 @@ pub(super) struct Tree {
     cgroup: Option<Cgroup>,
     status: Option<Status>,
     is_gone: bool,
+    has_more_dead: bool,
 }
+
+/// So many dead are buried at a time: a tree that forks without end must not keep the keeper from killing it.
+const BURIALS: usize = 1000;
 
 impl Tree {
     pub(super) fn new(program: Pid, cgroup: Option<Cgroup>) -> Self {
@@ -30,27 +34,31 @@ impl Tree {
             cgroup,
             status: None,
             is_gone: false,
+            has_more_dead: false,
         }
     }
 
-    /// Takes leave of everything that has died.
+    /// Takes leave of those who have died.
     pub(super) fn reap(&mut self) {
-        loop {
+        for _ in 0..BURIALS {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => return self.has_more_dead = false,
+                Err(Errno::ECHILD) => return self.is_gone = true,
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
                     self.status = Some(Status::Exited(code));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.program => {
                     self.status = Some(Status::Signalled(signal as i32));
                 }
-                Ok(WaitStatus::StillAlive) => return,
-                Err(Errno::ECHILD) => {
-                    self.is_gone = true;
-                    return;
-                }
                 _ => {}
             }
         }
+        self.has_more_dead = true;
+    }
+
+    /// Whether there was no time to reap them all.
+    pub(super) fn has_more_dead(&self) -> bool {
+        self.has_more_dead
     }
 
     /// How the program itself ended, once it has.
@@ -63,12 +71,13 @@ impl Tree {
         self.is_gone
     }
 
-    /// How many live besides the program itself.
+    /// How many live besides the program itself. No more than a few thousand are counted.
     pub(super) fn count_others(&self) -> u32 {
-        self.living()
-            .iter()
-            .filter(|&&pid| pid != self.program)
-            .count() as u32
+        let living = match &self.cgroup {
+            Some(cgroup) => cgroup.processes(),
+            None => self.living(),
+        };
+        living.iter().filter(|&&pid| pid != self.program).count() as u32
     }
 
     pub(super) fn count(&self) -> u32 {
@@ -89,23 +98,23 @@ impl Tree {
         }
     }
 
-    /// One round of killing. Everything is stopped first, so that nobody can replace the dead. Whoever slips through
-    /// by forking is a child of the keeper by the next round.
+    /// One round of killing. First, without looking twice, the keeper's own children: a program that forks and ends in
+    /// a loop is always one of them. Then everybody else, all stopped before any is killed, so that nobody can replace
+    /// the dead. Whoever still slips through is a child of the keeper by the next round.
     pub(super) fn kill(&self) {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
         let _ = killpg(self.program, Signal::SIGKILL);
-        let mut known = HashSet::new();
-        for _ in 0..8 {
-            let living = self.living().into_iter();
-            let fresh: Vec<_> = living.filter(|&pid| known.insert(pid)).collect();
-            if fresh.is_empty() {
-                break;
-            }
-            signal_with_groups(&fresh, Signal::SIGSTOP);
+        strike(
+            || children(self.program),
+            |pids| kill_each(pids, Signal::SIGKILL),
+        );
+        if !self.has_more_dead {
+            let stop = |pids: &[Pid]| signal_with_groups(pids, Signal::SIGSTOP);
+            let found = strike(|| self.living(), stop);
+            signal_with_groups(&Vec::from_iter(found), Signal::SIGKILL);
         }
-        signal_with_groups(&Vec::from_iter(known), Signal::SIGKILL);
     }
 
     pub(super) fn cpu(&self) -> CpuTime {
@@ -147,6 +156,22 @@ impl Tree {
     }
 }
 
+/// Acts on those found until nobody new is, and returns all. Not for ever: the dead have to be reaped as well.
+fn strike(find: impl Fn() -> Vec<Pid>, act: impl Fn(&[Pid])) -> HashSet<Pid> {
+    let mut known = HashSet::new();
+    for _ in 0..8 {
+        let fresh: Vec<_> = find()
+            .into_iter()
+            .filter(|&pid| known.insert(pid))
+            .collect();
+        if fresh.is_empty() {
+            break;
+        }
+        act(&fresh);
+    }
+    known
+}
+
 /// Groups come first: one is signalled at once, and nobody in it can fork in between. All groups of descendants are
 /// inside the tree, because the program began a session of its own.
 fn signal_with_groups(pids: &[Pid], signal: Signal) {
@@ -157,6 +182,10 @@ fn signal_with_groups(pids: &[Pid], signal: Signal) {
     for group in groups {
         let _ = killpg(group, signal);
     }
+    kill_each(pids, signal);
+}
+
+fn kill_each(pids: &[Pid], signal: Signal) {
     for &pid in pids {
         let _ = kill(pid, signal);
     }
@@ -176,6 +205,12 @@ fn descendants(_program: Pid) -> Vec<Pid> {
     super::proc::descendants(Pid::this())
 }
 
+/// The keeper's own children, dead ones included: until they are reaped, nobody else can have their number.
+#[cfg(target_os = "linux")]
+fn children(_program: Pid) -> Vec<Pid> {
+    super::proc::children(Pid::this())
+}
+
 /// Without /proc only the program is known.
 #[cfg(not(target_os = "linux"))]
 fn descendants(program: Pid) -> Vec<Pid> {
@@ -184,4 +219,9 @@ fn descendants(program: Pid) -> Vec<Pid> {
     } else {
         Vec::new()
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn children(program: Pid) -> Vec<Pid> {
+    descendants(program)
 }

@@ -10,6 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::exit::{Exit, Stopped};
 use crate::running::Stream;
+use crate::sys;
 use crate::wire::{CANCEL, Frame, Order};
 
 use super::outbox::Outbox;
@@ -140,6 +141,9 @@ impl Watch {
     }
 
     fn time_to_wait(&self) -> PollTimeout {
+        if self.tree.has_more_dead() {
+            return PollTimeout::ZERO;
+        }
         let now = Instant::now();
         let deadline = match self.phase {
             Phase::Running => self.order.timeout.map(|timeout| self.started + timeout),
@@ -209,6 +213,8 @@ impl Watch {
             return;
         }
         let has_ended = self.tree.status().is_some();
+        // A tree that dies and multiplies faster than it is reaped does not deserve more patience.
+        let is_raging = self.tree.has_more_dead();
         match self.phase {
             Phase::Running if has_ended => {
                 self.phase = Phase::Lingering {
@@ -217,8 +223,8 @@ impl Watch {
             }
             Phase::Running if self.is_out_of_time(now) => self.stop(Stopped::TimedOut),
             Phase::Lingering { until } if now >= until => self.ask_rest(now + self.order.grace),
-            Phase::Asked { until } if has_ended => self.ask_rest(until),
-            Phase::Asked { until } | Phase::AskedRest { until } if now >= until => {
+            Phase::Asked { until } if has_ended && !is_raging => self.ask_rest(until),
+            Phase::Asked { until } | Phase::AskedRest { until } if now >= until || is_raging => {
                 self.start_killing();
             }
             Phase::Killing { until } if now >= until => self.phase = Phase::Over,
@@ -257,6 +263,7 @@ impl Watch {
 
     fn start_killing(&mut self) {
         if !matches!(self.phase, Phase::Killing { .. } | Phase::Over) {
+            sys::hurry();
             self.leftovers = self.leftovers.max(self.tree.count_others());
             self.phase = Phase::Killing {
                 until: Instant::now() + PATIENCE,
