@@ -43,7 +43,7 @@ impl Tree {
         for _ in 0..BURIALS {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) => return self.has_more_dead = false,
-                Err(Errno::ECHILD) => return self.is_gone = true,
+                Err(Errno::ECHILD) => return self.part(),
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.program => {
                     self.status = Some(Status::Exited(code));
                 }
@@ -54,6 +54,13 @@ impl Tree {
             }
         }
         self.has_more_dead = true;
+    }
+
+    /// There is no child left. Without a subreaper that says nothing of other descendants, but the group is known.
+    fn part(&mut self) {
+        self.is_gone = true;
+        #[cfg(not(target_os = "linux"))]
+        let _ = killpg(self.program, Signal::SIGKILL);
     }
 
     /// Whether there was no time to reap them all.
@@ -105,7 +112,10 @@ impl Tree {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
-        let _ = killpg(self.program, Signal::SIGKILL);
+        // Once it is reaped its number may belong to a stranger.
+        if self.status.is_none() {
+            let _ = killpg(self.program, Signal::SIGKILL);
+        }
         strike(
             || children(self.program),
             |pids| kill_each(pids, Signal::SIGKILL),
@@ -125,10 +135,9 @@ impl Tree {
                 scope: Scope::Tree,
             };
         }
-        let (user, system) = match reaped() {
-            Some(usage) => (duration(usage.user_time()), duration(usage.system_time())),
-            None => Default::default(),
-        };
+        let (user, system) = reaped()
+            .map(|usage| (duration(usage.user_time()), duration(usage.system_time())))
+            .unwrap_or_default();
         CpuTime {
             user,
             system,
