@@ -13,8 +13,8 @@ pub struct Exit {
     pub stopped: Option<Stopped>,
     /// From the start of the program to its own end; what it left behind is not waited for here.
     pub wall: Duration,
-    /// CPU time of the tree.
-    pub cpu: CpuTime,
+    /// CPU time of the tree. Absent where the system does not tell.
+    pub cpu: Option<CpuTime>,
     /// The most memory in use. Absent where the system does not tell.
     pub peak_memory: Option<PeakMemory>,
     /// How many descendants were still there when the program had ended (or had to be killed), and were ended.
@@ -64,6 +64,13 @@ pub struct CpuTime {
     pub scope: Scope,
 }
 
+impl CpuTime {
+    /// In programs and in the kernel together.
+    pub fn total(&self) -> Duration {
+        self.user + self.system
+    }
+}
+
 /// The most memory in use at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeakMemory {
@@ -107,9 +114,9 @@ impl Exit {
         fields.put(code as u64);
         fields.put_optional(self.stopped.map(|why| u64::from(why == Stopped::Cancelled)));
         fields.put(nanos(self.wall));
-        fields.put(nanos(self.cpu.user));
-        fields.put(nanos(self.cpu.system));
-        fields.put(self.cpu.scope as u64);
+        fields.put_optional(self.cpu.map(|cpu| nanos(cpu.user)));
+        fields.put_optional(self.cpu.map(|cpu| nanos(cpu.system)));
+        fields.put_optional(self.cpu.map(|cpu| cpu.scope as u64));
         fields.put_optional(self.peak_memory.map(|peak| peak.bytes));
         fields.put_optional(self.peak_memory.map(|peak| peak.scope as u64));
         fields.put(u64::from(self.leftovers));
@@ -135,11 +142,7 @@ impl Exit {
             }
         });
         let wall = Duration::from_nanos(parser.number()?);
-        let cpu = CpuTime {
-            user: Duration::from_nanos(parser.number()?),
-            system: Duration::from_nanos(parser.number()?),
-            scope: scope(parser.number()?)?,
-        };
+        let cpu = decode_cpu(parser)?;
         let bytes = parser.optional()?;
         let covers = parser.optional()?.and_then(scope);
         let peak_memory = bytes
@@ -169,6 +172,18 @@ impl Exit {
     }
 }
 
+/// The outer `None` is an unreadable message, the inner one an absent measurement.
+fn decode_cpu(parser: &mut Parser<'_>) -> Option<Option<CpuTime>> {
+    let (user, system) = (parser.optional()?, parser.optional()?);
+    let covers = parser.optional()?.and_then(scope);
+    let times = user.zip(system).zip(covers);
+    Some(times.map(|((user, system), scope)| CpuTime {
+        user: Duration::from_nanos(user),
+        system: Duration::from_nanos(system),
+        scope,
+    }))
+}
+
 fn scope(number: u64) -> Option<Scope> {
     SCOPES.get(usize::try_from(number).ok()?).copied()
 }
@@ -189,11 +204,11 @@ mod tests {
             status: Some(Status::Signalled(9)),
             stopped: Some(Stopped::TimedOut),
             wall: Duration::from_millis(12),
-            cpu: CpuTime {
+            cpu: Some(CpuTime {
                 user: Duration::from_micros(3),
                 system: Duration::ZERO,
                 scope: Scope::Reaped,
-            },
+            }),
             peak_memory: Some(PeakMemory {
                 bytes: 4096,
                 scope: Scope::LargestProcess,
@@ -211,6 +226,7 @@ mod tests {
         check(Exit {
             status: None,
             stopped: None,
+            cpu: None,
             peak_memory: None,
             survivors: 1,
             ..exit()

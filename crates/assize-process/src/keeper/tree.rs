@@ -127,22 +127,20 @@ impl Tree {
         }
     }
 
-    pub(super) fn cpu(&self) -> CpuTime {
+    pub(super) fn cpu(&self) -> Option<CpuTime> {
         if let Some((user, system)) = self.cgroup.as_ref().and_then(Cgroup::cpu) {
-            return CpuTime {
+            let scope = Scope::Tree;
+            return Some(CpuTime {
                 user,
                 system,
-                scope: Scope::Tree,
-            };
+                scope,
+            });
         }
-        let (user, system) = reaped()
-            .map(|usage| (duration(usage.user_time()), duration(usage.system_time())))
-            .unwrap_or_default();
-        CpuTime {
-            user,
-            system,
+        reaped().map(|usage| CpuTime {
+            user: duration(usage.user_time()),
+            system: duration(usage.system_time()),
             scope: Scope::Reaped,
-        }
+        })
     }
 
     pub(super) fn peak_memory(&self) -> Option<PeakMemory> {

@@ -246,9 +246,8 @@ async fn cpu_time_and_memory_of_descendants_count() {
     let script = "(setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'); exit 0";
     check(script, as_it_is, |exit| {
         assert!(
-            exit.cpu.user + exit.cpu.system >= Duration::from_millis(20),
-            "{:?}",
-            exit.cpu
+            exit.cpu.unwrap().total() >= Duration::from_millis(10),
+            "{exit:?}"
         );
         assert!(exit.peak_memory.unwrap().bytes > 500 << 10);
     })
