@@ -1,0 +1,96 @@
+//! What the keeper costs: the same program started plainly by tokio and under a keeper, one by one and 500 at once.
+//! Run with `cargo bench -p assize-process`. The budget is three milliseconds each over a plain start.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use assize_process::{Command, keeper, raise_open_files};
+use tokio::task::JoinSet;
+
+const ROUNDS: usize = 300;
+const AT_ONCE: usize = 500;
+
+fn main() {
+    keeper::main_if_asked();
+    raise_open_files().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        one_by_one().await;
+        many_at_once().await;
+    });
+}
+
+/// Start to end of `/bin/true`, the three ways in turn so that all see the same load.
+async fn one_by_one() {
+    let (mut plain, mut kept, mut kept_in_cgroup) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plain.push(timed(run_plainly("/bin/true", &[])).await);
+        kept.push(timed(run_kept(command("/bin/true", &[]).without_cgroup())).await);
+        kept_in_cgroup.push(timed(run_kept(command("/bin/true", &[]))).await);
+    }
+    let plain = show("plain", plain, None);
+    show("kept", kept, Some(plain));
+    show("kept, cgroup", kept_in_cgroup, Some(plain));
+}
+
+/// From nothing to the end of 500 programs that all sleep for two seconds.
+async fn many_at_once() {
+    for name in ["plain", "kept", "kept, cgroup"] {
+        let start = Instant::now();
+        let mut all = JoinSet::new();
+        for _ in 0..AT_ONCE {
+            match name {
+                "plain" => all.spawn(run_plainly("/bin/sleep", &["2"])),
+                "kept" => all.spawn(run_kept(command("/bin/sleep", &["2"]).without_cgroup())),
+                _ => all.spawn(run_kept(command("/bin/sleep", &["2"]))),
+            };
+        }
+        all.join_all().await;
+        let overhead = start.elapsed() - Duration::from_secs(2);
+        let each = overhead / AT_ONCE as u32;
+        println!(
+            "{AT_ONCE} at once, {name:<13} {overhead:>8.1?} beyond their two seconds, {each:.2?} each"
+        );
+    }
+}
+
+fn command(program: &str, arguments: &[&str]) -> Command {
+    Command::new(program, "/").args(arguments)
+}
+
+async fn run_kept(command: Command) {
+    assert!(command.run_to_end().await.unwrap().exit.is_success());
+}
+
+async fn run_plainly(program: &'static str, arguments: &'static [&'static str]) {
+    let mut command = tokio::process::Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::null());
+    assert!(command.output().await.unwrap().status.success());
+}
+
+async fn timed(work: impl Future<Output = ()>) -> Duration {
+    let start = Instant::now();
+    work.await;
+    start.elapsed()
+}
+
+/// Prints and returns the median.
+fn show(name: &str, mut times: Vec<Duration>, plain: Option<Duration>) -> Duration {
+    times.sort();
+    let (median, slow) = (times[times.len() / 2], times[times.len() * 95 / 100]);
+    let over = plain.map_or(String::new(), |plain| {
+        format!(", {:.2?} over plain", median.saturating_sub(plain))
+    });
+    println!("{name:<13} median {median:>8.2?}, 95th percentile {slow:>8.2?}{over}");
+    median
+}

@@ -1,0 +1,104 @@
+//! What can go wrong outside the program that is run. How a program ends is no error, see `exit.rs`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something could not be run, copied, recorded or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program is not there, may not be run, or its directory is missing.
+    #[error("cannot start `{program}` in `{cwd}`")]
+    NotStarted {
+        /// As written.
+        program: PathBuf,
+        /// Where it should have started.
+        cwd: PathBuf,
+        /// What to do about it, where that can be told.
+        hint: Option<String>,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+
+    /// The host binary could not start itself.
+    #[error("cannot start the keeper of `{program}`")]
+    KeeperNotStarted {
+        /// The program it should have kept.
+        program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+
+    /// Somebody killed the keeper, or it could not be understood. Its program is killed with it.
+    #[error("the keeper of `{program}` ended without a report")]
+    KeeperLost {
+        /// The program it kept.
+        program: PathBuf,
+    },
+
+    /// A file or directory of a workspace could not be read or written.
+    #[error("cannot {action} `{path}`")]
+    File {
+        /// A verb: `copy`, `read`, `remove`.
+        action: &'static str,
+        /// What it was done to.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+
+    /// Git refused, for example because there is no such revision.
+    #[error("git cannot check out `{revision}` of `{repository}`: {message}")]
+    Git {
+        /// Where from.
+        repository: PathBuf,
+        /// A commit, tag or branch.
+        revision: String,
+        /// The last words of git.
+        message: String,
+    },
+
+    /// An archive of changes names a path outside the workspace, or is no such archive.
+    #[error("`{archive}` holds an entry that cannot be restored: `{entry}`")]
+    Archive {
+        /// The archive.
+        archive: PathBuf,
+        /// The path or the kind of the entry.
+        entry: String,
+    },
+}
+
+impl Error {
+    /// What to do about it, one line, where that can be told.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::NotStarted { hint, .. } => hint.as_deref(),
+            Self::KeeperNotStarted { source, .. } if is_shortage(source) => Some(
+                "run fewer at once, or raise the limits of open files and processes (`ulimit -n`, `ulimit -u`)",
+            ),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM)
+    )
+}

@@ -1,0 +1,191 @@
+//! Starting the program: its own session, the given directory, environment and files, and nothing else.
+
+use std::convert::Infallible;
+use std::ffi::{CString, OsStr};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::SigSet;
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, setsid, write};
+
+use crate::cgroup::Cgroup;
+use crate::lookup;
+use crate::sys;
+use crate::wire::Order;
+
+/// A program that runs.
+pub(super) struct Program {
+    pub(super) pid: Pid,
+    pub(super) started: Instant,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) cgroup: Option<Cgroup>,
+}
+
+/// Returns when the program has replaced the forked keeper, or with what the system said against it.
+pub(super) fn start(order: &Order) -> Result<Program, Errno> {
+    let image = Image::new(order)?;
+    let (stdout, program_stdout) = io::pipe().map_err(errno)?;
+    let (stderr, program_stderr) = io::pipe().map_err(errno)?;
+    // Closed by a successful exec; else it carries the reason.
+    let (mut refusal, program_refusal) = io::pipe().map_err(errno)?;
+    let cgroup = order.cgroup_parent.as_deref().and_then(Cgroup::create);
+    let keeper = Pid::this();
+
+    let started = Instant::now();
+    let Forked { child, cgroup } = fork(cgroup)?;
+    let Some(pid) = child else {
+        let Err(errno) =
+            image.become_program(keeper, &program_stdout.into(), &program_stderr.into());
+        let _ = write(&program_refusal, &(errno as i32).to_ne_bytes());
+        sys::exit_now(127);
+    };
+    drop((program_stdout, program_stderr, program_refusal));
+    let mut code = [0; 4];
+    match refusal.read_exact(&mut code) {
+        Ok(()) => {
+            // It must be gone before its cgroup can be removed.
+            let _ = waitpid(pid, None);
+            Err(Errno::from_raw(i32::from_ne_bytes(code)))
+        }
+        Err(_) => Ok(Program {
+            pid,
+            started,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            cgroup,
+        }),
+    }
+}
+
+struct Forked {
+    /// `None` in the child.
+    child: Option<Pid>,
+    cgroup: Option<Cgroup>,
+}
+
+fn fork(cgroup: Option<Cgroup>) -> Result<Forked, Errno> {
+    if let Some(cgroup) = cgroup
+        && let Ok(child) = sys::fork_into(cgroup.directory())
+    {
+        return Ok(Forked {
+            child,
+            cgroup: Some(cgroup),
+        });
+    }
+    Ok(Forked {
+        child: sys::fork()?,
+        cgroup: None,
+    })
+}
+
+/// Everything the child needs, made before the fork.
+struct Image<'a> {
+    order: &'a Order,
+    candidates: Vec<CString>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+}
+
+impl<'a> Image<'a> {
+    fn new(order: &'a Order) -> Result<Self, Errno> {
+        let program = order
+            .argv
+            .first()
+            .filter(|program| !program.is_empty())
+            .ok_or(Errno::ENOENT)?;
+        let candidates = lookup::candidates(program, &order.env);
+        Ok(Self {
+            order,
+            candidates: candidates
+                .iter()
+                .map(|path| c_string(path.as_os_str()))
+                .collect::<Result<_, _>>()?,
+            argv: order
+                .argv
+                .iter()
+                .map(|argument| c_string(argument))
+                .collect::<Result<_, _>>()?,
+            env: order
+                .env
+                .iter()
+                .map(|(name, value)| variable(name, value))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Runs in the child; returns only if it must not become the program.
+    fn become_program(
+        &self,
+        keeper: Pid,
+        stdout: &OwnedFd,
+        stderr: &OwnedFd,
+    ) -> Result<Infallible, Errno> {
+        setsid()?;
+        die_with(keeper)?;
+        // The keeper found the program's stdin in place of its own stderr.
+        dup2_stdin(io::stderr())?;
+        dup2_stdout(stdout)?;
+        dup2_stderr(stderr)?;
+        if let Some(soft) = self.order.open_files {
+            let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+            setrlimit(Resource::RLIMIT_NOFILE, soft.min(hard), hard)?;
+        }
+        chdir(&self.order.cwd)?;
+        SigSet::empty().thread_set_mask()?;
+        Err(self.execute_first_found())
+    }
+
+    /// As the shell does: a candidate that may not be run does not end the search, but is remembered.
+    fn execute_first_found(&self) -> Errno {
+        let mut reason = Errno::ENOENT;
+        for candidate in &self.candidates {
+            match execve(candidate, &self.argv, &self.env) {
+                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                Err(Errno::EACCES) => reason = Errno::EACCES,
+                Err(other) => return other,
+                Ok(never) => match never {},
+            }
+        }
+        reason
+    }
+}
+
+/// Should somebody kill the keeper itself, the program at least does not outlive it.
+#[cfg(target_os = "linux")]
+fn die_with(keeper: Pid) -> Result<(), Errno> {
+    use nix::sys::{prctl, signal::Signal};
+
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    // It may have died before we asked.
+    if nix::unistd::getppid() == keeper {
+        Ok(())
+    } else {
+        Err(Errno::ESRCH)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with(_keeper: Pid) -> Result<(), Errno> {
+    Ok(())
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> Result<CString, Errno> {
+    let mut variable = name.to_owned();
+    variable.push("=");
+    variable.push(value);
+    c_string(&variable)
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Errno> {
+    CString::new(text.as_bytes()).map_err(|_| Errno::EINVAL)
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
+}

@@ -1,0 +1,112 @@
+//! Running a program to its end and keeping what it printed, within bounds.
+
+use std::borrow::Cow;
+
+use crate::command::Command;
+use crate::error::Result;
+use crate::exit::Exit;
+use crate::running::{Chunk, Stream};
+
+/// Everything about a program that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// How it ended and what it used.
+    pub exit: Exit,
+    /// What it wrote to stdout.
+    pub stdout: Captured,
+    /// What it wrote to stderr.
+    pub stderr: Captured,
+}
+
+/// The beginning and the end of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The beginning; all of it if nothing was cut.
+    pub head: Vec<u8>,
+    /// How many bytes are missing between `head` and `tail`.
+    pub cut: u64,
+    /// The end. Empty if nothing was cut.
+    pub tail: Vec<u8>,
+}
+
+impl Captured {
+    /// As text; what is not UTF-8 is replaced, and what was cut is said in a line of its own.
+    pub fn text(&self) -> Cow<'_, str> {
+        let head = String::from_utf8_lossy(&self.head);
+        if self.cut == 0 && self.tail.is_empty() {
+            return head;
+        }
+        let tail = String::from_utf8_lossy(&self.tail);
+        match self.cut {
+            0 => format!("{head}{tail}").into(),
+            cut => format!("{head}\n[{cut} bytes cut]\n{tail}").into(),
+        }
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        let end = (self.head.len() + self.tail.len()) as u64 + self.cut;
+        self.cut += chunk.offset.saturating_sub(end);
+        let part = if self.cut == 0 {
+            &mut self.head
+        } else {
+            &mut self.tail
+        };
+        part.extend(chunk.bytes);
+    }
+}
+
+impl Command {
+    /// Starts the program and waits until it and everything it started has ended. Dropping the future ends them.
+    pub async fn run_to_end(self) -> Result<Output> {
+        let mut running = self.start().await?;
+        let (mut stdout, mut stderr) = (Captured::default(), Captured::default());
+        while let Some(chunk) = running.next().await? {
+            match chunk.stream {
+                Stream::Stdout => stdout.push(chunk),
+                Stream::Stderr => stderr.push(chunk),
+            }
+        }
+        let exit = running.wait().await?;
+        // A stream may end in bytes that no chunk shows, when the bound leaves no room for a tail.
+        stdout.cut = exit.stdout.seen - exit.stdout.kept;
+        stderr.cut = exit.stderr.seen - exit.stderr.kept;
+        Ok(Output {
+            exit,
+            stdout,
+            stderr,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn captured(chunks: &[(u64, &[u8])]) -> Captured {
+        let mut captured = Captured::default();
+        for (offset, bytes) in chunks {
+            let (offset, bytes) = (*offset, bytes.to_vec());
+            captured.push(Chunk {
+                stream: Stream::Stdout,
+                at: Duration::ZERO,
+                offset,
+                bytes,
+            });
+        }
+        captured
+    }
+
+    #[test]
+    fn what_was_cut_is_said() {
+        let captured = captured(&[(0, b"ab"), (2, b"c"), (103, b"yz")]);
+        assert_eq!(captured.cut, 100);
+        assert_eq!(captured.text(), "abc\n[100 bytes cut]\nyz");
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced() {
+        assert_eq!(captured(&[(0, b"a\xffb")]).text(), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,299 @@
+//! The host's side of a running program: starts the keeper, reads its frames, passes on the wish to end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStdout};
+
+use crate::command::{Command, Stdin};
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::wire::{CANCEL, Frame, KILL};
+use crate::{cgroup, explain, keeper};
+
+/// A program under way. Dropping it ends the program and everything it started, with a grace of a third of a second.
+///
+/// Output must be taken with [`next`](Self::next) or dropped with [`wait`](Self::wait); a program whose output nobody
+/// takes waits, as on any pipe, and its timeout goes on.
+#[derive(Debug)]
+pub struct Running {
+    program: PathBuf,
+    pid: u32,
+    started: Instant,
+    started_at: SystemTime,
+    stdin: Option<pipe::Sender>,
+    exit: Option<Exit>,
+    frames: Frames,
+    control: Arc<OwnedFd>,
+    keeper: Child,
+}
+
+/// A piece of output, in the order of its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// When the keeper read it, counted from the start of the program by a clock that never jumps.
+    pub at: Duration,
+    /// Its place in the stream. Larger than the end of the previous chunk where bytes were dropped.
+    pub offset: u64,
+    /// What was written.
+    pub bytes: Vec<u8>,
+}
+
+/// One of the two output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Ends a program from elsewhere than where it is awaited. Does not keep it running.
+#[derive(Debug, Clone)]
+pub struct Canceller(Weak<OwnedFd>);
+
+impl Command {
+    /// Starts the program and returns once it runs. Needs a tokio runtime with IO.
+    pub async fn start(self) -> Result<Running> {
+        let keeper_error = |source| Error::KeeperNotStarted {
+            program: self.program().to_owned(),
+            source,
+        };
+        let Launched { mut keeper, input } = launch(&self.stdin).map_err(keeper_error)?;
+        let (control, frames) = keeper
+            .stdin
+            .take()
+            .zip(keeper.stdout.take())
+            .expect("both are piped");
+        let mut frames = Frames {
+            pipe: frames,
+            buffer: Vec::new(),
+        };
+        let control = send(control, &self.order().encode())
+            .await
+            .map_err(keeper_error)?;
+        let (pid, monotonic) = match frames.next().await {
+            Ok(Some(Frame::Started { pid, monotonic })) => (pid, monotonic),
+            Ok(Some(Frame::Refused { errno })) => {
+                let _ = keeper.wait().await;
+                return Err(explain::not_started(&self, errno));
+            }
+            _ => {
+                end_orphans(&mut keeper, None).await;
+                return Err(Error::KeeperLost {
+                    program: self.program().to_owned(),
+                });
+            }
+        };
+        let age = monotonic_now().saturating_sub(monotonic);
+        Ok(Running {
+            program: self.program().to_owned(),
+            pid,
+            started: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+            started_at: SystemTime::now() - age,
+            stdin: feed(self.stdin, input),
+            exit: None,
+            frames,
+            control: Arc::new(control),
+            keeper,
+        })
+    }
+}
+
+impl Running {
+    /// The process id of the program, for messages.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// When the program started; chunks are counted from here.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// The same by the clock on the wall.
+    pub fn started_at(&self) -> SystemTime {
+        self.started_at
+    }
+
+    /// The other end of the program's stdin, once, if it was [`Stdin::Piped`]. Dropping it closes stdin.
+    pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
+        self.stdin.take()
+    }
+
+    /// The next piece of output, or `None` when the program and all it started has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<Chunk>> {
+        if self.exit.is_some() {
+            return Ok(None);
+        }
+        match self.frames.next().await {
+            Ok(Some(Frame::Output {
+                stream,
+                at,
+                offset,
+                bytes,
+            })) => Ok(Some(Chunk {
+                stream,
+                at,
+                offset,
+                bytes,
+            })),
+            Ok(Some(Frame::Ended(exit))) => {
+                self.exit = Some(exit);
+                Ok(None)
+            }
+            _ => {
+                end_orphans(&mut self.keeper, Some(self.pid)).await;
+                Err(Error::KeeperLost {
+                    program: self.program.clone(),
+                })
+            }
+        }
+    }
+
+    /// Waits for the end, dropping output that was not taken. May be called again.
+    pub async fn wait(&mut self) -> Result<Exit> {
+        while self.next().await?.is_some() {}
+        let _ = self.keeper.wait().await;
+        match &self.exit {
+            Some(exit) => Ok(exit.clone()),
+            None => Err(Error::KeeperLost {
+                program: self.program.clone(),
+            }),
+        }
+    }
+
+    /// Asks the program to end, and kills what is left after its grace. Returns at once; the end comes through
+    /// [`wait`](Self::wait).
+    pub fn cancel(&self) {
+        tell(&self.control, CANCEL);
+    }
+
+    /// Kills the whole tree without asking.
+    pub fn kill(&self) {
+        tell(&self.control, KILL);
+    }
+
+    /// A handle to end the program from another task.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(Arc::downgrade(&self.control))
+    }
+}
+
+impl Canceller {
+    /// As [`Running::cancel`]; nothing happens if the program has ended.
+    pub fn cancel(&self) {
+        if let Some(control) = self.0.upgrade() {
+            tell(&control, CANCEL);
+        }
+    }
+
+    /// As [`Running::kill`]; nothing happens if the program has ended.
+    pub fn kill(&self) {
+        if let Some(control) = self.0.upgrade() {
+            tell(&control, KILL);
+        }
+    }
+}
+
+struct Launched {
+    keeper: Child,
+    input: Option<pipe::Sender>,
+}
+
+/// The keeper hears on its stdin, speaks on its stdout, and finds the program's stdin in place of its stderr. So
+/// nothing but std is needed to hand it all three.
+fn launch(stdin: &Stdin) -> io::Result<Launched> {
+    let (stdin, input) = match stdin {
+        Stdin::Closed => (Stdio::null(), None),
+        Stdin::Bytes(_) | Stdin::Piped => {
+            let (reader, writer) = io::pipe()?;
+            (
+                reader.into(),
+                Some(pipe::Sender::from_owned_fd(writer.into())?),
+            )
+        }
+    };
+    let keeper = tokio::process::Command::new(keeper::executable())
+        .arg0("assize-keeper")
+        .arg(keeper::MARKER)
+        .process_group(0)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(stdin)
+        .spawn()?;
+    Ok(Launched { keeper, input })
+}
+
+/// Sends the order and gives back the bare pipe: from here on it carries single bytes, which always fit.
+async fn send(mut control: tokio::process::ChildStdin, order: &[u8]) -> io::Result<OwnedFd> {
+    control.write_all(order).await?;
+    control.into_owned_fd()
+}
+
+fn feed(stdin: Stdin, input: Option<pipe::Sender>) -> Option<pipe::Sender> {
+    let Stdin::Bytes(bytes) = stdin else {
+        return input;
+    };
+    let mut input = input?;
+    // Ends with the program at the latest: then nobody reads, and writing fails.
+    tokio::spawn(async move { input.write_all(&bytes).await });
+    None
+}
+
+/// After the loss of a keeper: the system has killed the program with it, the group and the cgroup reach most others.
+async fn end_orphans(keeper: &mut Child, program: Option<u32>) {
+    let keeper_pid = keeper.id();
+    let _ = keeper.start_kill();
+    let _ = keeper.wait().await;
+    if let Some(group) = program {
+        let _ = killpg(Pid::from_raw(group as i32), Signal::SIGKILL);
+    }
+    if let Some(pid) = keeper_pid {
+        let _ = tokio::task::spawn_blocking(move || cgroup::end_orphaned(pid)).await;
+    }
+}
+
+fn tell(control: &OwnedFd, wish: u8) {
+    // Fails if the keeper is gone, and then there is nobody to end.
+    let _ = nix::unistd::write(control, &[wish]);
+}
+
+fn monotonic_now() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+}
+
+#[derive(Debug)]
+struct Frames {
+    pipe: ChildStdout,
+    buffer: Vec<u8>,
+}
+
+impl Frames {
+    /// `Ok(None)` when the keeper is gone. Cancel-safe: what was read stays in the buffer.
+    async fn next(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            match Frame::take(&mut self.buffer) {
+                Ok(Some(frame)) => return Ok(Some(frame)),
+                Ok(None) => {}
+                Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            self.buffer.reserve(16 << 10);
+            if self.pipe.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The few system calls without a safe wrapper. Everything unsafe in this crate is here.
+
+#![expect(
+    unsafe_code,
+    reason = "fork, raw clone3 and signal dispositions have no safe wrapper"
+)]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::{ForkResult, Pid};
+
+/// Gives every signal its default meaning again: a host started in the background by a script ignores SIGINT, and a
+/// program that inherits that could not be asked to end politely.
+pub(crate) fn reset_signals() {
+    for each in Signal::iterator() {
+        // SAFETY: the default disposition runs no code of ours. SIGKILL and SIGSTOP refuse, which is fine.
+        let _ = unsafe { signal(each, SigHandler::SigDfl) };
+    }
+}
+
+/// Closes whatever the host inherited beyond stdin, stdout and stderr without meaning to pass it on.
+pub(crate) fn close_inherited_files() {
+    // SAFETY: called before the keeper opens any file, so no owned descriptor is closed behind its owner's back.
+    #[cfg(target_os = "linux")]
+    let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+}
+
+/// Forks the keeper, `None` in the child; only to be called from a single-threaded process.
+pub(crate) fn fork() -> nix::Result<Option<Pid>> {
+    // SAFETY: with one thread no lock can be held by somebody who is not there in the child.
+    match unsafe { nix::unistd::fork() }? {
+        ForkResult::Parent { child } => Ok(Some(child)),
+        ForkResult::Child => Ok(None),
+    }
+}
+
+/// Forks like [`fork`], with the child born inside a cgroup. Moving it there afterwards would cost a grace period of
+/// the kernel, up to ten milliseconds.
+#[cfg(target_os = "linux")]
+pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    let mut clone_args = [0_u64; 11];
+    clone_args[0] = CLONE_INTO_CGROUP;
+    clone_args[4] = libc::SIGCHLD as u64;
+    clone_args[10] = cgroup.as_raw_fd() as u64;
+    // SAFETY: the array is laid out as `struct clone_args`; without CLONE_VM this is a fork, see above.
+    let pid = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw const clone_args,
+            size_of_val(&clone_args),
+        )
+    };
+    match Errno::result(pid)? {
+        0 => Ok(None),
+        pid => Ok(Some(Pid::from_raw(pid as i32))),
+    }
+}
+
+/// There are no cgroups to fork into.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
+    let _ = cgroup.as_raw_fd();
+    Err(Errno::ENOSYS)
+}
+
+/// Takes precedence over other processes, where that is allowed: hundreds of them forking leave little to the keeper
+/// that is to kill them.
+pub(crate) fn hurry() {
+    // SAFETY: a number in, a number out.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    // Where the scheduler shares by session, that number only counts within ours.
+    let _ = std::fs::write("/proc/self/autogroup", "-20");
+}
+
+/// Ends this process without running anything else of it.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: `_exit` touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+#[cfg(feature = "early-keeper")]
+extern "C" fn answer_before_main() {
+    crate::keeper::main_if_asked();
+}
+
+#[cfg(feature = "early-keeper")]
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+static BEFORE_MAIN: extern "C" fn() = answer_before_main;

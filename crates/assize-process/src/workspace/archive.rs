@@ -1,0 +1,219 @@
+//! Changes on disk: a `.tar.zst` that any tar opens. `changes.json` says what happened to which path, `files/` holds
+//! what is new or different. Bringing it back is in `restore.rs`.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tar::{Builder, EntryType, Header};
+
+use super::snapshot::{Change, ChangeKind, Node};
+use crate::error::{Error, Result};
+
+pub(super) const INDEX: &str = "changes.json";
+pub(super) const FILES: &str = "files";
+
+/// How much is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// A larger file is left out.
+    pub file: u64,
+    /// Once the files together would exceed this, further ones are left out.
+    pub total: u64,
+}
+
+impl Default for Limits {
+    /// 16 megabytes a file, 256 in all.
+    fn default() -> Self {
+        Self {
+            file: 16 << 20,
+            total: 256 << 20,
+        }
+    }
+}
+
+/// What went into an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Bytes in stored files, before compression.
+    pub bytes: u64,
+    /// Changed files whose content is not in the archive: beyond the limits, or unreadable.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// The content of `changes.json`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Index {
+    changes: Vec<Record>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    path: String,
+    /// The exact bytes of a path that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<Vec<u8>>,
+    kind: ChangeKind,
+    node: Node,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// Whether `files/` has it.
+    is_stored: bool,
+}
+
+/// Writes the changes of `directory` to `archive`, by way of a neighbouring file so that a torn one never has its name.
+pub fn store(
+    directory: &Path,
+    changes: &[Change],
+    archive: &Path,
+    limits: Limits,
+) -> Result<Stored> {
+    let unfinished = archive.with_extension("unfinished");
+    let stored =
+        write(directory, changes, &unfinished, limits).map_err(Error::file("write", archive))?;
+    fs::rename(&unfinished, archive).map_err(Error::file("write", archive))?;
+    Ok(stored)
+}
+
+fn write(
+    directory: &Path,
+    changes: &[Change],
+    archive: &Path,
+    limits: Limits,
+) -> io::Result<Stored> {
+    let chosen = Chosen::new(directory, changes, limits);
+    let encoder = zstd::Encoder::new(BufWriter::new(File::create(archive)?), 3)?;
+    let mut tar = Builder::new(encoder);
+    let index = serde_json::to_vec_pretty(&chosen.index)?;
+    tar.append_data(
+        &mut header(EntryType::Regular, index.len() as u64),
+        INDEX,
+        index.as_slice(),
+    )?;
+    for path in &chosen.paths {
+        append(&mut tar, directory, path, limits.file)?;
+    }
+    tar.into_inner()?.finish()?.into_inner()?.sync_all()?;
+    Ok(chosen.stored)
+}
+
+/// What is to be stored, decided before the first byte is written: the index comes first.
+struct Chosen {
+    index: Index,
+    paths: Vec<PathBuf>,
+    stored: Stored,
+}
+
+impl Chosen {
+    fn new(directory: &Path, changes: &[Change], limits: Limits) -> Self {
+        let mut chosen = Self {
+            index: Index {
+                changes: Vec::new(),
+            },
+            paths: Vec::new(),
+            stored: Stored::default(),
+        };
+        for change in changes {
+            let is_stored = chosen.has_room_for(directory, change, limits);
+            if is_stored {
+                chosen.stored.bytes += change.size.unwrap_or_default();
+                chosen.paths.push(change.path.clone());
+            } else if change.kind != ChangeKind::Deleted {
+                chosen.stored.left_out.push(change.path.clone());
+            }
+            chosen.index.changes.push(Record::of(change, is_stored));
+        }
+        chosen
+    }
+
+    fn has_room_for(&self, directory: &Path, change: &Change, limits: Limits) -> bool {
+        let size = change.size.unwrap_or_default();
+        let is_within = size <= limits.file && self.stored.bytes + size <= limits.total;
+        let is_readable =
+            || change.node != Node::File || File::open(directory.join(&change.path)).is_ok();
+        change.kind != ChangeKind::Deleted
+            && change.node != Node::Other
+            && is_within
+            && is_readable()
+    }
+}
+
+fn append(
+    tar: &mut Builder<impl Write>,
+    directory: &Path,
+    path: &Path,
+    limit: u64,
+) -> io::Result<()> {
+    let source = directory.join(path);
+    let metadata = fs::symlink_metadata(&source)?;
+    let name = Path::new(FILES).join(path);
+    let mut header = header(EntryType::Regular, 0);
+    header.set_mode(metadata.mode() & 0o777);
+    header.set_mtime(metadata.mtime().max(0) as u64);
+    if metadata.is_symlink() {
+        header.set_entry_type(EntryType::Symlink);
+        tar.append_link(&mut header, name, fs::read_link(&source)?)
+    } else if metadata.is_dir() {
+        header.set_entry_type(EntryType::Directory);
+        tar.append_data(&mut header, name, io::empty())
+    } else {
+        let mut content = Vec::new();
+        File::open(&source)?.take(limit).read_to_end(&mut content)?;
+        header.set_size(content.len() as u64);
+        tar.append_data(&mut header, name, content.as_slice())
+    }
+}
+
+fn header(kind: EntryType, size: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size);
+    header.set_mode(0o644);
+    header
+}
+
+impl Record {
+    fn of(change: &Change, is_stored: bool) -> Self {
+        let path_bytes = change
+            .path
+            .to_str()
+            .is_none()
+            .then(|| change.path.as_os_str().as_bytes().to_vec());
+        Self {
+            path: change.path.to_string_lossy().into_owned(),
+            path_bytes,
+            kind: change.kind,
+            node: change.node,
+            size: change.size,
+            is_stored,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        match &self.path_bytes {
+            Some(bytes) => std::ffi::OsString::from_vec(bytes.clone()).into(),
+            None => (&self.path).into(),
+        }
+    }
+}
+
+impl Index {
+    pub(super) fn deleted(&self) -> Vec<PathBuf> {
+        self.paths(|record| record.kind == ChangeKind::Deleted)
+    }
+
+    pub(super) fn left_out(&self) -> Vec<PathBuf> {
+        self.paths(|record| record.kind != ChangeKind::Deleted && !record.is_stored)
+    }
+
+    fn paths(&self, filter: impl Fn(&&Record) -> bool) -> Vec<PathBuf> {
+        self.changes
+            .iter()
+            .filter(filter)
+            .map(Record::path)
+            .collect()
+    }
+}

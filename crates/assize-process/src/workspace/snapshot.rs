@@ -1,0 +1,309 @@
+//! What a directory holds at one moment, and what has changed since.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Every path below a directory with size, mode, times and a hash of its content.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    taken: SystemTime,
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+/// One difference between a snapshot and the directory as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the directory. Chosen by the program: never join it to another directory unchecked.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// What it is now; what it was, if it was deleted.
+    pub node: Node,
+    /// Its size now, in bytes. Absent for what is not a file, and for the deleted.
+    pub size: Option<u64>,
+}
+
+/// What happened to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Added,
+    /// Its content, kind or mode is another.
+    Modified,
+    /// It is no longer there.
+    Deleted,
+}
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Node {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, not followed.
+    Symlink,
+    /// A socket, pipe or device.
+    Other,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    node: Node,
+    size: u64,
+    mode: u32,
+    modified: (i64, i64),
+    /// Set by the system on every change and by nobody else.
+    changed: (i64, i64),
+    inode: u64,
+    /// Absent for directories and for what cannot be read.
+    hash: Option<blake3::Hash>,
+}
+
+impl Snapshot {
+    /// Reads the whole directory. What cannot be read is recorded without content.
+    pub fn of(directory: &Path) -> Result<Self> {
+        let taken = SystemTime::now();
+        let entries = walk(directory, |_, path, metadata| hash(path, metadata))?;
+        Ok(Self { taken, entries })
+    }
+
+    /// How many paths there were.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the directory was empty.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What is different in `directory` now, by path. Only files that the system says were touched are read again.
+    pub fn changes(&self, directory: &Path) -> Result<Vec<Change>> {
+        let now = walk(directory, |relative, path, metadata| {
+            let known = self.entries.get(relative);
+            match known.filter(|entry| self.is_untouched(entry, metadata)) {
+                Some(entry) => entry.hash,
+                None => hash(path, metadata),
+            }
+        })?;
+        let mut changes: Vec<Change> = self
+            .entries
+            .iter()
+            .filter(|(path, _)| !now.contains_key(*path))
+            .map(|(path, entry)| Change::of(path, entry, ChangeKind::Deleted))
+            .collect();
+        for (path, entry) in &now {
+            match self.entries.get(path) {
+                None => changes.push(Change::of(path, entry, ChangeKind::Added)),
+                Some(before) if before.differs(entry) => {
+                    changes.push(Change::of(path, entry, ChangeKind::Modified));
+                }
+                Some(_) => {}
+            }
+        }
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(changes)
+    }
+
+    /// A file changed in the same tick of the clock in which it was read could look untouched, so it does not count.
+    fn is_untouched(&self, entry: &Entry, metadata: &Metadata) -> bool {
+        const TICK: Duration = Duration::from_millis(20);
+        let (seconds, nanos) = entry.changed;
+        let changed = UNIX_EPOCH + Duration::new(seconds.max(0) as u64, nanos as u32);
+        let new = Entry::new(metadata, None);
+        changed + TICK < self.taken
+            && (entry.changed, entry.inode, entry.size) == (new.changed, new.inode, new.size)
+    }
+}
+
+impl Change {
+    fn of(path: &Path, entry: &Entry, kind: ChangeKind) -> Self {
+        let has_size = entry.node == Node::File && kind != ChangeKind::Deleted;
+        Self {
+            path: path.to_owned(),
+            kind,
+            node: entry.node,
+            size: has_size.then_some(entry.size),
+        }
+    }
+}
+
+impl Entry {
+    fn new(metadata: &Metadata, hash: Option<blake3::Hash>) -> Self {
+        let kind = metadata.file_type();
+        let node = match () {
+            () if kind.is_file() => Node::File,
+            () if kind.is_dir() => Node::Directory,
+            () if kind.is_symlink() => Node::Symlink,
+            () => Node::Other,
+        };
+        Self {
+            node,
+            size: metadata.len(),
+            mode: metadata.mode() & 0o7777,
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+            hash,
+        }
+    }
+
+    /// Times alone make no difference, except where the content cannot be compared.
+    fn differs(&self, now: &Self) -> bool {
+        if (self.node, self.mode) != (now.node, now.mode) {
+            return true;
+        }
+        match (self.hash, now.hash) {
+            (Some(before), Some(now)) => before != now,
+            _ if self.node == Node::File => (self.size, self.modified) != (now.size, now.modified),
+            _ => false,
+        }
+    }
+}
+
+/// Visits everything below `root`; what vanishes or may not be entered meanwhile is passed over.
+fn walk(
+    root: &Path,
+    hash: impl Fn(&Path, &Path, &Metadata) -> Option<blake3::Hash>,
+) -> Result<BTreeMap<PathBuf, Entry>> {
+    let mut entries = BTreeMap::new();
+    fs::read_dir(root).map_err(Error::file("read", root))?;
+    let mut waiting = vec![root.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for found in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = found.path();
+            let Ok(metadata) = fs::symlink_metadata(&path) else {
+                continue;
+            };
+            let Ok(relative) = path.strip_prefix(root) else {
+                continue;
+            };
+            let hash = hash(relative, &path, &metadata);
+            entries.insert(relative.to_owned(), Entry::new(&metadata, hash));
+            if metadata.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn hash(path: &Path, metadata: &Metadata) -> Option<blake3::Hash> {
+    if metadata.is_file() {
+        hash_file(path).ok()
+    } else if metadata.is_symlink() {
+        let target = fs::read_link(path).ok()?;
+        Some(blake3::hash(target.as_os_str().as_bytes()))
+    } else {
+        None
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn check(change: impl Fn(&Path), expected: &[(&str, ChangeKind, Node)]) {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path();
+        fs::create_dir(directory.join("dir")).unwrap();
+        fs::write(directory.join("dir/file"), "old").unwrap();
+        symlink("dir", directory.join("link")).unwrap();
+        let before = Snapshot::of(directory).unwrap();
+        assert_eq!(before.len(), 3);
+        change(directory);
+        let changes = before.changes(directory).unwrap();
+        let shown: Vec<_> = changes
+            .iter()
+            .map(|change| (change.path.to_str().unwrap(), change.kind, change.node))
+            .collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn nothing_done_is_nothing_changed() {
+        check(|_| {}, &[]);
+    }
+
+    #[test]
+    fn a_touched_file_with_the_same_content_is_not_changed() {
+        check(
+            |directory| fs::write(directory.join("dir/file"), "old").unwrap(),
+            &[],
+        );
+    }
+
+    #[test]
+    fn added_modified_and_deleted_are_told_apart() {
+        let change = |directory: &Path| {
+            fs::write(directory.join("dir/file"), "new").unwrap();
+            fs::write(directory.join("new"), "").unwrap();
+            fs::remove_file(directory.join("link")).unwrap();
+        };
+        let expected = [
+            ("dir/file", ChangeKind::Modified, Node::File),
+            ("link", ChangeKind::Deleted, Node::Symlink),
+            ("new", ChangeKind::Added, Node::File),
+        ];
+        check(change, &expected);
+    }
+
+    #[test]
+    fn same_size_and_forged_time_do_not_hide_a_change() {
+        let change = |directory: &Path| {
+            let path = directory.join("dir/file");
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            fs::write(&path, "new").unwrap();
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(modified)
+                .unwrap();
+        };
+        check(change, &[("dir/file", ChangeKind::Modified, Node::File)]);
+    }
+
+    #[test]
+    fn mode_target_and_kind_count() {
+        let change = |directory: &Path| {
+            fs::set_permissions(
+                directory.join("dir/file"),
+                fs::Permissions::from_mode(0o755),
+            )
+            .unwrap();
+            fs::remove_file(directory.join("link")).unwrap();
+            symlink("elsewhere", directory.join("link")).unwrap();
+        };
+        let expected = [
+            ("dir/file", ChangeKind::Modified, Node::File),
+            ("link", ChangeKind::Modified, Node::Symlink),
+        ];
+        check(change, &expected);
+        let change = |directory: &Path| {
+            fs::remove_file(directory.join("link")).unwrap();
+            fs::create_dir(directory.join("link")).unwrap();
+        };
+        check(change, &[("link", ChangeKind::Modified, Node::Directory)]);
+    }
+}
