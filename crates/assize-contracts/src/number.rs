@@ -3,6 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
+/// Below this every whole number has an exact form.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 macro_rules! finite_number {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -51,6 +54,16 @@ finite_number! {
     Usd
 }
 
+impl From<Number> for serde_json::Value {
+    fn from(number: Number) -> Self {
+        if number.0.fract() == 0.0 && number.0.abs() < EXACT {
+            Self::from(number.0 as i64)
+        } else {
+            Self::from(number.0)
+        }
+    }
+}
+
 impl From<u64> for Number {
     fn from(value: u64) -> Self {
         Self(value as f64)
@@ -93,7 +106,6 @@ fn clamp_to_finite(value: f64) -> f64 {
 }
 
 fn serialize_shortest<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
         serializer.serialize_i64(value as i64)
     } else {

@@ -33,10 +33,9 @@ impl SessionTrace {
     /// Groups events into turns at their boundaries and totals them.
     pub fn from_events(
         session_id: String,
-        events: Vec<TraceEvent>,
+        events: Vec<Arc<TraceEvent>>,
         tokens: TokenBreakdown,
     ) -> Self {
-        let events: Vec<Arc<TraceEvent>> = events.into_iter().map(Arc::new).collect();
         let turns = group_into_turns(&events);
         let summary = TraceSummary {
             total_turns: turns.len() as u64,
@@ -573,7 +572,9 @@ mod tests {
         };
         let trace = SessionTrace::from_events(
             "s".into(),
-            vec![boundary(0, 0), text(), text(), boundary(1, 3), text()],
+            [boundary(0, 0), text(), text(), boundary(1, 3), text()]
+                .map(Arc::new)
+                .to_vec(),
             TokenBreakdown::default(),
         );
         let sizes: Vec<usize> = trace.turns.iter().map(|turn| turn.events.len()).collect();

@@ -1,6 +1,6 @@
 //! What a run tells while it goes on. Terminal, JSON lines and files are readers of the same events.
 
-use assize_contracts::ProfileRow;
+use assize_contracts::{Outcome, ProfileRow, Usd};
 use serde::Serialize;
 use std::path::Path;
 
@@ -39,10 +39,10 @@ pub enum Event<'a> {
     },
     /// A trial is done and safely on disk.
     TrialFinished {
-        /// The row.
+        /// What progress needs to know of it.
         #[serde(skip)]
-        row: &'a ProfileRow,
-        /// The row as it was stored, secrets removed.
+        trial: &'a TrialBrief,
+        /// The row as it was stored: JSON, secrets removed.
         #[serde(skip)]
         json: &'a str,
     },
@@ -62,6 +62,33 @@ pub enum Event<'a> {
         /// Trials not done.
         open: u64,
     },
+}
+
+/// A finished trial in brief.
+#[derive(Debug, Clone)]
+pub struct TrialBrief {
+    /// Place in the plan.
+    pub position: Option<u64>,
+    /// Its mode.
+    pub mode: String,
+    /// What it taught.
+    pub outcome: Outcome,
+    /// Tokens it used.
+    pub tokens_total: Option<u64>,
+    /// What it cost.
+    pub cost_usd: Option<Usd>,
+}
+
+impl TrialBrief {
+    pub(crate) fn of(row: &ProfileRow) -> Self {
+        Self {
+            position: row.position,
+            mode: row.mode.clone(),
+            outcome: row.outcome.unwrap_or(Outcome::Void),
+            tokens_total: row.tokens.total,
+            cost_usd: row.cost.total_usd,
+        }
+    }
 }
 
 /// What makes a number weak, and what to do about it.

@@ -17,7 +17,7 @@ mod trial;
 mod profile;
 pub mod store;
 
-pub use event::{Caution, Event, Listener};
+pub use event::{Caution, Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError};
 pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
 pub use suite::{Execution, Mode, Output, ProfileSuite};

@@ -230,18 +230,19 @@ impl Trials {
         result: &PromptResult,
         parts: &mut RowParts,
     ) -> JsonMap {
-        let mut metrics = JsonMap::new();
+        // Room for the built-in ones, so that the map need not grow with every few metrics.
+        let mut metrics = JsonMap::with_capacity(32);
         for collector in &self.suite.collectors {
             let trace = parts.trace.as_deref();
             let call = collector.collect(result, scenario, &slot.arm.mode, trace);
             match guarded(call).await {
                 Ok(collected) => {
                     for metric in collected {
-                        self.units.learn(&metric.name, &metric.unit);
                         let value = match metric.value {
-                            MetricValue::Number(number) => serde_json::json!(number),
+                            MetricValue::Number(number) => number.into(),
                             MetricValue::Text(text) => Value::String(text),
                         };
+                        self.units.learn(&metric.name, &metric.unit);
                         if metrics.contains_key(&metric.name) {
                             self.say_clash(&metric.name, collector.id());
                         }

@@ -23,8 +23,10 @@ pub(super) struct SimulatedSession {
     /// How hard the scenario is: the same for every mode.
     difficulty: f64,
     latency: Duration,
-    told: Vec<TraceEvent>,
+    told: Vec<Arc<TraceEvent>>,
     tokens: Option<TokenBreakdown>,
+    /// Every thought is the same one.
+    thought: Arc<TraceEvent>,
 }
 
 impl SimulatedSession {
@@ -45,6 +47,12 @@ impl SimulatedSession {
             latency: Duration::ZERO,
             told: Vec::new(),
             tokens: None,
+            thought: Arc::new(TraceEvent::Reasoning {
+                content: REASONING.to_owned(),
+                duration_ms: None,
+                token_count: None,
+                context: None,
+            }),
         }
     }
 
@@ -71,11 +79,11 @@ impl SimulatedSession {
         let text = self.answer(prompt, succeeds);
         if completion_reason != CompletionReason::Timeout {
             let content = text.clone();
-            self.told.push(TraceEvent::TextOutput {
+            self.told.push(Arc::new(TraceEvent::TextOutput {
                 content,
                 token_count: None,
                 context: None,
-            });
+            }));
         }
         PromptResult {
             text,
@@ -162,17 +170,12 @@ impl SimulatedSession {
         self.told.reserve((turns + calls + reasoning + 1) as usize);
         for turn in 0..turns {
             let at = self.latency.as_millis() as u64 * turn / turns;
-            self.told.push(TraceEvent::TurnBoundary {
+            self.told.push(Arc::new(TraceEvent::TurnBoundary {
                 turn_number: turn,
                 timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
-            });
+            }));
             for _ in 0..part(reasoning, turn, turns) {
-                self.told.push(TraceEvent::Reasoning {
-                    content: REASONING.to_owned(),
-                    duration_ms: None,
-                    token_count: None,
-                    context: None,
-                });
+                self.told.push(Arc::clone(&self.thought));
             }
             for _ in 0..part(calls, turn, turns) {
                 records.push(self.call_tool(&settings));
@@ -186,7 +189,7 @@ impl SimulatedSession {
         let name = settings.tools[choice as usize].clone();
         let fails = uniform(&mut self.random) < settings.tool_failure_rate;
         let error = fails.then(|| "simulated failure".to_owned());
-        self.told.push(TraceEvent::ToolCall {
+        self.told.push(Arc::new(TraceEvent::ToolCall {
             name: name.clone(),
             input: json!({"target": (choice * 1e3) as u64}),
             output: if fails {
@@ -198,7 +201,7 @@ impl SimulatedSession {
             success: Some(!fails),
             error: error.clone(),
             context: None,
-        });
+        }));
         ToolCallRecord {
             category: name.clone(),
             name,

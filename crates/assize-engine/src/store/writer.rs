@@ -4,9 +4,10 @@ use super::directory::key_of;
 use super::error::{StoreError, io};
 use super::files::AppendFile;
 use super::manifest::{Manifest, RunState};
+use super::reader::CellKey;
 use super::redact::Redactor;
 use super::trace_pack::{self, IndexEntry};
-use crate::event::{Event, Listener};
+use crate::event::{Event, Listener, TrialBrief};
 use assize_contracts::{ProfileRow, SessionAnalysisBundle, SessionTrace};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -38,9 +39,10 @@ pub(crate) struct Encoder {
     store_traces: bool,
 }
 
-/// A trial as it will lie on disk.
+/// A trial as it will lie on disk. The row itself is gone by now: it is cheapest to drop where it was made.
 pub(crate) struct Encoded {
-    row: Box<ProfileRow>,
+    brief: TrialBrief,
+    key: CellKey,
     row_line: String,
     analysis_line: String,
     trace_frame: Vec<u8>,
@@ -69,7 +71,8 @@ impl Encoder {
             trace_frame: trace
                 .map(|trace| compress(self.line(&*trace).as_bytes()))
                 .unwrap_or_default(),
-            row: Box::new(row),
+            brief: TrialBrief::of(&row),
+            key: key_of(&row),
         }
     }
 
@@ -287,7 +290,7 @@ impl WriterThread {
             std::fs::create_dir_all(&directory).map_err(io("create", &directory))?;
         }
         let entry = IndexEntry {
-            key: key_of(&trial.row),
+            key: trial.key.clone(),
             offset: self.traces.length(),
             length: trial.trace_frame.len() as u64,
         };
@@ -317,7 +320,7 @@ impl WriterThread {
         self.trials += 1;
         let json = trial.row_line.trim_end();
         self.listener.on_event(&Event::TrialFinished {
-            row: &trial.row,
+            trial: &trial.brief,
             json,
         });
     }

@@ -2,7 +2,7 @@
 
 use super::{duration, money, one_line, plain, print, quantity, say, warn};
 use assize_contracts::Outcome;
-use assize_engine::{Event, Listener};
+use assize_engine::{Event, Listener, TrialBrief};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -106,9 +106,9 @@ impl Listener for Progress {
                 let what = format!("{mode} · {scenario_id} #{iteration}");
                 state.running.insert(*position, what);
             }
-            Event::TrialFinished { row, .. } => {
-                state.running.remove(&row.position);
-                state.count(row);
+            Event::TrialFinished { trial, .. } => {
+                state.running.remove(&trial.position);
+                state.count(trial);
             }
             Event::TrialCancelled { position } => {
                 state.running.remove(position);
@@ -125,18 +125,18 @@ impl Listener for Progress {
 }
 
 impl State {
-    fn count(&mut self, row: &assize_contracts::ProfileRow) {
+    fn count(&mut self, trial: &TrialBrief) {
         self.done += 1;
-        self.tokens += row.tokens.total.unwrap_or(0);
-        if let Some(cost) = row.cost.total_usd {
+        self.tokens += trial.tokens_total.unwrap_or(0);
+        if let Some(cost) = trial.cost_usd {
             self.cost += cost.value();
             self.cost_known = true;
         }
-        if let Some((_, counts)) = self.modes.iter_mut().find(|(mode, _)| *mode == row.mode) {
-            match row.outcome {
-                Some(Outcome::Pass) => counts.passed += 1,
-                Some(Outcome::Void) => counts.void += 1,
-                _ => counts.failed += 1,
+        if let Some((_, counts)) = self.modes.iter_mut().find(|(mode, _)| *mode == trial.mode) {
+            match trial.outcome {
+                Outcome::Pass => counts.passed += 1,
+                Outcome::Void => counts.void += 1,
+                Outcome::Fail => counts.failed += 1,
             }
         }
     }
