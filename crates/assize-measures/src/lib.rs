@@ -1,8 +1,9 @@
-//! What Assize measures on its own: collectors take numbers from a trial, checks score it.
+//! What Assize measures on its own: collectors take numbers from a trial, analyzers explain it, checks score it.
 //!
 //! Every built-in here goes through the public traits of `assize-contracts` and is a plain function behind them;
 //! each is also an example for plugin authors. Numbers that nobody measured stay absent.
 
+pub mod analyzers;
 mod checks;
 mod collectors;
 
@@ -23,10 +24,11 @@ pub fn plugins_with_commands(commands: Arc<dyn CommandRunner>) -> Plugins {
 }
 
 fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
-    Plugins::new()
+    let plugins = Plugins::new()
         .collector(TokenCollector)
         .collector(LatencyCollector)
         .collector(CostCollector)
         .collector(ToolCallsCollector)
-        .scorer(checks)
+        .scorer(checks);
+    analyzers::FIVE.into_iter().fold(plugins, Plugins::analyzer)
 }

@@ -1,0 +1,57 @@
+//! Analyzers: what a session's trace tells about how the agent worked. Each is a plain function of a trace.
+
+mod findings;
+mod tool_name;
+mod trace_view;
+
+mod efficiency;
+mod error;
+mod reasoning;
+mod strategy;
+mod tool_pattern;
+
+#[cfg(test)]
+mod testing;
+
+pub use efficiency::EFFICIENCY;
+pub use error::ERROR;
+pub use reasoning::REASONING;
+pub use strategy::STRATEGY;
+pub use tool_pattern::TOOL_PATTERN;
+
+use assize_contracts::{
+    AnalysisResult, Analyzer, BaseScenario, BoxError, SessionTrace, async_trait,
+};
+
+/// The analyzers every suite uses unless it says otherwise.
+pub const FIVE: [TraceAnalyzer; 5] = [REASONING, STRATEGY, EFFICIENCY, TOOL_PATTERN, ERROR];
+
+/// An analyzer that needs the trace alone and never breaks.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceAnalyzer {
+    name: &'static str,
+    find: fn(&SessionTrace) -> AnalysisResult,
+}
+
+impl TraceAnalyzer {
+    /// What this analyzer finds, without going through the asynchronous contract.
+    pub fn find(&self, trace: &SessionTrace) -> AnalysisResult {
+        (self.find)(trace)
+    }
+}
+
+#[async_trait]
+impl Analyzer for TraceAnalyzer {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn analyze(
+        &self,
+        trace: &SessionTrace,
+        _scenario: &BaseScenario,
+        _mode: &str,
+    ) -> Result<AnalysisResult, BoxError> {
+        Ok(self.find(trace))
+    }
+}
