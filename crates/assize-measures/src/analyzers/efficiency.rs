@@ -13,8 +13,9 @@ pub const EFFICIENCY: TraceAnalyzer = TraceAnalyzer {
 };
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
-    let backtracking = backtracking(trace);
-    let redundancy = share(duplicates(trace), calls(trace).count());
+    let calls = calls(trace);
+    let backtracking = backtracking(&calls);
+    let redundancy = share(duplicates(&calls), calls.len());
     let mut findings = Findings::default();
     let turns = if trace.turns.is_empty() {
         // The trace counts turns without saying what happened in them.

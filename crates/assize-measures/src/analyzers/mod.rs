@@ -10,13 +10,18 @@ mod reasoning;
 mod strategy;
 mod tool_pattern;
 
+mod loops;
+mod subagents;
+
 #[cfg(test)]
 mod testing;
 
 pub use efficiency::EFFICIENCY;
 pub use error::ERROR;
+pub use loops::LOOPS;
 pub use reasoning::REASONING;
 pub use strategy::STRATEGY;
+pub use subagents::SUBAGENTS;
 pub use tool_pattern::TOOL_PATTERN;
 
 use assize_contracts::{

@@ -24,12 +24,10 @@ static CONFUSION: LazyLock<Regex> = LazyLock::new(|| {
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let tokens = &trace.summary.total_tokens;
     let density = reasoning_density(tokens);
-    let per_call = tokens
-        .reasoning
-        .map(|reasoning| match calls(trace).count() {
-            0 => 0.0,
-            calls => reasoning as f64 / calls as f64,
-        });
+    let per_call = tokens.reasoning.map(|reasoning| match calls(trace).len() {
+        0 => 0.0,
+        calls => reasoning as f64 / calls as f64,
+    });
     let thoughts: Vec<&str> = thoughts(trace).collect();
     let confused = thoughts
         .iter()
@@ -92,13 +90,16 @@ fn planning_quality(trace: &SessionTrace) -> &'static str {
 }
 
 fn beginning(text: &str) -> String {
+    // No character has more UTF-16 units than bytes.
+    if text.len() <= DECISION_LENGTH {
+        return text.to_owned();
+    }
     let mut units = 0;
-    text.chars()
-        .take_while(|letter| {
-            units += letter.len_utf16();
-            units <= DECISION_LENGTH
-        })
-        .collect()
+    let end = text.char_indices().find(|(_, letter)| {
+        units += letter.len_utf16();
+        units > DECISION_LENGTH
+    });
+    text[..end.map_or(text.len(), |(end, _)| end)].to_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
-use super::trace_view::{FastSet, backtracking, calls, duplicates, is_failure, reasoning_density};
+use super::trace_view::{Call, backtracking, calls, duplicates, is_failure, reasoning_density};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 
 /// Findings `strategy_summary`, `strategy_steps`, `optimality_notes`.
@@ -13,9 +13,10 @@ pub const STRATEGY: TraceAnalyzer = TraceAnalyzer {
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let density = reasoning_density(&trace.summary.total_tokens).unwrap_or(0.0);
-    let strategy = strategy(trace, density);
+    let calls = calls(trace);
+    let strategy = strategy(&calls, density);
     let steps = phases(trace);
-    let notes = notes(trace, density);
+    let notes = notes(trace, &calls, density);
     let summary = format!(
         "Strategy: {strategy}, {} phases, {} notes",
         steps.len(),
@@ -29,15 +30,24 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.into_result("strategy", summary)
 }
 
-fn strategy(trace: &SessionTrace, density: f64) -> &'static str {
-    let tools: FastSet<&str> = calls(trace).map(|call| call.name).collect();
-    if tools.len() > 5 || density > 0.3 {
+fn strategy(calls: &[Call<'_>], density: f64) -> &'static str {
+    if uses_many_tools(calls) || density > 0.3 {
         "exploratory"
-    } else if calls(trace).count() <= 5 && backtracking(trace) == 0 {
+    } else if calls.len() <= 5 && backtracking(calls) == 0 {
         "direct"
     } else {
         "iterative"
     }
+}
+
+fn uses_many_tools(calls: &[Call<'_>]) -> bool {
+    let mut tools: Vec<&str> = Vec::with_capacity(6);
+    calls.iter().any(|call| {
+        if !tools.contains(&call.name) {
+            tools.push(call.name);
+        }
+        tools.len() > 5
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -58,26 +68,28 @@ fn phases(trace: &SessionTrace) -> Vec<String> {
         .collect();
     phases
         .chunk_by(|a, b| a == b)
-        .map(|phase| match phase[0] {
-            Phase::Reasoning => format!("reasoning phase ({} events)", phase.len()),
-            Phase::Tools => format!("tool execution phase ({} calls)", phase.len()),
+        .map(|phase| {
+            let count = phase.len().to_string();
+            match phase[0] {
+                Phase::Reasoning => ["reasoning phase (", &count, " events)"].concat(),
+                Phase::Tools => ["tool execution phase (", &count, " calls)"].concat(),
+            }
         })
         .collect()
 }
 
-fn notes(trace: &SessionTrace, density: f64) -> Vec<String> {
+fn notes(trace: &SessionTrace, calls: &[Call<'_>], density: f64) -> Vec<String> {
     let mut notes = Vec::new();
-    let total = calls(trace).count();
     let failures = trace
         .events
         .iter()
         .filter(|event| is_failure(event))
         .count();
-    let error_rate = failures as f64 / total as f64 * 100.0;
-    if total > 0 && error_rate > 20.0 {
+    let error_rate = failures as f64 / calls.len() as f64 * 100.0;
+    if !calls.is_empty() && error_rate > 20.0 {
         notes.push(format!("High error rate ({error_rate:.0}%)"));
     }
-    if duplicates(trace) > 2 {
+    if duplicates(calls) > 2 {
         notes.push("Many redundant calls".to_owned());
     }
     if density > 0.2 {
@@ -128,8 +140,8 @@ mod tests {
     fn many_tools_are_exploration_and_few_straight_calls_are_direct() {
         let with_tools =
             |count: usize| trace((0..count).map(|n| call(&n.to_string(), json!(n))).collect());
-        assert_eq!(strategy(&with_tools(6), 0.0), "exploratory");
-        assert_eq!(strategy(&with_tools(5), 0.0), "direct");
-        assert_eq!(strategy(&with_tools(0), 0.31), "exploratory");
+        assert_eq!(strategy(&calls(&with_tools(6)), 0.0), "exploratory");
+        assert_eq!(strategy(&calls(&with_tools(5)), 0.0), "direct");
+        assert_eq!(strategy(&[], 0.31), "exploratory");
     }
 }

@@ -1,8 +1,10 @@
 //! Short forms of events for the tests of analyzers.
 
 use super::TraceAnalyzer;
-use assize_contracts::{SessionTrace, Timestamp, TokenBreakdown, TraceEvent};
-use serde_json::Value;
+use assize_contracts::{
+    EventPlace, ModelCall, SessionTrace, Timestamp, TokenBreakdown, TraceEvent,
+};
+use serde_json::{Value, json};
 
 pub(super) fn trace(events: Vec<TraceEvent>) -> SessionTrace {
     SessionTrace::from_events("session".to_owned(), events, TokenBreakdown::default())
@@ -55,4 +57,21 @@ fn ended_call(name: &str, input: Value, error: Option<String>) -> TraceEvent {
         error,
         context: None,
     }
+}
+
+/// The same event at another place.
+pub(super) fn placed(mut event: TraceEvent, place: EventPlace) -> TraceEvent {
+    match &mut event {
+        TraceEvent::Reasoning { context, .. }
+        | TraceEvent::ToolCall { context, .. }
+        | TraceEvent::TextOutput { context, .. }
+        | TraceEvent::Error { context, .. } => *context = Some(Box::new(place)),
+        TraceEvent::TurnBoundary { .. } => panic!("a boundary has no place"),
+    }
+    event
+}
+
+pub(super) fn model_call(id: &str, input: u64, output: u64) -> ModelCall {
+    let tokens = json!({"input": input, "output": output, "total": input + output, "cacheRead": 0});
+    serde_json::from_value(json!({"id": id, "model": "m", "tokens": tokens})).unwrap()
 }

@@ -162,7 +162,7 @@ fn name_of<'a>(program: &'a str, mut words: Words<'a>) -> Option<Cow<'a, str>> {
 
 fn joined<'a>(program: &str, between: &str, word: &str) -> Cow<'a, str> {
     let word = &word[..word.floor_char_boundary(NAME_LENGTH)];
-    Cow::Owned(format!("{program} {between}{word}"))
+    Cow::Owned([program, " ", between, word].concat())
 }
 
 fn base_name(word: &str) -> &str {

@@ -3,11 +3,10 @@
 use super::TraceAnalyzer;
 use super::findings::Findings;
 use super::tool_name::tool_name;
-use super::trace_view::{Call, FastMap, FastSet, calls};
+use super::trace_view::{Call, FastMap, calls, first_equals, tally};
 use assize_contracts::{AnalysisResult, SessionTrace};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::hash::Hash;
 
 /// Findings `tool_sequence`, `unique_tools_used`, `tool_call_patterns`, `redundant_calls`, `failed_then_retried`.
 /// Shell calls are named by their command.
@@ -20,15 +19,16 @@ pub const TOOL_PATTERN: TraceAnalyzer = TraceAnalyzer {
 const INPUT_LENGTH: usize = 100;
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
-    let calls: Vec<Call<'_>> = calls(trace).collect();
-    let names: Vec<Cow<'_, str>> = calls
+    let calls = calls(trace);
+    let sequence: Vec<Cow<'_, str>> = calls
         .iter()
         .map(|call| tool_name(call.name, call.input))
         .collect();
-    let unique = names.iter().collect::<FastSet<_>>().len();
-    let patterns = tally(names.windows(2).map(|pair| (&pair[0], &pair[1])));
-    let redundant = redundant_calls(&calls, &names);
-    let retried = tally(failed_then_retried(&calls, &names));
+    let tools = Tools::of(&sequence);
+    let patterns = tools.patterns();
+    let redundant = redundant_calls(&calls, &sequence);
+    let retried = tools.failed_then_retried(&calls);
+    let unique = tools.names.len();
     let summary = format!(
         "{} tool calls, {unique} unique tools, {} redundant patterns, {} retry patterns",
         calls.len(),
@@ -36,14 +36,6 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         retried.len()
     );
 
-    let patterns = patterns
-        .into_iter()
-        .map(|((first, second), count)| vec![format!("{first} -> {second}"), count.to_string()])
-        .collect();
-    let retried = retried
-        .into_iter()
-        .map(|(name, count)| vec![name.to_string(), count.to_string()])
-        .collect();
     let mut findings = Findings::default();
     findings.count("unique_tools_used", unique, "tools");
     findings.table("tool_call_patterns", &["pattern", "count"], patterns);
@@ -55,43 +47,67 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.table("failed_then_retried", &["tool", "occurrences"], retried);
     findings.list(
         "tool_sequence",
-        names.into_iter().map(Cow::into_owned).collect(),
+        sequence.into_iter().map(Cow::into_owned).collect(),
     );
     findings.into_result("tool-pattern", summary)
 }
 
-/// How often each thing occurs, in order of first occurrence.
-fn tally<T: Hash + Eq + Copy>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
-    let mut places: FastMap<T, usize> = FastMap::default();
-    let mut counts: Vec<(T, usize)> = Vec::new();
-    for thing in things {
-        let place = *places.entry(thing).or_insert(counts.len());
-        match counts.get_mut(place) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((thing, 1)),
-        }
+/// Tools by number in order of first use, so that texts are hashed once.
+struct Tools<'a> {
+    names: Vec<&'a str>,
+    sequence: Vec<usize>,
+}
+
+impl<'a> Tools<'a> {
+    fn of(sequence: &'a [Cow<'_, str>]) -> Self {
+        let mut numbers: FastMap<&str, usize> = FastMap::default();
+        let mut names: Vec<&str> = Vec::new();
+        let mut number = |name: &'a Cow<'_, str>| {
+            *numbers.entry(name).or_insert_with(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        let sequence = sequence.iter().map(&mut number).collect();
+        Self { names, sequence }
+    }
+
+    fn patterns(&self) -> Vec<Vec<String>> {
+        tally(self.sequence.windows(2).map(|pair| (pair[0], pair[1])))
+            .into_iter()
+            .map(|((first, second), count)| {
+                let pattern = [self.names[first], self.names[second]].join(" -> ");
+                vec![pattern, count.to_string()]
+            })
+            .collect()
+    }
+
+    fn failed_then_retried(&self, calls: &[Call<'_>]) -> Vec<Vec<String>> {
+        let retries = calls
+            .iter()
+            .zip(self.sequence.windows(2))
+            .filter(|(call, pair)| call.failed && pair[0] == pair[1]);
+        tally(retries.map(|(_, pair)| pair[0]))
+            .into_iter()
+            .map(|(tool, count)| vec![self.names[tool].to_owned(), count.to_string()])
+            .collect()
+    }
+}
+
+fn redundant_calls(calls: &[Call<'_>], sequence: &[Cow<'_, str>]) -> Vec<Vec<String>> {
+    let mut counts: Vec<usize> = vec![0; calls.len()];
+    for first in first_equals(calls) {
+        counts[first] += 1;
     }
     counts
-}
-
-fn redundant_calls(calls: &[Call<'_>], names: &[Cow<'_, str>]) -> Vec<Vec<String>> {
-    let inputs = calls.iter().zip(names);
-    tally(inputs.map(|(call, name)| (call.name, name, call.input)))
         .into_iter()
+        .enumerate()
         .filter(|(_, count)| *count > 1)
-        .map(|((_, name, input), count)| vec![name.to_string(), describe(input), count.to_string()])
+        .map(|(first, count)| {
+            let input = describe(calls[first].input);
+            vec![sequence[first].to_string(), input, count.to_string()]
+        })
         .collect()
-}
-
-fn failed_then_retried<'a>(
-    calls: &'a [Call<'_>],
-    names: &'a [Cow<'_, str>],
-) -> impl Iterator<Item = &'a str> {
-    calls
-        .iter()
-        .zip(names.windows(2))
-        .filter(|(call, pair)| call.failed && pair[0] == pair[1])
-        .map(|(_, pair)| &*pair[0])
 }
 
 /// The input itself when it is short; else its beginning and a hash that tells it from others.

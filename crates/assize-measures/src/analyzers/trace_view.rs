@@ -1,13 +1,13 @@
 //! The trace as analyzers look at it: its tool calls, which of them are the same, and what counts as a failure.
 
-use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent};
+use assize_contracts::{EventPlace, SessionTrace, TokenBreakdown, TraceEvent};
 use foldhash::fast::RandomState;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Keys come from agents and are hashed on every trace: quick, and seeded against chosen collisions.
 pub(super) type FastMap<K, V> = HashMap<K, V, RandomState>;
-pub(super) type FastSet<K> = HashSet<K, RandomState>;
 
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
@@ -16,15 +16,42 @@ pub(super) struct Call<'a> {
     pub(super) failed: bool,
 }
 
-pub(super) fn calls(trace: &SessionTrace) -> impl Iterator<Item = Call<'_>> {
-    trace.events.iter().filter_map(|event| match &**event {
+/// When and under whom an event happened, where the trace tells.
+pub(super) fn place_of(event: &TraceEvent) -> Option<&EventPlace> {
+    match event {
+        TraceEvent::Reasoning { context, .. }
+        | TraceEvent::ToolCall { context, .. }
+        | TraceEvent::TextOutput { context, .. }
+        | TraceEvent::Error { context, .. } => context.as_deref(),
+        TraceEvent::TurnBoundary { .. } => None,
+    }
+}
+
+/// How often each thing occurs, in order of first occurrence.
+pub(super) fn tally<T: Hash + Eq + Copy>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut places: FastMap<T, usize> = FastMap::default();
+    let mut counts: Vec<(T, usize)> = Vec::new();
+    for thing in things {
+        let place = *places.entry(thing).or_insert(counts.len());
+        match counts.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((thing, 1)),
+        }
+    }
+    counts
+}
+
+pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
+    let mut calls = Vec::with_capacity(trace.events.len());
+    calls.extend(trace.events.iter().filter_map(|event| match &**event {
         TraceEvent::ToolCall { name, input, .. } => Some(Call {
             name,
             input,
             failed: is_failure(event),
         }),
         _ => None,
-    })
+    }));
+    calls
 }
 
 /// An error, or a tool that reported failure. One that said nothing gets the benefit of the doubt.
@@ -45,20 +72,91 @@ pub(super) fn is_progress(event: &TraceEvent) -> bool {
     }
 }
 
-/// Calls that repeat an earlier one with the same tool and input.
-pub(super) fn duplicates(trace: &SessionTrace) -> usize {
-    let mut total = 0;
-    let distinct: FastSet<(&str, &Value)> = calls(trace)
-        .inspect(|_| total += 1)
-        .map(|call| (call.name, call.input))
+/// For each call the position of the first one with the same tool and input, which may be its own. Inputs can be long
+/// and are rarely the same, so only those that look alike are compared as a whole.
+pub(super) fn first_equals(calls: &[Call<'_>]) -> Vec<usize> {
+    let mut looks: Vec<(u64, usize)> = calls
+        .iter()
+        .enumerate()
+        .map(|(position, call)| (look_of(call), position))
         .collect();
-    total - distinct.len()
+    looks.sort_unstable();
+    let mut firsts: Vec<usize> = (0..calls.len()).collect();
+    for alike in looks
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|alike| alike.len() > 1)
+    {
+        let mut seen: FastMap<(&str, &Value), usize> = FastMap::default();
+        for &(_, position) in alike {
+            let call = &calls[position];
+            firsts[position] = *seen.entry((call.name, call.input)).or_insert(position);
+        }
+    }
+    firsts
+}
+
+/// How many calls repeat an earlier one.
+pub(super) fn duplicates(calls: &[Call<'_>]) -> usize {
+    let firsts = first_equals(calls).into_iter().enumerate();
+    firsts.filter(|(position, first)| position != first).count()
+}
+
+/// Equal for equal calls. Of long texts only the length and both ends are looked at.
+fn look_of(call: &Call<'_>) -> u64 {
+    look_of_value(call.input, look_of_text(call.name, 0))
+}
+
+fn look_of_value(value: &Value, look: u64) -> u64 {
+    match value {
+        Value::Null => mixed(look, 1),
+        Value::Bool(value) => mixed(look, 2 + u64::from(*value)),
+        Value::Number(number) => mixed(look, number.as_f64().unwrap_or(0.0).to_bits()),
+        Value::String(text) => look_of_text(text, look),
+        Value::Array(items) => items
+            .iter()
+            .fold(mixed(look, items.len() as u64), |look, item| {
+                look_of_value(item, look)
+            }),
+        // Calls of one tool have the same keys more often than not: their values tell them apart.
+        Value::Object(map) => map
+            .values()
+            .fold(mixed(look, map.len() as u64), |look, value| {
+                look_of_value(value, look)
+            }),
+    }
+}
+
+fn look_of_text(text: &str, look: u64) -> u64 {
+    const END: usize = 64;
+    let bytes = text.as_bytes();
+    let ends = if bytes.len() <= 2 * END {
+        (bytes, &[][..])
+    } else {
+        (&bytes[..END], &bytes[bytes.len() - END..])
+    };
+    let look = mixed(look, bytes.len() as u64);
+    look_of_bytes(ends.1, look_of_bytes(ends.0, look))
+}
+
+fn look_of_bytes(bytes: &[u8], look: u64) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let look = words
+        .iter()
+        .fold(look, |look, word| mixed(look, u64::from_le_bytes(*word)));
+    rest.iter()
+        .fold(look, |look, byte| mixed(look, u64::from(*byte)))
+}
+
+/// A collision costs a comparison, no more, so this may be weak and quick.
+fn mixed(look: u64, word: u64) -> u64 {
+    (look.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
 /// Calls whose input differs from the previous one of the same tool.
-pub(super) fn backtracking(trace: &SessionTrace) -> usize {
+pub(super) fn backtracking(calls: &[Call<'_>]) -> usize {
     let mut last: FastMap<&str, &Value> = FastMap::default();
-    calls(trace)
+    calls
+        .iter()
         .filter(|call| {
             let before = last.insert(call.name, call.input);
             before.is_some_and(|before| before != call.input)
