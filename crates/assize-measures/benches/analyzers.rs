@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 use assize_contracts::{Analyzer, SessionTrace, Timestamp, TokenBreakdown, TraceEvent};
-use assize_measures::analyzers::{FIVE, TraceAnalyzer};
+use assize_measures::analyzers::{ALL, FIVE, TraceAnalyzer};
 use serde_json::json;
 use std::hint::black_box;
 use std::path::Path;
@@ -24,6 +24,7 @@ fn main() {
         report(analyzer.name(), &[analyzer], &trace);
     }
     report("the five", &FIVE, &trace);
+    report("all", &ALL, &trace);
     published();
 }
 

@@ -6,9 +6,11 @@
 pub mod analyzers;
 mod checks;
 mod collectors;
+mod composite;
 
 pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec};
 pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
+pub use composite::{CompositeScorer, make_scorer};
 
 use assize_contracts::Plugins;
 use std::sync::Arc;
@@ -30,5 +32,5 @@ fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
         .collector(CostCollector)
         .collector(ToolCallsCollector)
         .scorer(checks);
-    analyzers::FIVE.into_iter().fold(plugins, Plugins::analyzer)
+    analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer)
 }

@@ -12,6 +12,9 @@ mod tool_pattern;
 
 mod loops;
 mod subagents;
+mod time;
+mod time_spans;
+mod tokens;
 
 #[cfg(test)]
 mod testing;
@@ -22,6 +25,8 @@ pub use loops::LOOPS;
 pub use reasoning::REASONING;
 pub use strategy::STRATEGY;
 pub use subagents::SUBAGENTS;
+pub use time::TIME;
+pub use tokens::TOKENS;
 pub use tool_pattern::TOOL_PATTERN;
 
 use assize_contracts::{
@@ -30,6 +35,19 @@ use assize_contracts::{
 
 /// The analyzers every suite uses unless it says otherwise.
 pub const FIVE: [TraceAnalyzer; 5] = [REASONING, STRATEGY, EFFICIENCY, TOOL_PATTERN, ERROR];
+
+/// Every analyzer of this crate.
+pub const ALL: [TraceAnalyzer; 9] = [
+    REASONING,
+    STRATEGY,
+    EFFICIENCY,
+    TOOL_PATTERN,
+    ERROR,
+    TIME,
+    TOKENS,
+    LOOPS,
+    SUBAGENTS,
+];
 
 /// An analyzer that needs the trace alone and never breaks.
 #[derive(Debug, Clone, Copy)]
