@@ -5,7 +5,11 @@ use assize_contracts::{
     async_trait,
 };
 use serde_json::Value;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// Passes when all its scorers do. Ids of checks are prefixed with their scorer's: `judge:clear`.
 pub struct CompositeScorer {
@@ -42,11 +46,22 @@ impl Scorer for CompositeScorer {
             ..ScorerResult::default()
         };
         for scorer in &self.scorers {
-            let result = scorer.evaluate(scenario, context).await;
+            let result = unless_it_panics(scorer.evaluate(scenario, context)).await;
             add(&mut all, scorer.id(), result);
         }
         Ok(all)
     }
+}
+
+type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<ScorerResult, BoxError>> + Send + 'a>>;
+
+/// A panic is one more way to break.
+async fn unless_it_panics(mut evaluation: Evaluation<'_>) -> Result<ScorerResult, BoxError> {
+    poll_fn(|context| {
+        let poll = AssertUnwindSafe(|| evaluation.as_mut().poll(context));
+        catch_unwind(poll).unwrap_or_else(|_| Poll::Ready(Err("the scorer panicked".into())))
+    })
+    .await
 }
 
 fn add(all: &mut ScorerResult, id: &str, result: Result<ScorerResult, BoxError>) {
@@ -152,6 +167,7 @@ mod tests {
     use serde_json::json;
 
     struct Broken;
+    struct Panicking;
 
     #[async_trait]
     impl Scorer for Broken {
@@ -168,6 +184,21 @@ mod tests {
         }
     }
 
+    #[async_trait]
+    impl Scorer for Panicking {
+        fn id(&self) -> &str {
+            "panicking"
+        }
+
+        async fn evaluate(
+            &self,
+            _scenario: &BaseScenario,
+            _context: &ScorerContext,
+        ) -> Result<ScorerResult, BoxError> {
+            panic!("on purpose")
+        }
+    }
+
     fn evaluate(scorer: &dyn Scorer) -> ScorerResult {
         let mut scenario = BaseScenario::new("s", "p");
         scenario.checks = vec![json!({"output": {"contains": "yes"}, "id": "agrees"})];
@@ -181,9 +212,14 @@ mod tests {
 
     #[test]
     fn a_broken_scorer_does_not_hide_the_others() {
-        let scorer = CompositeScorer::new(vec![Arc::new(Broken), Arc::new(ChecksScorer::new())]);
+        let scorer = CompositeScorer::new(vec![
+            Arc::new(Broken),
+            Arc::new(Panicking),
+            Arc::new(ChecksScorer::new()),
+        ]);
         let result = evaluate(&scorer);
-        assert_eq!(result.error.as_deref(), Some("broken: no answer"));
+        let error = "broken: no answer; panicking: the scorer panicked";
+        assert_eq!(result.error.as_deref(), Some(error));
         assert_eq!((result.passed, result.total), (1, 1));
         assert_eq!(result.details[0].id, "checks:agrees");
         assert!(!result.success);

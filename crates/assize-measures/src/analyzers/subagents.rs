@@ -2,7 +2,7 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
-use super::trace_view::{FastMap, is_failure, place_of};
+use super::trace_view::{FastMap, Grouped, is_failure, place_of};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::collections::BTreeSet;
 
@@ -14,7 +14,6 @@ pub const SUBAGENTS: TraceAnalyzer = TraceAnalyzer {
 
 #[derive(Default)]
 struct Work<'a> {
-    agent: &'a str,
     events: usize,
     calls: usize,
     failures: usize,
@@ -32,9 +31,12 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         .iter()
         .map(|call| (call.id.as_str(), call.tokens.total))
         .collect();
-    let events: usize = work.iter().map(|work| work.events).sum();
+    let events: usize = work.iter().map(|(_, work)| work.events).sum();
     let events_share = share(events, trace.events.len());
-    let rows = work.iter().map(|work| work.row(&tokens)).collect();
+    let rows = work
+        .iter()
+        .map(|(agent, work)| work.row(agent, &tokens))
+        .collect();
     let headers = ["agent", "events", "tool calls", "failures", "tokens"];
     findings.count("subagents_count", work.len(), "agents");
     findings.ratio("subagents_share", events_share, "subagents' / all events");
@@ -44,38 +46,29 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.into_result("subagents", summary)
 }
 
-/// In order of first appearance.
-fn work_by_agent(trace: &SessionTrace) -> Vec<Work<'_>> {
-    let mut positions: FastMap<&str, usize> = FastMap::default();
-    let mut all: Vec<Work<'_>> = Vec::new();
+fn work_by_agent(trace: &SessionTrace) -> Vec<(&str, Work<'_>)> {
+    let mut agents: Grouped<&str, Work<'_>> = Grouped::new();
     for event in &trace.events {
-        let Some(place) = place_of(event) else {
+        let place = place_of(event);
+        let Some((place, agent)) =
+            place.and_then(|place| Some((place, place.agent_id.as_deref()?)))
+        else {
             continue;
         };
-        let Some(agent) = place.agent_id.as_deref() else {
-            continue;
-        };
-        let position = *positions.entry(agent).or_insert(all.len());
-        if position == all.len() {
-            all.push(Work {
-                agent,
-                ..Work::default()
-            });
-        }
-        let work = &mut all[position];
+        let work = agents.of(agent);
         work.events += 1;
         work.calls += usize::from(matches!(**event, TraceEvent::ToolCall { .. }));
         work.failures += usize::from(is_failure(event));
         work.model_calls.extend(place.call_ref.as_deref());
     }
-    all
+    agents.groups
 }
 
 impl Work<'_> {
-    fn row(&self, tokens: &FastMap<&str, Option<u64>>) -> Vec<String> {
+    fn row(&self, agent: &str, tokens: &FastMap<&str, Option<u64>>) -> Vec<String> {
         let tokens = self.tokens(tokens).map(|tokens| tokens.to_string());
         vec![
-            self.agent.to_owned(),
+            agent.to_owned(),
             self.events.to_string(),
             self.calls.to_string(),
             self.failures.to_string(),

@@ -3,9 +3,9 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent};
-use super::time_spans::{Part, Span, Timeline, is_duration};
+use super::time_spans::{Part, Span, Timeline, TurnTime, is_duration};
 use super::tool_name::tool_name;
-use super::trace_view::FastMap;
+use super::trace_view::Grouped;
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub const TIME: TraceAnalyzer = TraceAnalyzer {
 
 /// How much of the wall time a part took.
 struct Taken<'a> {
-    part: Part<'a>,
+    part: &'a Part<'a>,
     ms: f64,
     is_bound: bool,
 }
@@ -46,66 +46,72 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         vec![turn.number.to_string(), format!("{:.0}", turn.ms), share]
     });
     findings.table("time_by_turn", &["turn", "ms", "share"], turns.collect());
-    findings.into_result("time", summary(&taken, wall))
+    findings.into_result("time", summary(&taken, &timeline.turns, wall))
 }
 
-fn summary(taken: &[Taken<'_>], wall: f64) -> String {
+fn summary(taken: &[Taken<'_>], turns: &[TurnTime], wall: f64) -> String {
     let seconds = wall / 1000.0;
     let longest = taken.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
-    match longest.filter(|longest| longest.ms > 0.0) {
-        None => format!("{seconds:.1} s, which the trace does not divide"),
-        Some(longest) => {
+    let longest_turn = turns.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
+    match (longest.filter(|longest| longest.ms > 0.0), longest_turn) {
+        (Some(longest), _) => {
             let most = if longest.is_bound { "at most " } else { "" };
             let share = percent(share_of(longest.ms, wall));
             format!("{seconds:.1} s, {most}{share} of it for {}", longest.part)
         }
+        (None, Some(turn)) => {
+            let share = percent(share_of(turn.ms, wall));
+            format!("{seconds:.1} s, {share} of it in turn {}", turn.number)
+        }
+        (None, None) => format!("{seconds:.1} s, which the trace does not divide"),
     }
 }
 
 /// Each moment goes to the first active span: the model before tools, then whichever began first.
-fn taken<'a>(spans: &[Span<'a>]) -> Vec<Taken<'a>> {
-    let mut edges: Vec<(f64, bool, usize)> = Vec::with_capacity(spans.len() * 2);
-    for (position, span) in spans.iter().enumerate() {
-        edges.push((span.start, true, position));
-        edges.push((span.end, false, position));
-    }
-    edges.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<Taken<'a>> {
+    let mut edges: Vec<(f64, usize)> = Vec::with_capacity(spans.len() * 2);
+    edges.extend(
+        spans
+            .iter()
+            .enumerate()
+            .map(|(position, span)| (span.start, position)),
+    );
+    edges.extend(
+        spans
+            .iter()
+            .enumerate()
+            .map(|(position, span)| (span.end, position)),
+    );
+    edges.sort_by(|a, b| a.0.total_cmp(&b.0));
 
-    let mut places: FastMap<&Part<'a>, usize> = FastMap::default();
-    let mut taken: Vec<Taken<'a>> = Vec::new();
+    let mut parts: Grouped<&Part<'_>, (f64, bool)> = Grouped::new();
     let mut active: BTreeSet<(u8, usize)> = BTreeSet::new();
     let mut now = 0.0;
-    for (at, is_start, position) in edges {
+    for (at, position) in edges {
         if let Some(&(_, first)) = active.first() {
-            let span = &spans[first];
-            let place = *places.entry(&span.part).or_insert(taken.len());
-            if place == taken.len() {
-                taken.push(Taken {
-                    part: span.part.clone(),
-                    ms: 0.0,
-                    is_bound: false,
-                });
-            }
-            taken[place].ms += at - now;
-            taken[place].is_bound |= span.is_bound;
+            let (ms, is_bound) = parts.of(&spans[first].part);
+            *ms += at - now;
+            *is_bound |= spans[first].is_bound;
         }
         now = at;
+        // The first edge of a span is its start, the second its end.
         let key = (spans[position].part.rank(), position);
-        if is_start {
+        if !active.remove(&key) {
             active.insert(key);
-        } else {
-            active.remove(&key);
         }
     }
+    let taken = |(part, (ms, is_bound))| Taken { part, ms, is_bound };
+    let mut taken: Vec<Taken<'a>> = parts.groups.into_iter().map(taken).collect();
     taken.sort_by(|a, b| {
-        (a.part.rank(), b.ms)
-            .partial_cmp(&(b.part.rank(), a.ms))
-            .unwrap_or(std::cmp::Ordering::Equal)
+        a.part
+            .rank()
+            .cmp(&b.part.rank())
+            .then(b.ms.total_cmp(&a.ms))
     });
     taken
 }
 
-/// Rounded such that the rows still add up to the whole.
+/// Cut to whole milliseconds, so that the rows still add up to the whole and the rest is never less than nothing.
 fn split_rows(taken: &[Taken<'_>], wall: f64) -> Vec<Vec<String>> {
     let row = |part: String, ms: f64, bound: &str| {
         vec![
@@ -118,7 +124,7 @@ fn split_rows(taken: &[Taken<'_>], wall: f64) -> Vec<Vec<String>> {
     let mut rest = wall;
     let mut rows: Vec<Vec<String>> = Vec::new();
     for part in taken {
-        let ms = part.ms.round();
+        let ms = part.ms.floor();
         rest -= ms;
         rows.push(row(
             part.part.to_string(),
@@ -140,9 +146,14 @@ fn share_of(ms: f64, wall: f64) -> f64 {
 }
 
 /// How long tools ran by their own account. Calls that ran side by side are counted side by side.
+#[derive(Default)]
+struct ToolTime {
+    calls: usize,
+    ms: f64,
+}
+
 fn tools(trace: &SessionTrace, findings: &mut Findings) {
-    let mut places: FastMap<Cow<'_, str>, usize> = FastMap::default();
-    let mut tools: Vec<(Cow<'_, str>, usize, f64)> = Vec::new();
+    let mut tools: Grouped<Cow<'_, str>, ToolTime> = Grouped::new();
     for event in &trace.events {
         let TraceEvent::ToolCall {
             name,
@@ -153,29 +164,27 @@ fn tools(trace: &SessionTrace, findings: &mut Findings) {
         else {
             continue;
         };
-        if !is_duration(duration.value()) {
-            continue;
+        if is_duration(duration.value()) {
+            let time = tools.of(tool_name(name, input));
+            time.calls += 1;
+            time.ms += duration.value();
         }
-        let name = tool_name(name, input);
-        let place = *places.entry(name.clone()).or_insert(tools.len());
-        if place == tools.len() {
-            tools.push((name, 0, 0.0));
-        }
-        tools[place].1 += 1;
-        tools[place].2 += duration.value();
     }
-    if tools.is_empty() {
+    let mut tools = tools.groups;
+    // Some agents write 0 for what they do not time.
+    if tools.iter().all(|(_, time)| time.ms == 0.0) {
         return;
     }
-    tools.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let rows = tools
-        .into_iter()
-        .map(|(name, calls, ms)| vec![name.into_owned(), calls.to_string(), format!("{ms:.0}")]);
-    findings.table(
-        "time_in_tools",
-        &["tool", "calls timed", "ms"],
-        rows.collect(),
-    );
+    tools.sort_by(|(_, a), (_, b)| b.ms.total_cmp(&a.ms));
+    let row = |(name, time): (Cow<'_, str>, ToolTime)| {
+        vec![
+            name.into_owned(),
+            time.calls.to_string(),
+            format!("{:.0}", time.ms),
+        ]
+    };
+    let rows = tools.into_iter().map(row).collect();
+    findings.table("time_in_tools", &["tool", "calls timed", "ms"], rows);
 }
 
 #[cfg(test)]
@@ -246,10 +255,7 @@ mod tests {
             finding(&TIME, &trace, "time_by_turn").unwrap()["rows"],
             turns
         );
-        assert_eq!(
-            TIME.find(&trace).summary,
-            "5.0 s, which the trace does not divide"
-        );
+        assert_eq!(TIME.find(&trace).summary, "5.0 s, 60.0% of it in turn 2");
     }
 
     #[test]

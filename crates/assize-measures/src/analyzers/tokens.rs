@@ -3,7 +3,7 @@
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::tool_name::tool_name;
-use super::trace_view::{FastMap, place_of};
+use super::trace_view::{FastMap, Grouped, place_of};
 use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TokenBreakdown, TraceEvent};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -18,13 +18,14 @@ pub const TOKENS: TraceAnalyzer = TraceAnalyzer {
 
 /// What a tool gave back.
 #[derive(Default)]
-struct ToolOutput<'a> {
-    tool: Cow<'a, str>,
+struct ToolOutput {
     calls: usize,
     bytes: usize,
     /// An estimate of the input tokens that its output added to later calls.
     growth: f64,
 }
+
+type Outputs<'a> = Vec<(Cow<'a, str>, ToolOutput)>;
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let calls: Vec<&ModelCall> = trace.model_calls.iter().filter(|call| !call.side).collect();
@@ -47,24 +48,30 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
             .map(|(call, number)| call_row(number, call));
         findings.table("tokens_by_call", &headers, rows.collect());
     }
-    let bytes: usize = outputs.iter().map(|output| output.bytes).sum();
+    let bytes: usize = outputs.iter().map(|(_, output)| output.bytes).sum();
     if bytes > 0 {
-        let rows = outputs.iter().map(|output| output.row(bytes)).collect();
+        let row = |(tool, output): &(Cow<'_, str>, ToolOutput)| {
+            let share = share(output.bytes, bytes).map_or_else(String::new, percent);
+            vec![
+                tool.to_string(),
+                output.calls.to_string(),
+                output.bytes.to_string(),
+                share,
+            ]
+        };
+        let rows = outputs.iter().map(row).collect();
         findings.table(
             "tokens_tool_output",
             &["tool", "calls", "bytes", "share"],
             rows,
         );
     }
-    let grown: Vec<&ToolOutput<'_>> = outputs
-        .iter()
-        .filter(|output| output.growth >= 0.5)
-        .collect();
-    if !grown.is_empty() {
-        let row = |output: &&ToolOutput<'_>| {
-            vec![output.tool.to_string(), format!("{:.0}", output.growth)]
-        };
-        let rows = grown.iter().map(row).collect();
+    let grown = outputs.iter().filter(|(_, output)| output.growth >= 0.5);
+    let row = |(tool, output): &(Cow<'_, str>, ToolOutput)| {
+        vec![tool.to_string(), format!("{:.0}", output.growth)]
+    };
+    let rows: Vec<Vec<String>> = grown.map(row).collect();
+    if !rows.is_empty() {
         findings.table(
             "tokens_growth_by_tool",
             &["tool", "input tokens, at most"],
@@ -77,7 +84,7 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
 fn summary(
     hit_rate: Option<f64>,
     growth: Option<f64>,
-    outputs: &[ToolOutput<'_>],
+    outputs: &Outputs<'_>,
     bytes: usize,
 ) -> String {
     let mut parts = vec![match hit_rate {
@@ -85,9 +92,9 @@ fn summary(
         None => "cache use unknown".to_owned(),
     }];
     parts.extend(growth.map(|growth| format!("input grew by {growth:.0} tokens")));
-    parts.extend(outputs.first().and_then(|largest| {
+    parts.extend(outputs.first().and_then(|(tool, largest)| {
         let share = percent(share(largest.bytes, bytes)?);
-        Some(format!("{share} of tool output from {}", largest.tool))
+        Some(format!("{share} of tool output from {tool}"))
     }));
     parts.join(", ")
 }
@@ -132,11 +139,10 @@ fn call_row(number: usize, call: &ModelCall) -> Vec<String> {
     ]
 }
 
-/// The tools that gave something back, the largest output first.
-fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Vec<ToolOutput<'a>> {
+/// The tools that were called, the largest output first.
+fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Outputs<'a> {
     let growth = growth_after(calls);
-    let mut positions: FastMap<Cow<'a, str>, usize> = FastMap::default();
-    let mut outputs: Vec<ToolOutput<'a>> = Vec::new();
+    let mut outputs: Grouped<Cow<'a, str>, ToolOutput> = Grouped::new();
     // By model call: which tools it called, and how much they gave back.
     let mut fed: FastMap<&str, Vec<(usize, usize)>> = FastMap::default();
     for event in &trace.events {
@@ -149,31 +155,25 @@ fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Vec<ToolOu
         else {
             continue;
         };
-        let tool = tool_name(name, input);
-        let position = *positions.entry(tool.clone()).or_insert(outputs.len());
-        if position == outputs.len() {
-            outputs.push(ToolOutput {
-                tool,
-                ..ToolOutput::default()
-            });
-        }
         let bytes = json_length(output);
-        outputs[position].calls += 1;
-        outputs[position].bytes += bytes;
+        let position = outputs.position(tool_name(name, input));
+        outputs.groups[position].1.calls += 1;
+        outputs.groups[position].1.bytes += bytes;
         if let Some(call) = place_of(event).and_then(|place| place.call_ref.as_deref()) {
             fed.entry(call).or_default().push((position, bytes));
         }
     }
+    let mut outputs = outputs.groups;
     for (call, tools) in fed {
         let Some(grown) = growth.get(call) else {
             continue;
         };
         let all: usize = tools.iter().map(|(_, bytes)| bytes).sum();
         for (position, bytes) in tools {
-            outputs[position].growth += grown * share(bytes, all).unwrap_or(0.0);
+            outputs[position].1.growth += grown * share(bytes, all).unwrap_or(0.0);
         }
     }
-    outputs.sort_by_key(|output| std::cmp::Reverse(output.bytes));
+    outputs.sort_by_key(|(_, output)| std::cmp::Reverse(output.bytes));
     outputs
 }
 
@@ -189,17 +189,6 @@ fn growth_after<'a>(calls: &[&'a ModelCall]) -> FastMap<&'a str, f64> {
             Some((pair[0].id.as_str(), grown as f64))
         })
         .collect()
-}
-
-impl ToolOutput<'_> {
-    fn row(&self, all: usize) -> Vec<String> {
-        vec![
-            self.tool.to_string(),
-            self.calls.to_string(),
-            self.bytes.to_string(),
-            share(self.bytes, all).map_or_else(String::new, percent),
-        ]
-    }
 }
 
 /// Bytes of a value as the model sees it: a text as it is, anything else as JSON.

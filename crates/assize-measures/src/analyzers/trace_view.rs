@@ -27,18 +27,42 @@ pub(super) fn place_of(event: &TraceEvent) -> Option<&EventPlace> {
     }
 }
 
-/// How often each thing occurs, in order of first occurrence.
-pub(super) fn tally<T: Hash + Eq + Copy>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
-    let mut places: FastMap<T, usize> = FastMap::default();
-    let mut counts: Vec<(T, usize)> = Vec::new();
-    for thing in things {
-        let place = *places.entry(thing).or_insert(counts.len());
-        match counts.get_mut(place) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((thing, 1)),
-        }
+/// Values by key, in order of the keys' first appearance.
+pub(super) struct Grouped<K, V> {
+    positions: FastMap<K, usize>,
+    pub(super) groups: Vec<(K, V)>,
+}
+
+impl<K: Hash + Eq + Clone, V: Default> Grouped<K, V> {
+    pub(super) fn new() -> Self {
+        let positions = FastMap::default();
+        let groups = Vec::new();
+        Self { positions, groups }
     }
-    counts
+
+    /// Where the key's group is, which is made if it is new.
+    pub(super) fn position(&mut self, key: K) -> usize {
+        let next = self.groups.len();
+        let position = *self.positions.entry(key.clone()).or_insert(next);
+        if position == next {
+            self.groups.push((key, V::default()));
+        }
+        position
+    }
+
+    pub(super) fn of(&mut self, key: K) -> &mut V {
+        let position = self.position(key);
+        &mut self.groups[position].1
+    }
+}
+
+/// How often each thing occurs.
+pub(super) fn tally<T: Hash + Eq + Copy>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut counts = Grouped::new();
+    for thing in things {
+        *counts.of(thing) += 1;
+    }
+    counts.groups
 }
 
 pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
