@@ -151,27 +151,28 @@ fn look_of_value(value: &Value, look: u64) -> u64 {
 }
 
 fn look_of_text(text: &str, look: u64) -> u64 {
-    const END: usize = 64;
     let bytes = text.as_bytes();
-    let ends = if bytes.len() <= 2 * END {
-        (bytes, &[][..])
-    } else {
-        (&bytes[..END], &bytes[bytes.len() - END..])
-    };
-    let look = mixed(look, bytes.len() as u64);
-    look_of_bytes(ends.1, look_of_bytes(ends.0, look))
-}
-
-fn look_of_bytes(bytes: &[u8], look: u64) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let look = words
-        .iter()
-        .fold(look, |look, word| mixed(look, u64::from_le_bytes(*word)));
-    rest.iter()
-        .fold(look, |look, byte| mixed(look, u64::from(*byte)))
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let head = chunks.iter().take(3);
+    let look = head.fold(mixed(look, bytes.len() as u64), |look, chunk| {
+        mixed_wide(look, *chunk)
+    });
+    match bytes.last_chunk() {
+        Some(tail) => mixed_wide(look, *tail),
+        None => rest
+            .iter()
+            .fold(look, |look, byte| mixed(look, u64::from(*byte))),
+    }
 }
 
 /// A collision costs a comparison, no more, so this may be weak and quick.
+fn mixed_wide(look: u64, chunk: [u8; 16]) -> u64 {
+    let chunk = u128::from_le_bytes(chunk);
+    let (low, high) = (chunk as u64, (chunk >> 64) as u64);
+    let product = u128::from(low ^ look) * u128::from(high ^ 0x517c_c1b7_2722_0a95);
+    (product as u64) ^ (product >> 64) as u64 ^ look.rotate_left(5)
+}
+
 fn mixed(look: u64, word: u64) -> u64 {
     (look.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
