@@ -2,7 +2,8 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
-use super::trace_view::{backtracking, calls, duplicates, is_progress};
+use super::same_calls::duplicates;
+use super::trace_view::{backtracking, calls, is_progress};
 use assize_contracts::{AnalysisResult, SessionTrace};
 
 /// Findings `total_turns`, `productive_turns`, `wasted_turns`, `turn_efficiency`, `information_redundancy`,

@@ -2,8 +2,9 @@
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
+use super::same_calls::first_equals;
 use super::tool_name::tool_name;
-use super::trace_view::{Call, calls, first_equals};
+use super::trace_view::{Call, calls};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 
 /// Findings `loops_cycles` and, where progress stopped, `loops_calls_without_progress` and `loops_last_progress_turn`.

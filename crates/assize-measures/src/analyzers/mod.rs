@@ -1,6 +1,8 @@
 //! Analyzers: what a session's trace tells about how the agent worked. Each is a plain function of a trace.
 
 mod findings;
+mod grouped;
+mod same_calls;
 mod tool_name;
 mod trace_view;
 

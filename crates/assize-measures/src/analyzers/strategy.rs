@@ -2,7 +2,8 @@
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
-use super::trace_view::{Call, backtracking, calls, duplicates, is_failure, reasoning_density};
+use super::same_calls::duplicates;
+use super::trace_view::{Call, backtracking, calls, is_failure, reasoning_density};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 
 /// Findings `strategy_summary`, `strategy_steps`, `optimality_notes`.

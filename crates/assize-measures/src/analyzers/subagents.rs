@@ -2,7 +2,8 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
-use super::trace_view::{FastMap, Grouped, is_failure, place_of};
+use super::grouped::{FastMap, Grouped};
+use super::trace_view::{is_failure, place_of};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::collections::BTreeSet;
 

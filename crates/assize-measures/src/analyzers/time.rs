@@ -3,9 +3,9 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent};
+use super::grouped::Grouped;
 use super::time_spans::{Part, Span, Timeline, TurnTime, is_duration};
 use super::tool_name::tool_name;
-use super::trace_view::Grouped;
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,8 +17,8 @@ pub const TIME: TraceAnalyzer = TraceAnalyzer {
 };
 
 /// How much of the wall time a part took.
-struct Taken<'a> {
-    part: &'a Part<'a>,
+#[derive(Default)]
+struct Taken {
     ms: f64,
     is_bound: bool,
 }
@@ -41,23 +41,28 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.number("time_wall", Some(wall), "ms");
     let headers = ["part", "ms", "share", "bound"];
     findings.table("time_split", &headers, split_rows(&taken, wall));
-    let turns = timeline.turns.iter().map(|turn| {
-        let share = percent(share_of(turn.ms, wall));
-        vec![turn.number.to_string(), format!("{:.0}", turn.ms), share]
-    });
-    findings.table("time_by_turn", &["turn", "ms", "share"], turns.collect());
+    if !timeline.turns.is_empty() {
+        let turns = timeline.turns.iter().map(|turn| {
+            let share = percent(share_of(turn.ms, wall));
+            vec![turn.number.to_string(), format!("{:.0}", turn.ms), share]
+        });
+        findings.table("time_by_turn", &["turn", "ms", "share"], turns.collect());
+    }
     findings.into_result("time", summary(&taken, &timeline.turns, wall))
 }
 
-fn summary(taken: &[Taken<'_>], turns: &[TurnTime], wall: f64) -> String {
+fn summary(taken: &[(&Part<'_>, Taken)], turns: &[TurnTime], wall: f64) -> String {
     let seconds = wall / 1000.0;
-    let longest = taken.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
+    let longest = taken.iter().max_by(|(_, a), (_, b)| a.ms.total_cmp(&b.ms));
     let longest_turn = turns.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
-    match (longest.filter(|longest| longest.ms > 0.0), longest_turn) {
-        (Some(longest), _) => {
+    match (
+        longest.filter(|(_, longest)| longest.ms > 0.0),
+        longest_turn,
+    ) {
+        (Some((part, longest)), _) => {
             let most = if longest.is_bound { "at most " } else { "" };
             let share = percent(share_of(longest.ms, wall));
-            format!("{seconds:.1} s, {most}{share} of it for {}", longest.part)
+            format!("{seconds:.1} s, {most}{share} of it for {part}")
         }
         (None, Some(turn)) => {
             let share = percent(share_of(turn.ms, wall));
@@ -68,30 +73,20 @@ fn summary(taken: &[Taken<'_>], turns: &[TurnTime], wall: f64) -> String {
 }
 
 /// Each moment goes to the first active span: the model before tools, then whichever began first.
-fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<Taken<'a>> {
-    let mut edges: Vec<(f64, usize)> = Vec::with_capacity(spans.len() * 2);
-    edges.extend(
-        spans
-            .iter()
-            .enumerate()
-            .map(|(position, span)| (span.start, position)),
-    );
-    edges.extend(
-        spans
-            .iter()
-            .enumerate()
-            .map(|(position, span)| (span.end, position)),
-    );
-    edges.sort_by(|a, b| a.0.total_cmp(&b.0));
+fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<(&'a Part<'a>, Taken)> {
+    let starts = spans.iter().map(|span| span.start).enumerate();
+    let ends = spans.iter().map(|span| span.end).enumerate();
+    let mut edges: Vec<(usize, f64)> = starts.chain(ends).collect();
+    edges.sort_by(|a, b| a.1.total_cmp(&b.1));
 
-    let mut parts: Grouped<&Part<'_>, (f64, bool)> = Grouped::new();
+    let mut parts: Grouped<&Part<'_>, Taken> = Grouped::new();
     let mut active: BTreeSet<(u8, usize)> = BTreeSet::new();
     let mut now = 0.0;
-    for (at, position) in edges {
+    for (position, at) in edges {
         if let Some(&(_, first)) = active.first() {
-            let (ms, is_bound) = parts.of(&spans[first].part);
-            *ms += at - now;
-            *is_bound |= spans[first].is_bound;
+            let taken = parts.of(&spans[first].part);
+            taken.ms += at - now;
+            taken.is_bound |= spans[first].is_bound;
         }
         now = at;
         // The first edge of a span is its start, the second its end.
@@ -100,44 +95,30 @@ fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<Taken<'a>> {
             active.insert(key);
         }
     }
-    let taken = |(part, (ms, is_bound))| Taken { part, ms, is_bound };
-    let mut taken: Vec<Taken<'a>> = parts.groups.into_iter().map(taken).collect();
-    taken.sort_by(|a, b| {
-        a.part
-            .rank()
-            .cmp(&b.part.rank())
-            .then(b.ms.total_cmp(&a.ms))
+    let mut taken = parts.groups;
+    taken.sort_by(|(part, a), (other, b)| {
+        let by_rank = part.rank().cmp(&other.rank());
+        by_rank.then(b.ms.total_cmp(&a.ms))
     });
     taken
 }
 
 /// Cut to whole milliseconds, so that the rows still add up to the whole and the rest is never less than nothing.
-fn split_rows(taken: &[Taken<'_>], wall: f64) -> Vec<Vec<String>> {
+fn split_rows(taken: &[(&Part<'_>, Taken)], wall: f64) -> Vec<Vec<String>> {
     let row = |part: String, ms: f64, bound: &str| {
-        vec![
-            part,
-            format!("{ms:.0}"),
-            percent(share_of(ms, wall)),
-            bound.to_owned(),
-        ]
+        let share = percent(share_of(ms, wall));
+        vec![part, format!("{ms:.0}"), share, bound.to_owned()]
     };
     let mut rest = wall;
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for part in taken {
-        let ms = part.ms.floor();
-        rest -= ms;
-        rows.push(row(
-            part.part.to_string(),
-            ms,
-            if part.is_bound { "at most" } else { "" },
-        ));
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(taken.len() + 1);
+    for (part, taken) in taken {
+        let bound = if taken.is_bound { "at most" } else { "" };
+        rows.push(row(part.to_string(), taken.ms.floor(), bound));
+        rest -= taken.ms.floor();
     }
-    let has_bounds = taken.iter().any(|part| part.is_bound);
-    rows.push(row(
-        "unattributed".to_owned(),
-        rest,
-        if has_bounds { "at least" } else { "" },
-    ));
+    let has_bounds = taken.iter().any(|(_, taken)| taken.is_bound);
+    let bound = if has_bounds { "at least" } else { "" };
+    rows.push(row("unattributed".to_owned(), rest, bound));
     rows
 }
 

@@ -82,6 +82,7 @@ impl<'a> Timeline<'a> {
         let mut spans: Vec<Span<'a>> = trace.model_calls.iter().flat_map(model_spans).collect();
         spans.extend(tool_spans(trace, &times));
         spans.retain(|span| is_duration(span.end - span.start));
+        spans.sort_by(|a, b| a.start.total_cmp(&b.start));
 
         let known = || times.iter().copied().flatten();
         let starts = known().chain(spans.iter().map(|span| span.start));

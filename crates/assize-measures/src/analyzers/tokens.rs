@@ -2,8 +2,9 @@
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
+use super::grouped::{FastMap, Grouped};
 use super::tool_name::tool_name;
-use super::trace_view::{FastMap, Grouped, place_of};
+use super::trace_view::place_of;
 use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TokenBreakdown, TraceEvent};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -144,7 +145,7 @@ fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Outputs<'a
     let growth = growth_after(calls);
     let mut outputs: Grouped<Cow<'a, str>, ToolOutput> = Grouped::new();
     // By model call: which tools it called, and how much they gave back.
-    let mut fed: FastMap<&str, Vec<(usize, usize)>> = FastMap::default();
+    let mut fed: Grouped<&str, Vec<(usize, usize)>> = Grouped::new();
     for event in &trace.events {
         let TraceEvent::ToolCall {
             name,
@@ -160,11 +161,11 @@ fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Outputs<'a
         outputs.groups[position].1.calls += 1;
         outputs.groups[position].1.bytes += bytes;
         if let Some(call) = place_of(event).and_then(|place| place.call_ref.as_deref()) {
-            fed.entry(call).or_default().push((position, bytes));
+            fed.of(call).push((position, bytes));
         }
     }
     let mut outputs = outputs.groups;
-    for (call, tools) in fed {
+    for (call, tools) in fed.groups {
         let Some(grown) = growth.get(call) else {
             continue;
         };

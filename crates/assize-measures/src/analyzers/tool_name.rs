@@ -4,73 +4,24 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
+#[rustfmt::skip]
 const SHELL_TOOLS: [&str; 11] = [
-    "bash",
-    "shell",
-    "terminal",
-    "execute_command",
-    "run_command",
-    "exec_command",
-    "run_shell_command",
-    "local_shell",
-    "exec",
-    "sh",
-    "zsh",
+    "bash", "exec", "exec_command", "execute_command", "local_shell", "run_command", "run_shell_command", "sh",
+    "shell", "terminal", "zsh",
 ];
-const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
+const SHELLS: [&str; 4] = ["bash", "dash", "sh", "zsh"];
 /// They run another command, after options, numbers and variables of their own.
-const WRAPPERS: [&str; 8] = [
-    "sudo", "env", "time", "timeout", "nohup", "nice", "exec", "command",
-];
+#[rustfmt::skip]
+const WRAPPERS: [&str; 8] = ["command", "env", "exec", "nice", "nohup", "sudo", "time", "timeout"];
 /// They prepare for the command that follows them on the line.
-const PREPARATIONS: [&str; 6] = ["cd", "pushd", "export", "set", "source", "."];
+const PREPARATIONS: [&str; 6] = [".", "cd", "export", "pushd", "set", "source"];
 /// They do different things by their first word.
+#[rustfmt::skip]
 const WITH_SUBCOMMANDS: [&str; 45] = [
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "conda",
-    "deno",
-    "dnf",
-    "docker",
-    "dotnet",
-    "flutter",
-    "gcloud",
-    "gem",
-    "gh",
-    "ghx",
-    "git",
-    "glab",
-    "go",
-    "gradle",
-    "helm",
-    "hg",
-    "jj",
-    "just",
-    "kubectl",
-    "make",
-    "mise",
-    "mix",
-    "npm",
-    "npx",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "swift",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-    "yum",
+    "apt", "apt-get", "aws", "az", "brew", "bun", "bundle", "cargo", "composer", "conda", "deno", "dnf", "docker",
+    "dotnet", "flutter", "gcloud", "gem", "gh", "ghx", "git", "glab", "go", "gradle", "helm", "hg", "jj", "just",
+    "kubectl", "make", "mise", "mix", "npm", "npx", "pip", "pip3", "pnpm", "podman", "poetry", "rustup", "swift",
+    "systemctl", "terraform", "uv", "yarn", "yum",
 ];
 const NAME_LENGTH: usize = 60;
 /// `sh -c 'sh -c …'` ends somewhere.

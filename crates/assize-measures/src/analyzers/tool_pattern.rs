@@ -2,8 +2,10 @@
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
+use super::grouped::{FastMap, tally};
+use super::same_calls::first_equals;
 use super::tool_name::tool_name;
-use super::trace_view::{Call, FastMap, calls, first_equals, tally};
+use super::trace_view::{Call, calls};
 use assize_contracts::{AnalysisResult, SessionTrace};
 use serde_json::Value;
 use std::borrow::Cow;

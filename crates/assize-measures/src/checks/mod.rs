@@ -29,6 +29,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// How much of what was found is kept, in bytes.
 const ACTUAL_LENGTH: usize = 500;
+/// How many things are named in a result.
+const NAMED: usize = 20;
 
 /// Scores a trial by its scenario's `checks`; without any, a session that ends with `stop` passes.
 #[derive(Default)]
