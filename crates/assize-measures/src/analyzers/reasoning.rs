@@ -90,9 +90,12 @@ fn planning_quality(trace: &SessionTrace) -> &'static str {
 }
 
 fn beginning(text: &str) -> String {
-    // No character has more UTF-16 units than bytes.
+    // No character has more UTF-16 units than bytes, and ASCII has as many.
     if text.len() <= DECISION_LENGTH {
         return text.to_owned();
+    }
+    if text.as_bytes()[..DECISION_LENGTH].is_ascii() {
+        return text[..DECISION_LENGTH].to_owned();
     }
     let mut units = 0;
     let end = text.char_indices().find(|(_, letter)| {

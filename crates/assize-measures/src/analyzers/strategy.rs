@@ -69,12 +69,9 @@ fn phases(trace: &SessionTrace) -> Vec<String> {
         .collect();
     phases
         .chunk_by(|a, b| a == b)
-        .map(|phase| {
-            let count = phase.len().to_string();
-            match phase[0] {
-                Phase::Reasoning => ["reasoning phase (", &count, " events)"].concat(),
-                Phase::Tools => ["tool execution phase (", &count, " calls)"].concat(),
-            }
+        .map(|phase| match phase[0] {
+            Phase::Reasoning => format!("reasoning phase ({} events)", phase.len()),
+            Phase::Tools => format!("tool execution phase ({} calls)", phase.len()),
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 use super::grouped::FastMap;
 use assize_contracts::{EventPlace, SessionTrace, TokenBreakdown, TraceEvent};
 use serde_json::Value;
+use std::sync::Arc;
 
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
@@ -12,7 +13,9 @@ pub(super) struct Call<'a> {
 }
 
 pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
-    let mut calls = Vec::with_capacity(trace.events.len());
+    // Counted first: most events are no calls, and small allocations are much the cheaper ones.
+    let is_call = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
+    let mut calls = Vec::with_capacity(trace.events.iter().filter(is_call).count());
     calls.extend(trace.events.iter().filter_map(|event| match &**event {
         TraceEvent::ToolCall { name, input, .. } => Some(Call {
             name,

@@ -1,14 +1,20 @@
-//! CPU time of the five analyzers on a trace of 50 events, and on the published sessions in MB/s of their JSON.
+//! CPU time of collectors, scorer and analyzers on a trace of 50 events, and of the five analyzers on the published
+//! sessions in MB/s of their JSON.
 //! Run with `cargo bench -p assize-measures`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
-use assize_contracts::{Analyzer, SessionTrace, Timestamp, TokenBreakdown, TraceEvent};
+use assize_contracts::{
+    Analyzer, BaseScenario, PromptResult, Scorer, ScorerContext, SessionTrace, Timestamp,
+    TokenBreakdown, ToolCallRecord, TraceEvent,
+};
+use assize_measures::ChecksScorer;
 use assize_measures::analyzers::{ALL, FIVE, TraceAnalyzer};
 use serde_json::json;
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The best of the rounds is the least disturbed.
 const ROUNDS: usize = 5;
@@ -21,16 +27,61 @@ fn main() {
         size(&trace)
     );
     for analyzer in FIVE {
-        report(analyzer.name(), &[analyzer], &trace);
+        report(analyzer.name(), || analyze(&[analyzer], &trace));
     }
-    report("the five", &FIVE, &trace);
-    report("all", &ALL, &trace);
+    report("the five", || analyze(&FIVE, &trace));
+    report("all analyzers", || analyze(&ALL, &trace));
+    collectors_and_scorer(&trace);
     published();
 }
 
-fn report(name: &str, analyzers: &[TraceAnalyzer], trace: &SessionTrace) {
-    let seconds = best(20_000, || analyze(analyzers, trace));
-    println!("{name:>14}: {:6.2} µs per trace", seconds * 1e6);
+fn report(name: &str, work: impl FnMut()) {
+    println!("{name:>15}: {:6.2} µs", best(20_000, work) * 1e6);
+}
+
+fn collectors_and_scorer(trace: &SessionTrace) {
+    let plugins = assize_measures::plugins();
+    let mut scenario = BaseScenario::new("bench", "prompt");
+    let result = Arc::new(prompt_result(trace));
+    report("four collectors", || {
+        for collector in plugins.collectors().values() {
+            let metrics = collector.collect(&result, &scenario, "mode", Some(trace));
+            black_box(pollster::block_on(metrics).unwrap());
+        }
+    });
+    let context = ScorerContext {
+        agent_output: "done".to_owned(),
+        result: Some(Arc::clone(&result)),
+        ..ScorerContext::default()
+    };
+    let scorer = ChecksScorer::new();
+    for (name, checks) in [
+        ("no checks", json!([])),
+        ("one check", json!([{"output": {"contains": "done"}}])),
+    ] {
+        scenario.checks = checks.as_array().unwrap().clone();
+        report(name, || {
+            black_box(pollster::block_on(scorer.evaluate(&scenario, &context)).unwrap());
+        });
+    }
+}
+
+fn prompt_result(trace: &SessionTrace) -> PromptResult {
+    let call = |event: &Arc<TraceEvent>| match &**event {
+        TraceEvent::ToolCall { name, success, .. } => Some(ToolCallRecord {
+            name: name.clone(),
+            category: "tool".to_owned(),
+            success: *success,
+            duration_ms: None,
+            error: None,
+        }),
+        _ => None,
+    };
+    let mut result = PromptResult::default();
+    result.metrics.tokens = trace.summary.total_tokens;
+    result.metrics.timing.wall_ms = trace.summary.total_duration;
+    result.metrics.tool_calls = Some(trace.events.iter().filter_map(call).collect());
+    result
 }
 
 fn published() {
