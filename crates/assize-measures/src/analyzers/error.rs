@@ -14,24 +14,16 @@ pub const ERROR: TraceAnalyzer = TraceAnalyzer {
 };
 
 /// The types of errors and their signs; the first that fits counts.
+#[rustfmt::skip]
 const TYPES: [(&str, &str); 5] = [
-    (
-        "rate_limit",
-        r"rate[ _-]?limit|too many requests|quota|\b429\b|overloaded",
-    ),
-    (
-        "parse_error",
-        r"unexpected (token|end)|\bpars(e|ing|er)|syntax|json|decode error",
-    ),
-    (
-        "auth",
-        r"\b(re)?auth(n|z)?\b|authenti|authoriz|permission|forbidden|credential|token|api[ _-]?key|\b40[13]\b",
-    ),
-    (
-        "not_found",
-        r"not found|no such|does not exist|\b404\b|enoent",
-    ),
+    ("rate_limit", r"rate[ _-]?limit|too many requests|quota|\b429\b|overloaded"),
+    ("auth", concat!(
+        r"\b(re)?auth[nz]?\b|authenti|authori[sz]|permission|forbidden|credential|api[ _-]?key|\b40[13]\b",
+        r"|(access|bearer|expired|invalid|missing|refresh)[ _-]token|token (has |is )?(expired|invalid|missing)",
+    )),
+    ("not_found", r"not found|no such|does not exist|\b404\b|enoent"),
     ("timeout", r"time[ -]?out|timed out|deadline exceeded"),
+    ("parse_error", r"unexpected (token|end)|\bpars(e|ing|er)|syntax|json|decode error"),
 ];
 const UNKNOWN: usize = TYPES.len();
 const PATTERNS: [&str; 4] = ["retry", "alternative", "tool_followup", "give_up"];
@@ -163,6 +155,7 @@ mod tests {
             ("429 Too Many Requests", "rate_limit"),
             ("something weird happened", "unknown"),
             ("the author left", "unknown"),
+            ("invalid token in JSON body: HTTP 401", "auth"),
         ] {
             let types = finding(&ERROR, &trace(vec![error(message)]), "error_types").unwrap();
             assert_eq!(types["rows"], json!([[expected, "1"]]), "{message}");

@@ -39,7 +39,7 @@ pub(super) fn tool_name<'a>(name: &'a str, input: &'a Value) -> Cow<'a, str> {
         .unwrap_or(Cow::Borrowed(name))
 }
 
-/// The command in a shell tool's input. A list is a program with its arguments; of one, the line it is given counts.
+/// The command in a shell tool's input. A list is a program with its arguments; of a shell, the line it is given counts.
 fn command_line(input: &Value) -> Option<&str> {
     let command = match input {
         Value::Object(map) => ["command", "cmd", "script", "input"]
@@ -69,10 +69,12 @@ fn command_name(line: &str, nesting: usize) -> Option<Cow<'_, str>> {
         let Some(word) = words.next() else {
             return preparation.map(Cow::Borrowed);
         };
+        if is_break(word) || is_assignment(word) {
+            continue;
+        }
         let program = base_name(unquoted(word));
         if word.starts_with('#') {
             words.skip_line();
-        } else if is_break(word) || is_assignment(word) {
         } else if PREPARATIONS.contains(&program) {
             preparation = Some(program);
             words.skip_command();
@@ -96,8 +98,7 @@ fn name_of<'a>(program: &'a str, mut words: Words<'a>) -> Option<Cow<'a, str>> {
     if program == "git" {
         words.skip_git_options();
     }
-    let is_python = program.starts_with("python");
-    if is_python && words.peek() == Some("-m") {
+    if program.starts_with("python") && words.peek() == Some("-m") {
         words.next();
         return Some(joined(program, "-m ", words.next()?));
     }
@@ -150,7 +151,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// The words of a command line, with quotations whole, and its operators and line ends.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Words<'a> {
     rest: &'a str,
 }
