@@ -8,7 +8,7 @@ mod checks;
 mod collectors;
 mod composite;
 
-pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec};
+pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, load_references};
 pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
 pub use composite::{CompositeScorer, make_scorer};
 

@@ -64,7 +64,7 @@ pub(super) struct Schema(jsonschema::Validator);
 impl Schema {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         if !matches!(spec.value, Value::Object(_) | Value::Bool(_)) {
-            return Err(spec.problem("expected a JSON Schema: an object"));
+            return Err(spec.problem("expected a JSON Schema: an object, or the name of its file"));
         }
         jsonschema::options()
             .with_pattern_options(

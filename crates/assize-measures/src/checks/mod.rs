@@ -10,11 +10,13 @@ mod file;
 mod json;
 mod limit;
 mod output;
+mod references;
 mod spec;
 mod text;
 mod tool;
 
 pub use command::{CommandOutcome, CommandRunner, CommandSpec};
+pub use references::load_references;
 
 use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
