@@ -3,9 +3,9 @@
 use crate::bootstrap::{BootstrapOptions, Replicates, Request, chosen_method, zero_width};
 use crate::interval::{ConfidenceInterval, Method, Scope};
 use crate::random::{Generator, Stream, index};
-use crate::sample::{Rank, Sample, Scale, Screened, between};
+use crate::sample::{Rank, Sample, Scale, between};
+use crate::scenario::{Scenarios, common_scale};
 use crate::statistic::Statistic;
-use crate::warning::Warning;
 
 impl BootstrapOptions {
     /// The default for scenarios: expanded percentiles, since scenarios are few.
@@ -54,41 +54,22 @@ fn cluster_interval<G: AsRef<[f64]>, S: Fn(&[u32]) -> f64 + Sync>(
     is_quantile: bool,
     prepare: impl FnOnce(&[Sample]) -> S,
 ) -> Option<ConfidenceInterval> {
-    let screened: Vec<Screened> = groups
-        .iter()
-        .map(|group| Screened::new(group.as_ref()))
-        .collect();
-    let non_finite = screened.iter().map(|group| group.non_finite).sum();
-    let mut samples: Vec<Sample> = screened
-        .into_iter()
-        .filter_map(|group| group.sample)
-        .collect();
-    // Scenarios come without names here; ordering them by content makes their order irrelevant.
-    samples.sort_by(|left, right| {
-        left.values()
-            .partial_cmp(right.values())
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
+    let scenarios = Scenarios::new(groups);
+    let samples = &scenarios.samples;
     if samples.len() < 2 {
         return None;
     }
-    let statistic = prepare(&samples);
+    let statistic = prepare(samples);
     let point_estimate = statistic(&vec![1; samples.len()]);
+    if !point_estimate.is_finite() {
+        return None;
+    }
     let mut interval = ConfidenceInterval {
         scope: Some(Scope::Population),
-        non_finite,
+        non_finite: scenarios.non_finite,
+        warnings: scenarios.warnings(),
         ..zero_width(point_estimate, options)
     };
-    interval
-        .warnings
-        .add_if(non_finite > 0, Warning::NonFiniteDropped);
-    interval
-        .warnings
-        .add_if(samples.len() < 6, Warning::FewScenarios);
-    interval.warnings.add_if(
-        samples.iter().any(|sample| sample.count() < 5),
-        Warning::SmallN,
-    );
     interval.method = chosen_method(
         options.method,
         is_quantile,
@@ -167,10 +148,7 @@ impl Pool {
                 ranked: Ranked::new(samples),
             },
             None => {
-                let largest = samples
-                    .iter()
-                    .map(|sample| sample.min().abs().max(sample.max().abs()));
-                let scale = Scale::of(largest.fold(0.0, f64::max));
+                let scale = common_scale(samples.iter());
                 let totals = samples
                     .iter()
                     .map(|sample| sample.mean() * scale.inverse * sample.count() as f64);

@@ -16,6 +16,8 @@ impl Level {
     pub const CONFIDENCE_95: Level = Level(0.95);
     /// The usual error rate.
     pub const ALPHA_05: Level = Level(0.05);
+    /// One half.
+    pub const HALF: Level = Level(0.5);
     /// The usual power of a planned comparison.
     pub const POWER_80: Level = Level(0.8);
 

@@ -9,26 +9,73 @@ mod error;
 mod interval;
 mod random;
 mod sample;
+mod scenario;
 mod statistic;
 mod warning;
 
+mod describe;
+
 mod bootstrap;
 mod cluster;
-mod describe;
-mod permutation;
 mod reduction;
 mod resample;
+mod typical;
 
+mod effect;
+mod effect_size;
+mod paired;
+mod permutation;
+
+mod pass_k;
+mod proportion;
+mod success;
+
+mod adjust;
+mod equivalence;
+mod gate;
+mod power;
+
+mod agreement;
+mod censored;
+mod sequential;
+
+pub use adjust::{AdjustMethod, adjust_p_values};
+pub use agreement::{
+    CohensKappa, KappaWeights, KrippendorffAlpha, RatingLevel, cohens_kappa, cohens_kappa_ci,
+    krippendorff_alpha, krippendorff_alpha_ci,
+};
 pub use bootstrap::{BootstrapOptions, bootstrap_ci, bootstrap_ci_of};
+pub use censored::{
+    CensoredMedian, CostPerSuccess, censored_median, censored_percentile, cost_per_success,
+};
 pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
 pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};
+pub use effect::Measure;
+pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
+pub use equivalence::{Tost, tost};
 pub use error::StatsError;
+pub use gate::{
+    Comparison, Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided,
+    SuccessGate, absolute_gate, noninferiority_gate, success_gate, suite_bounds,
+};
 pub use interval::{ConfidenceInterval, Level, Method, Scope, expanded_tail};
+pub use paired::{PairedComparison, PairedOptions, paired_difference, paired_log_ratio};
+pub use pass_k::{PassK, PassKSuite, pass_k, pass_k_suite};
 pub use permutation::{
     Alternative, PermutationOptions, PermutationTest, SignFlipTest, Stratum, permutation_test,
     sign_flip_test, stratified_permutation_test,
 };
+pub use power::{PowerInputs, PowerPlan, power_plan};
+pub use proportion::{
+    PairedOutcomes, ProportionInterval, ProportionMethod, Tally, mcnemar_exact,
+    paired_proportion_diff_ci, proportion_ci, proportion_diff_ci,
+};
 pub use reduction::{ReductionInterval, bootstrap_reduction_ci};
 pub use sample::{Sample, Screened};
+pub use sequential::{BettingOptions, Capital, ConfidenceSequence, betting_capital, betting_cs};
 pub use statistic::Statistic;
+pub use success::{
+    ClusterProportion, SuccessDifference, cluster_proportion_ci, success_difference_ci,
+};
+pub use typical::{ClusterMean, ScenarioTypical, cluster_mean_ci, scenario_typical_ci};
 pub use warning::{Warning, Warnings};

@@ -8,7 +8,8 @@ mod shuffle;
 use serde::Serialize;
 
 use crate::random::{Stream, coins};
-use crate::sample::{Sample, Scale, Screened, finite};
+use crate::sample::{Sample, Screened, finite};
+use crate::scenario::{Matched, Pair, common_scale};
 use crate::warning::{Warning, Warnings};
 pub(crate) use shuffle::count_extreme;
 
@@ -124,21 +125,12 @@ pub fn stratified_permutation_test(
     strata: &[Stratum<'_>],
     options: &PermutationOptions,
 ) -> PermutationTest {
-    let mut non_finite = 0;
-    let mut pairs = Vec::with_capacity(strata.len());
-    for stratum in strata {
-        let (a, b) = (Screened::new(stratum.a), Screened::new(stratum.b));
-        non_finite += a.non_finite + b.non_finite;
-        pairs.extend(a.sample.zip(b.sample));
-    }
-    // Scenarios come without names here; ordering them by content makes their order irrelevant.
-    pairs.sort_by(|left, right| {
-        content(left)
-            .partial_cmp(&content(right))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let borrowed: Vec<(&Sample, &Sample)> = pairs.iter().map(|(a, b)| (a, b)).collect();
-    let column = Column::new(&borrowed, options.alternative);
+    let (a, b): (Vec<&[f64]>, Vec<&[f64]>) =
+        strata.iter().map(|stratum| (stratum.a, stratum.b)).unzip();
+    let Matched {
+        pairs, non_finite, ..
+    } = Matched::paired_up(&a, &b);
+    let column = Column::new(&pairs, options.alternative);
     let stream = Stream::for_purpose(options.seed, "permutation");
     let mut test = test_column(column.as_ref(), options.permutations, stream);
     test.non_finite = non_finite;
@@ -213,10 +205,6 @@ fn random_signed_sum(values: &[f64], generator: &mut crate::random::Generator) -
         .sum()
 }
 
-fn content((a, b): &(Sample, Sample)) -> Vec<f64> {
-    [a.values(), &[f64::INFINITY], b.values()].concat()
-}
-
 /// A column's answer, exact if its relabelings are few, else from `permutations` draws of the stream.
 pub(crate) fn test_column(
     column: Option<&Column>,
@@ -270,21 +258,20 @@ pub(crate) struct Column {
 
 impl Column {
     /// None unless at least one scenario has runs of both modes.
-    pub(crate) fn new(strata: &[(&Sample, &Sample)], alternative: Alternative) -> Option<Self> {
-        if strata.is_empty() {
+    pub(crate) fn new(pairs: &[Pair], alternative: Alternative) -> Option<Self> {
+        if pairs.is_empty() {
             return None;
         }
-        let largest = strata
-            .iter()
-            .flat_map(|(a, b)| [a.min(), a.max(), b.min(), b.max()]);
-        let scale = Scale::of(largest.fold(0.0, |most, value| value.abs().max(most)));
-        let share = 1.0 / strata.len() as f64;
+        let scale = common_scale(pairs.iter().flat_map(|pair| [&pair.a, &pair.b]));
         let mut column = Builder {
-            share,
+            share: 1.0 / pairs.len() as f64,
             ..Builder::default()
         };
-        for (a, b) in strata {
-            column.push(a.scaled(scale.inverse / 2.0), b.scaled(scale.inverse / 2.0));
+        for pair in pairs {
+            column.push(
+                &pair.a.scaled(scale.inverse / 2.0),
+                &pair.b.scaled(scale.inverse / 2.0),
+            );
         }
         let extreme = Extreme {
             offset: column.offset,
@@ -337,7 +324,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn push(&mut self, a: Sample, b: Sample) {
+    fn push(&mut self, a: &Sample, b: &Sample) {
         let mut runs = [a.values(), b.values()].concat();
         runs.sort_unstable_by(f64::total_cmp);
         // A measured value as the centre keeps differences exact, so that true ties stay ties.
@@ -481,7 +468,7 @@ mod tests {
         let exact = test(&a, &b);
         assert!(exact.exact);
         let (a, b) = (Sample::new(&a).unwrap(), Sample::new(&b).unwrap());
-        let column = Column::new(&[(&a, &b)], Alternative::TwoSided).unwrap();
+        let column = Column::new(&[Pair { a, b }], Alternative::TwoSided).unwrap();
         let draws = 200_000;
         let extreme = count_extreme(
             &column.layout,

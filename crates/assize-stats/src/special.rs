@@ -146,7 +146,8 @@ fn ln_gamma_growth(x: f64, by: f64) -> f64 {
     // What Stirling's formula leaves out.
     let rest = |x: f64| {
         let square = x * x;
-        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / x
+        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square)
+            / x
     };
     (x - 0.5) * log1p(by / x) + by * (log(x + by) - 1.0) + rest(x + by) - rest(x)
 }
