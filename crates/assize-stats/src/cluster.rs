@@ -24,7 +24,7 @@ pub fn cluster_bootstrap_ci<G: AsRef<[f64]>>(
 ) -> Option<ConfidenceInterval> {
     let statistic = options.statistic;
     cluster_interval(groups, options, statistic.share().is_some(), |samples| {
-        let pool = Pool::new(samples, statistic);
+        let pool = Pool::new(samples.iter(), statistic);
         move |counts: &[u32]| pool.statistic(counts)
     })
 }
@@ -141,20 +141,22 @@ pub(crate) enum Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(samples: &[Sample], statistic: Statistic) -> Self {
+    pub(crate) fn new<'a>(
+        samples: impl Iterator<Item = &'a Sample> + Clone,
+        statistic: Statistic,
+    ) -> Self {
         match statistic.share() {
             Some(share) => Self::Quantile {
                 share,
-                ranked: Ranked::new(samples),
+                ranked: Ranked::new(&samples.collect::<Vec<_>>()),
             },
             None => {
-                let scale = common_scale(samples.iter());
-                let totals = samples
-                    .iter()
-                    .map(|sample| sample.mean() * scale.inverse * sample.count() as f64);
+                let scale = common_scale(samples.clone());
+                let total = |sample: &Sample| sample.mean() * scale.inverse * sample.count() as f64;
+                let totals = samples.clone().map(total).collect();
                 Self::Mean {
-                    totals: totals.collect(),
-                    sizes: sizes(samples),
+                    totals,
+                    sizes: samples.map(size).collect(),
                     scale,
                 }
             }
@@ -194,8 +196,9 @@ pub(crate) struct Ranked {
 }
 
 impl Ranked {
-    fn new(samples: &[Sample]) -> Self {
-        let mut runs: Vec<(f64, u32)> = Vec::with_capacity(samples.iter().map(Sample::count).sum());
+    fn new(samples: &[&Sample]) -> Self {
+        let mut runs: Vec<(f64, u32)> =
+            Vec::with_capacity(samples.iter().map(|sample| sample.count()).sum());
         for (scenario, sample) in (0_u32..).zip(samples) {
             runs.extend(sample.values().iter().map(|&value| (value, scenario)));
         }
@@ -213,7 +216,7 @@ impl Ranked {
         Self {
             values: runs.iter().map(|run| run.0).collect(),
             scenarios: runs.iter().map(|run| run.1).collect(),
-            sizes: sizes(samples),
+            sizes: samples.iter().map(|sample| size(sample)).collect(),
             stride,
             below,
         }
@@ -260,8 +263,8 @@ fn weighted(row: &[u32], counts: &[u32]) -> u64 {
         .sum()
 }
 
-fn sizes(samples: &[Sample]) -> Vec<u64> {
-    samples.iter().map(|sample| sample.count() as u64).collect()
+fn size(sample: &Sample) -> u64 {
+    sample.count() as u64
 }
 
 fn runs(sizes: &[u64], counts: &[u32]) -> u64 {
@@ -302,7 +305,7 @@ mod tests {
             Statistic::Max,
             Statistic::Mean,
         ] {
-            let pool = Pool::new(&samples, statistic);
+            let pool = Pool::new(samples.iter(), statistic);
             for _ in 0..50 {
                 draw_counts(&mut generator, &mut counts);
                 let mix: Vec<f64> = samples

@@ -64,17 +64,19 @@ pub fn cohens_d(group_a: &[f64], group_b: &[f64]) -> CohensD {
 /// Cliff's delta by counting pairs.
 pub fn cliffs_delta(group_a: &[f64], group_b: &[f64]) -> CliffsDelta {
     match (Sample::new(group_a), Sample::new(group_b)) {
-        (Some(a), Some(b)) => {
-            let superiority = prob_above(&a, &b);
-            CliffsDelta {
-                cliffs_delta: Some(2.0 * superiority - 1.0),
-                prob_superiority: Some(superiority),
-            }
-        }
+        (Some(a), Some(b)) => cliffs_delta_of(&a, &b),
         _ => CliffsDelta {
             cliffs_delta: None,
             prob_superiority: None,
         },
+    }
+}
+
+pub(crate) fn cliffs_delta_of(a: &Sample, b: &Sample) -> CliffsDelta {
+    let superiority = prob_above(a, b);
+    CliffsDelta {
+        cliffs_delta: Some(2.0 * superiority - 1.0),
+        prob_superiority: Some(superiority),
     }
 }
 

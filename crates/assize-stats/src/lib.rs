@@ -39,6 +39,8 @@ mod agreement;
 mod censored;
 mod sequential;
 
+mod compare;
+
 pub use adjust::{AdjustMethod, adjust_p_values};
 pub use agreement::{
     CohensKappa, KappaWeights, KrippendorffAlpha, RatingLevel, cohens_kappa, cohens_kappa_ci,
@@ -49,6 +51,11 @@ pub use censored::{
     CensoredMedian, CostPerSuccess, censored_median, censored_percentile, cost_per_success,
 };
 pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
+pub use compare::{
+    CiMethod, CompareOptions, ComparisonPlan, Comparisons, Design, Group, Metric, MetricComparison,
+    PMethod, PairedSummary, RunCounts, SuccessCell, SuccessComparison, SuiteSummary, Verdict,
+    compare_groups,
+};
 pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};
 pub use effect::Measure;
 pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
@@ -56,7 +63,7 @@ pub use equivalence::{Tost, tost};
 pub use error::StatsError;
 pub use gate::{
     Comparison, Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided,
-    SuccessGate, absolute_gate, noninferiority_gate, success_gate, suite_bounds,
+    SuccessGate, absolute_gate, noninferiority_gate, success_bounds, success_gate, suite_bounds,
 };
 pub use interval::{ConfidenceInterval, Level, Method, Scope, expanded_tail};
 pub use paired::{PairedComparison, PairedOptions, paired_difference, paired_log_ratio};

@@ -11,7 +11,7 @@ use crate::random::{Stream, coins};
 use crate::sample::{Sample, Screened, finite};
 use crate::scenario::{Matched, Pair, common_scale};
 use crate::warning::{Warning, Warnings};
-pub(crate) use shuffle::count_extreme;
+use shuffle::count_extreme;
 
 /// As many relabelings are enumerated; beyond that they are drawn.
 const ENUMERATED: u64 = 50_000;
@@ -132,7 +132,7 @@ pub fn stratified_permutation_test(
     } = Matched::paired_up(&a, &b);
     let column = Column::new(&pairs, options.alternative);
     let stream = Stream::for_purpose(options.seed, "permutation");
-    let mut test = test_column(column.as_ref(), options.permutations, stream);
+    let mut test = test_columns(&[column], options.permutations, stream).remove(0);
     test.non_finite = non_finite;
     test.warnings
         .add_if(non_finite > 0, Warning::NonFiniteDropped);
@@ -205,34 +205,50 @@ fn random_signed_sum(values: &[f64], generator: &mut crate::random::Generator) -
         .sum()
 }
 
-/// A column's answer, exact if its relabelings are few, else from `permutations` draws of the stream.
-pub(crate) fn test_column(
-    column: Option<&Column>,
+/// The answers of several metrics: exact where relabelings are few, else from draws shared by all columns that are laid
+/// out alike. A column's answer does not depend on which others are there.
+pub(crate) fn test_columns(
+    columns: &[Option<Column>],
     permutations: usize,
     stream: Stream,
-) -> PermutationTest {
-    let Some(column) = column.filter(|_| permutations > 0) else {
-        return PermutationTest {
-            p_value: 1.0,
-            observed_difference: 0.0,
-            permutations,
-            exact: false,
-            evaluated: 0,
-            min_attainable_p: 1.0,
-            mc_error: 0.0,
-            non_finite: 0,
-            warnings: Warnings::default(),
-        };
+) -> Vec<PermutationTest> {
+    let answer = |column: &Option<Column>| match column {
+        Some(column) if permutations > 0 => column.enumerate(permutations),
+        _ => Some(no_test(permutations)),
     };
-    match column.enumerate() {
-        Some(test) => PermutationTest {
-            permutations,
-            ..test
-        },
-        None => {
-            let extreme = count_extreme(&column.layout, &[column], permutations, stream);
-            column.answer(Share::drawn(extreme[0], permutations as u64), permutations)
+    let mut tests: Vec<Option<PermutationTest>> = columns.iter().map(answer).collect();
+    while let Some(first) = tests.iter().position(Option::is_none) {
+        let layout = columns[first].as_ref().map(|column| &column.layout);
+        let is_alike =
+            |place: &usize| columns[*place].as_ref().map(|column| &column.layout) == layout;
+        let alike: Vec<usize> = (first..columns.len())
+            .filter(|place| tests[*place].is_none() && is_alike(place))
+            .collect();
+        let together: Vec<&Column> = alike
+            .iter()
+            .filter_map(|&place| columns[place].as_ref())
+            .collect();
+        let counts = count_extreme(&together, permutations, stream);
+        for ((place, column), extreme) in alike.into_iter().zip(together).zip(counts) {
+            tests[place] =
+                Some(column.answer(Share::drawn(extreme, permutations as u64), permutations));
         }
+    }
+    tests.into_iter().flatten().collect()
+}
+
+/// The answer when there is nothing to permute.
+fn no_test(permutations: usize) -> PermutationTest {
+    PermutationTest {
+        p_value: 1.0,
+        observed_difference: 0.0,
+        permutations,
+        exact: false,
+        evaluated: 0,
+        min_attainable_p: 1.0,
+        mc_error: 0.0,
+        non_finite: 0,
+        warnings: Warnings::default(),
     }
 }
 
@@ -287,17 +303,16 @@ impl Column {
     }
 
     /// The exact answer; none when there are too many relabelings.
-    pub(crate) fn enumerate(&self) -> Option<PermutationTest> {
+    fn enumerate(&self, permutations: usize) -> Option<PermutationTest> {
         let sums = relabel::all_sums(&self.layout, &self.entries, ENUMERATED)?;
         let share = Share::enumerated(&sums, &self.extreme);
         Some(PermutationTest {
             exact: true,
-            mc_error: 0.0,
-            ..self.answer(share, 0)
+            ..self.answer(share, permutations)
         })
     }
 
-    pub(crate) fn answer(&self, share: Share, permutations: usize) -> PermutationTest {
+    fn answer(&self, share: Share, permutations: usize) -> PermutationTest {
         PermutationTest {
             p_value: share.p_value,
             observed_difference: self.observed_difference,
@@ -386,7 +401,7 @@ impl Extreme {
 }
 
 /// A p-value and how it came about.
-pub(crate) struct Share {
+struct Share {
     p_value: f64,
     evaluated: u64,
     smallest: f64,
@@ -414,7 +429,7 @@ impl Share {
     }
 
     /// Counting the observed labels themselves keeps the p-value above 0 and the test valid.
-    pub(crate) fn drawn(extreme: u64, evaluated: u64) -> Self {
+    fn drawn(extreme: u64, evaluated: u64) -> Self {
         let total = evaluated as f64 + 1.0;
         let p_value = (extreme as f64 + 1.0) / total;
         Self {
@@ -470,12 +485,7 @@ mod tests {
         let (a, b) = (Sample::new(&a).unwrap(), Sample::new(&b).unwrap());
         let column = Column::new(&[Pair { a, b }], Alternative::TwoSided).unwrap();
         let draws = 200_000;
-        let extreme = count_extreme(
-            &column.layout,
-            &[&column],
-            draws,
-            Stream::for_purpose(1, "check"),
-        )[0];
+        let extreme = count_extreme(&[&column], draws, Stream::for_purpose(1, "check"))[0];
         let drawn = Share::drawn(extreme, draws as u64);
         assert!(
             (drawn.p_value - exact.p_value).abs() < 5.0 * drawn.error,

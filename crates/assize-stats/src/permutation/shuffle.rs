@@ -16,13 +16,11 @@ const TABLES: usize = BITS / 8;
 
 /// For each column, how many of `permutations` random relabelings are at least as extreme as its observed labels.
 ///
-/// All columns must have the given layout; they share the relabelings.
-pub(crate) fn count_extreme(
-    layout: &Layout,
-    columns: &[&Column],
-    permutations: usize,
-    stream: Stream,
-) -> Vec<u64> {
+/// All columns must have the same layout; they share the relabelings.
+pub(super) fn count_extreme(columns: &[&Column], permutations: usize, stream: Stream) -> Vec<u64> {
+    let Some(layout) = columns.first().map(|column| &column.layout) else {
+        return Vec::new();
+    };
     let batches: Vec<usize> = (0..permutations.div_ceil(BATCH)).collect();
     batches
         .into_par_iter()
