@@ -27,14 +27,18 @@ impl Default for BettingOptions {
     }
 }
 
-/// Interval of the mean after the last round, already intersected over all looks.
+/// Interval of the mean, by the last look alone and by all looks together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfidenceSequence {
-    /// Lower bound.
+    /// Lower bound at the last look.
     pub lower: f64,
-    /// Upper bound.
+    /// Upper bound at the last look.
     pub upper: f64,
+    /// Largest lower bound of any look: what to report, since every look is valid at once.
+    pub running_lower: f64,
+    /// Smallest upper bound of any look.
+    pub running_upper: f64,
 }
 
 /// What the two gamblers own when betting against a mean.
@@ -55,21 +59,24 @@ pub fn betting_cs(
     options: &BettingOptions,
 ) -> Result<ConfidenceSequence, StatsError> {
     let rounds = rounds(values, options.alpha)?;
-    let goal = log(2.0 / options.alpha.value());
-    let truncation = options.truncation.value();
-    let (mut lower, mut upper) = (0.0, 1.0);
+    let search = Search {
+        goal: log(2.0 / options.alpha.value()),
+        truncation: options.truncation.value(),
+    };
+    let mut answer = ConfidenceSequence {
+        lower: 0.0,
+        upper: 1.0,
+        running_lower: 0.0,
+        running_upper: 1.0,
+    };
     for look in 1..=rounds.len() {
-        let seen = &rounds[..look];
-        lower = rise_while(lower, upper, |m| {
-            capital(seen, m, truncation).log_capital_up >= goal
-        });
-        // Mirrored, so that one search serves both ends.
-        upper = 1.0
-            - rise_while(1.0 - upper, 1.0 - lower, |m| {
-                capital(seen, 1.0 - m, truncation).log_capital_down >= goal
-            });
+        answer.running_lower = search.lower(&rounds[..look], answer.running_lower);
+        answer.running_upper =
+            1.0 - search.mirrored_upper(&rounds[..look], 1.0 - answer.running_upper);
     }
-    Ok(ConfidenceSequence { lower, upper })
+    answer.lower = search.lower(&rounds, 0.0);
+    answer.upper = 1.0 - search.mirrored_upper(&rounds, 0.0);
+    Ok(answer)
 }
 
 /// The gamblers' capital after all rounds, for some candidate means.
@@ -132,14 +139,36 @@ fn capital(rounds: &[Round], m: f64, truncation: f64) -> Capital {
     answer
 }
 
-/// The last point up to `end` for which `holds`, which is true up to some point and false after it; else `start`.
-fn rise_while(start: f64, end: f64, holds: impl Fn(f64) -> bool) -> f64 {
+/// Finds which candidate means are ruled out.
+struct Search {
+    goal: f64,
+    truncation: f64,
+}
+
+impl Search {
+    /// The largest mean ruled out from below, or `start` if that is larger.
+    fn lower(&self, rounds: &[Round], start: f64) -> f64 {
+        rise_while(start, |m| {
+            capital(rounds, m, self.truncation).log_capital_up >= self.goal
+        })
+    }
+
+    /// The same from above, measured from 1 downwards.
+    fn mirrored_upper(&self, rounds: &[Round], start: f64) -> f64 {
+        rise_while(start, |m| {
+            capital(rounds, 1.0 - m, self.truncation).log_capital_down >= self.goal
+        })
+    }
+}
+
+/// The last point for which `holds`, which is true up to some point and false after it; at least `start`.
+fn rise_while(start: f64, holds: impl Fn(f64) -> bool) -> f64 {
     // Most looks move nothing: one check next to the old bound spares the search.
     const STEP: f64 = 1e-9;
-    if start + STEP >= end || !holds(start + STEP) {
+    if start + STEP >= 1.0 || !holds(start + STEP) {
         return start;
     }
-    let (mut low, mut high) = (start + STEP, end);
+    let (mut low, mut high) = (start + STEP, 1.0);
     while high - low > STEP / 10.0 {
         let middle = (low + high) / 2.0;
         if holds(middle) {
@@ -174,10 +203,13 @@ mod tests {
         let mut before = betting_cs(&[], &BettingOptions::default()).unwrap();
         for look in 1..=values.len() {
             let now = betting_cs(&values[..look], &BettingOptions::default()).unwrap();
-            assert!(now.lower >= before.lower && now.upper <= before.upper);
+            assert!(
+                now.running_lower >= before.running_lower
+                    && now.running_upper <= before.running_upper
+            );
             before = now;
         }
-        assert!(before.lower < 0.5 && before.upper > 0.5);
+        assert!(before.running_lower < 0.5 && before.running_upper > 0.5);
     }
 
     #[test]

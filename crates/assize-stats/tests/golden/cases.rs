@@ -11,15 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::{Map, Value};
 
 /// What came out of one case.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The case's id.
-    pub id: String,
+    pub(crate) id: String,
     /// Why it failed; absent when it passed.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// Evaluates all cases of a golden file. An error means that the text is no such file.
-pub fn run(text: &str) -> Result<Vec<Outcome>, String> {
+pub(crate) fn run(text: &str) -> Result<Vec<Outcome>, String> {
     let file: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let cases = file["cases"].as_array().ok_or("no `cases` list")?;
     Ok(cases

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::inputs::*;
 
 /// The answer of a function; null where the library answers none.
-pub fn evaluate(function: &str, inputs: &Value, options: &Value) -> Result<Value, String> {
+pub(crate) fn evaluate(function: &str, inputs: &Value, options: &Value) -> Result<Value, String> {
     match function {
         "describe" => json_of(&describe(&numbers("values", &inputs["values"])?)),
         "bootstrap_ci" => bootstrap_case(inputs, options),

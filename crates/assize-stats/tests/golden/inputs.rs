@@ -6,12 +6,12 @@ use assize_stats::{
 use serde_json::Value;
 
 /// A field or option that could not be read.
-pub fn expected<T>(name: &str, kind: &str, found: &Value) -> Result<T, String> {
+pub(crate) fn expected<T>(name: &str, kind: &str, found: &Value) -> Result<T, String> {
     Err(format!("`{name}` is {found}, expected {kind}"))
 }
 
 /// A number, or one of the words for what JSON cannot write.
-pub fn number(name: &str, value: &Value) -> Result<f64, String> {
+pub(crate) fn number(name: &str, value: &Value) -> Result<f64, String> {
     match value {
         Value::Number(number) => number
             .as_f64()
@@ -24,7 +24,7 @@ pub fn number(name: &str, value: &Value) -> Result<f64, String> {
 }
 
 /// A number, or the default when the field is absent.
-pub fn number_or(name: &str, parent: &Value, default: f64) -> Result<f64, String> {
+pub(crate) fn number_or(name: &str, parent: &Value, default: f64) -> Result<f64, String> {
     if parent[name].is_null() {
         Ok(default)
     } else {
@@ -33,7 +33,7 @@ pub fn number_or(name: &str, parent: &Value, default: f64) -> Result<f64, String
 }
 
 /// A whole number of at least zero.
-pub fn count(name: &str, value: &Value) -> Result<u64, String> {
+pub(crate) fn count(name: &str, value: &Value) -> Result<u64, String> {
     let whole = value
         .as_f64()
         .filter(|number| *number >= 0.0 && number.fract() == 0.0 && *number < 1e15);
@@ -44,7 +44,7 @@ pub fn count(name: &str, value: &Value) -> Result<u64, String> {
 }
 
 /// A count, or the default when the field is absent.
-pub fn count_or(name: &str, parent: &Value, default: u64) -> Result<u64, String> {
+pub(crate) fn count_or(name: &str, parent: &Value, default: u64) -> Result<u64, String> {
     if parent[name].is_null() {
         Ok(default)
     } else {
@@ -53,7 +53,7 @@ pub fn count_or(name: &str, parent: &Value, default: u64) -> Result<u64, String>
 }
 
 /// The items of a list.
-pub fn list<'a>(name: &str, value: &'a Value) -> Result<&'a [Value], String> {
+pub(crate) fn list<'a>(name: &str, value: &'a Value) -> Result<&'a [Value], String> {
     value.as_array().map_or_else(
         || expected(name, "a list", value),
         |items| Ok(items.as_slice()),
@@ -61,7 +61,7 @@ pub fn list<'a>(name: &str, value: &'a Value) -> Result<&'a [Value], String> {
 }
 
 /// A list of numbers.
-pub fn numbers(name: &str, value: &Value) -> Result<Vec<f64>, String> {
+pub(crate) fn numbers(name: &str, value: &Value) -> Result<Vec<f64>, String> {
     list(name, value)?
         .iter()
         .map(|item| number(name, item))
@@ -69,7 +69,7 @@ pub fn numbers(name: &str, value: &Value) -> Result<Vec<f64>, String> {
 }
 
 /// A list of lists of numbers.
-pub fn groups(name: &str, value: &Value) -> Result<Vec<Vec<f64>>, String> {
+pub(crate) fn groups(name: &str, value: &Value) -> Result<Vec<Vec<f64>>, String> {
     list(name, value)?
         .iter()
         .map(|item| numbers(name, item))
@@ -77,7 +77,7 @@ pub fn groups(name: &str, value: &Value) -> Result<Vec<Vec<f64>>, String> {
 }
 
 /// A list of truth values.
-pub fn truths(name: &str, value: &Value) -> Result<Vec<bool>, String> {
+pub(crate) fn truths(name: &str, value: &Value) -> Result<Vec<bool>, String> {
     list(name, value)?
         .iter()
         .map(|item| {
@@ -88,13 +88,13 @@ pub fn truths(name: &str, value: &Value) -> Result<Vec<bool>, String> {
 }
 
 /// Successes and trials of one scenario.
-pub fn tally(successes: &Value, trials: &Value) -> Result<Tally, String> {
+pub(crate) fn tally(successes: &Value, trials: &Value) -> Result<Tally, String> {
     let tally = Tally::new(count("successes", successes)?, count("trials", trials)?);
     tally.map_err(|error| error.to_string())
 }
 
 /// Successes and trials of several scenarios, as two lists.
-pub fn tallies(inputs: &Value, successes: &str, trials: &str) -> Result<Vec<Tally>, String> {
+pub(crate) fn tallies(inputs: &Value, successes: &str, trials: &str) -> Result<Vec<Tally>, String> {
     let (counts, sizes) = (
         list(successes, &inputs[successes])?,
         list(trials, &inputs[trials])?,
@@ -110,17 +110,17 @@ pub fn tallies(inputs: &Value, successes: &str, trials: &str) -> Result<Vec<Tall
 }
 
 /// A level, or the default when the option is absent.
-pub fn level_or(name: &str, options: &Value, default: Level) -> Result<Level, String> {
+pub(crate) fn level_or(name: &str, options: &Value, default: Level) -> Result<Level, String> {
     Level::new(number_or(name, options, default.value())?).map_err(|error| error.to_string())
 }
 
 /// The confidence level of the options.
-pub fn confidence(options: &Value) -> Result<Level, String> {
+pub(crate) fn confidence(options: &Value) -> Result<Level, String> {
     level_or("confidenceLevel", options, Level::CONFIDENCE_95)
 }
 
 /// One of several words; the first when the option is absent.
-pub fn word<T: Copy>(name: &str, options: &Value, words: &[(&str, T)]) -> Result<T, String> {
+pub(crate) fn word<T: Copy>(name: &str, options: &Value, words: &[(&str, T)]) -> Result<T, String> {
     let found = &options[name];
     let wanted = found.as_str().unwrap_or(words[0].0);
     let known = words
@@ -134,7 +134,7 @@ pub fn word<T: Copy>(name: &str, options: &Value, words: &[(&str, T)]) -> Result
 }
 
 /// The statistic of the options.
-pub fn statistic(options: &Value) -> Result<Statistic, String> {
+pub(crate) fn statistic(options: &Value) -> Result<Statistic, String> {
     const WORDS: [(&str, Statistic); 6] = [
         ("median", Statistic::Median),
         ("mean", Statistic::Mean),
@@ -147,7 +147,7 @@ pub fn statistic(options: &Value) -> Result<Statistic, String> {
 }
 
 /// The scope of the options.
-pub fn scope(options: &Value) -> Result<Scope, String> {
+pub(crate) fn scope(options: &Value) -> Result<Scope, String> {
     word(
         "scope",
         options,
@@ -156,7 +156,10 @@ pub fn scope(options: &Value) -> Result<Scope, String> {
 }
 
 /// Bootstrap options; `defaults` for what is absent.
-pub fn bootstrap(options: &Value, defaults: BootstrapOptions) -> Result<BootstrapOptions, String> {
+pub(crate) fn bootstrap(
+    options: &Value,
+    defaults: BootstrapOptions,
+) -> Result<BootstrapOptions, String> {
     const WORDS: [(&str, Method); 4] = [
         ("percentile", Method::Percentile),
         ("expanded", Method::Expanded),
@@ -178,7 +181,7 @@ pub fn bootstrap(options: &Value, defaults: BootstrapOptions) -> Result<Bootstra
 }
 
 /// Permutation options.
-pub fn permutation(options: &Value) -> Result<PermutationOptions, String> {
+pub(crate) fn permutation(options: &Value) -> Result<PermutationOptions, String> {
     const WORDS: [(&str, Alternative); 3] = [
         ("two-sided", Alternative::TwoSided),
         ("less", Alternative::Less),
@@ -192,7 +195,7 @@ pub fn permutation(options: &Value) -> Result<PermutationOptions, String> {
 }
 
 /// Ratings as numbers: words and truth values become their place in sorted order, null becomes none.
-pub fn ratings(name: &str, lists: &[&Value]) -> Result<Vec<Vec<Option<f64>>>, String> {
+pub(crate) fn ratings(name: &str, lists: &[&Value]) -> Result<Vec<Vec<Option<f64>>>, String> {
     let mut words: Vec<String> = Vec::new();
     for rater in lists {
         words.extend(
