@@ -33,8 +33,22 @@ pub(super) struct Draft {
     plan: Option<ComparisonPlan>,
 }
 
-/// All metrics of one pair of modes. They share the relabelings wherever their runs are laid out alike.
+/// Metrics that share one set of relabelings. More would save little time and cost memory.
+const TOGETHER: usize = 6;
+
+/// All metrics of one pair of modes.
 pub(super) fn draft_pair(
+    metrics: &[Metric<'_>],
+    modes: ModePair<'_>,
+    options: &CompareOptions<'_>,
+) -> Vec<Draft> {
+    metrics
+        .chunks(TOGETHER)
+        .flat_map(|metrics| draft_together(metrics, modes, options))
+        .collect()
+}
+
+fn draft_together(
     metrics: &[Metric<'_>],
     modes: ModePair<'_>,
     options: &CompareOptions<'_>,
