@@ -1,9 +1,10 @@
 //! Modes compared on many metrics at once: the numbers, the verdict word and what weakens it.
 //!
-//! `selection` finds the runs of a pair of modes, `draft` and `success` compute, `verdict` judges, and `plan` says what
-//! an inconclusive comparison would take.
+//! `selection` finds the runs of a pair of modes, `draft`, `headline` and `success` compute, `verdict` judges, and
+//! `plan` says what an inconclusive comparison would take.
 
 mod draft;
+mod headline;
 mod metric;
 mod plan;
 mod selection;

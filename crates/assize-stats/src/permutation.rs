@@ -1,24 +1,22 @@
 //! Permutation tests: is the difference larger than what shuffled labels give?
 //!
-//! `relabel` counts over all relabelings when they are few; `shuffle` draws them when they are many.
+//! `column` prepares a metric, `relabel` goes through all relabelings when they are few, `shuffle` draws them when they
+//! are many. `sign_flip` is the same idea for one difference per scenario.
 
+mod column;
 mod relabel;
 mod shuffle;
+mod sign_flip;
 
 use serde::Serialize;
 
-use crate::random::{Stream, coins};
-use crate::sample::{Sample, Screened, finite};
-use crate::scenario::{Matched, Pair, common_scale};
+use crate::random::Stream;
+use crate::scenario::Matched;
 use crate::warning::{Warning, Warnings};
+pub(crate) use column::Column;
+use column::Share;
 use shuffle::count_extreme;
-
-/// As many relabelings are enumerated; beyond that they are drawn.
-const ENUMERATED: u64 = 50_000;
-/// Relative slack that makes ties hidden by rounding count as ties.
-const SLACK: f64 = 1e-12;
-/// Up to this many differences all sign patterns are enumerated.
-const ENUMERATED_SIGNS: usize = 15;
+pub use sign_flip::{SignFlipTest, sign_flip_test};
 
 /// Which differences count as at least as extreme as the observed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -78,24 +76,6 @@ pub struct PermutationTest {
     pub warnings: Warnings,
 }
 
-/// Result of a sign-flip test.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SignFlipTest {
-    /// Share of sign patterns at least as extreme.
-    pub p_value: f64,
-    /// Mean of the differences.
-    pub mean_difference: f64,
-    /// Whether all patterns were enumerated.
-    pub exact: bool,
-    /// The smallest p-value this test could have given.
-    pub min_attainable_p: f64,
-    /// Standard error of `p_value`; 0 when exact.
-    pub mc_error: f64,
-    /// Reasons to be careful.
-    pub warnings: Warnings,
-}
-
 /// The runs of one scenario under both modes.
 #[derive(Clone, Debug)]
 pub struct Stratum<'a> {
@@ -137,72 +117,6 @@ pub fn stratified_permutation_test(
     test.warnings
         .add_if(non_finite > 0, Warning::NonFiniteDropped);
     test
-}
-
-/// Tests whether differences are centred on zero by flipping their signs: the check for new tasks like these.
-pub fn sign_flip_test(differences: &[f64], options: &PermutationOptions) -> SignFlipTest {
-    let screened = Screened::new(differences);
-    let mut warnings = Warnings::default();
-    warnings.add_if(screened.non_finite > 0, Warning::NonFiniteDropped);
-    let Some(sample) = screened.sample else {
-        return SignFlipTest {
-            p_value: 1.0,
-            mean_difference: 0.0,
-            exact: true,
-            min_attainable_p: 1.0,
-            mc_error: 0.0,
-            warnings,
-        };
-    };
-    let scaled = sample.scaled(sample.scale().inverse);
-    let extreme = Extreme::new(scaled.values().iter().sum(), 1.0, options.alternative);
-    let exact = scaled.count() <= ENUMERATED_SIGNS;
-    let share = if exact {
-        Share::enumerated(&relabel::signed_sums(scaled.values()), &extreme)
-    } else {
-        let stream = Stream::for_purpose(options.seed, "sign-flip");
-        let sums = stream.replicates(
-            options.permutations,
-            || (),
-            |generator, ()| random_signed_sum(scaled.values(), generator),
-        );
-        Share::drawn(
-            sums.iter().filter(|&&sum| extreme.holds(sum)).count() as u64,
-            options.permutations as u64,
-        )
-    };
-    let sides = if options.alternative == Alternative::TwoSided {
-        2.0
-    } else {
-        1.0
-    };
-    let smallest = if exact {
-        sides / libm::exp2(scaled.count() as f64)
-    } else {
-        share.smallest
-    };
-    let mean_difference = sample.mean();
-    SignFlipTest {
-        p_value: share.p_value,
-        mean_difference,
-        exact,
-        min_attainable_p: smallest.min(1.0),
-        mc_error: share.error,
-        warnings,
-    }
-}
-
-fn random_signed_sum(values: &[f64], generator: &mut crate::random::Generator) -> f64 {
-    let signed = |(word, chunk): (u64, &[f64])| -> f64 {
-        (0..)
-            .zip(chunk)
-            .map(|(bit, value)| if word >> bit & 1 == 1 { *value } else { -value })
-            .sum()
-    };
-    values
-        .chunks(64)
-        .map(|chunk| signed((coins(generator), chunk)))
-        .sum()
 }
 
 /// The answers of several metrics: exact where relabelings are few, else from draws shared by all columns that are laid
@@ -252,198 +166,11 @@ fn no_test(permutations: usize) -> PermutationTest {
     }
 }
 
-/// How many of how many runs carry label A, for each scenario in turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Layout(pub(crate) Vec<Labels>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Labels {
-    pub(crate) runs: usize,
-    pub(crate) chosen: usize,
-}
-
-/// One metric, prepared so that the test statistic of a relabeling is the sum of the chosen entries.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    pub(crate) layout: Layout,
-    /// Scenario after scenario, ascending inside each: the order must not depend on the labels.
-    pub(crate) entries: Vec<f64>,
-    pub(crate) extreme: Extreme,
-    observed_difference: f64,
-}
-
-impl Column {
-    /// None unless at least one scenario has runs of both modes.
-    pub(crate) fn new(pairs: &[Pair], alternative: Alternative) -> Option<Self> {
-        if pairs.is_empty() {
-            return None;
-        }
-        let scale = common_scale(pairs.iter().flat_map(|pair| [&pair.a, &pair.b]));
-        let mut column = Builder {
-            share: 1.0 / pairs.len() as f64,
-            ..Builder::default()
-        };
-        for pair in pairs {
-            column.push(
-                &pair.a.scaled(scale.inverse / 2.0),
-                &pair.b.scaled(scale.inverse / 2.0),
-            );
-        }
-        let extreme = Extreme {
-            offset: column.offset,
-            ..Extreme::new(column.observed, column.largest, alternative)
-        };
-        let observed_difference = finite(column.observed * 2.0 * scale.unit);
-        Some(Self {
-            layout: Layout(column.labels),
-            entries: column.entries,
-            extreme,
-            observed_difference,
-        })
-    }
-
-    /// The exact answer; none when there are too many relabelings.
-    fn enumerate(&self, permutations: usize) -> Option<PermutationTest> {
-        let sums = relabel::all_sums(&self.layout, &self.entries, ENUMERATED)?;
-        let share = Share::enumerated(&sums, &self.extreme);
-        Some(PermutationTest {
-            exact: true,
-            ..self.answer(share, permutations)
-        })
-    }
-
-    fn answer(&self, share: Share, permutations: usize) -> PermutationTest {
-        PermutationTest {
-            p_value: share.p_value,
-            observed_difference: self.observed_difference,
-            permutations,
-            exact: false,
-            evaluated: share.evaluated,
-            min_attainable_p: share.smallest,
-            mc_error: share.error,
-            non_finite: 0,
-            warnings: Warnings::default(),
-        }
-    }
-}
-
-/// Collects strata into a column. Values are at most 1/2 in magnitude, so differences cannot overflow.
-#[derive(Default)]
-struct Builder {
-    share: f64,
-    labels: Vec<Labels>,
-    entries: Vec<f64>,
-    offset: f64,
-    observed: f64,
-    largest: f64,
-}
-
-impl Builder {
-    fn push(&mut self, a: &Sample, b: &Sample) {
-        let mut runs = [a.values(), b.values()].concat();
-        runs.sort_unstable_by(f64::total_cmp);
-        // A measured value as the centre keeps differences exact, so that true ties stay ties.
-        let centre = runs[runs.len() / 2];
-        let total: f64 = runs.iter().map(|value| value - centre).sum();
-        let chosen: f64 = a.values().iter().map(|value| value - centre).sum();
-        let (count_a, count_b) = (a.count() as f64, b.count() as f64);
-        // mean(A) - mean(B) = sum(A) * (1/nA + 1/nB) - total/nB
-        let factor = (1.0 / count_a + 1.0 / count_b) * self.share;
-        self.offset += total / count_b * self.share;
-        self.observed += (chosen / count_a - (total - chosen) / count_b) * self.share;
-        self.largest = runs
-            .iter()
-            .map(|value| (value - centre).abs())
-            .fold(self.largest, f64::max);
-        self.labels.push(Labels {
-            runs: runs.len(),
-            chosen: a.count(),
-        });
-        self.entries
-            .extend(runs.iter().map(|value| (value - centre) * factor));
-    }
-}
-
-/// Decides which sums of chosen entries are at least as extreme as the observed difference.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Extreme {
-    offset: f64,
-    threshold: f64,
-    alternative: Alternative,
-}
-
-impl Extreme {
-    fn new(observed: f64, largest: f64, alternative: Alternative) -> Self {
-        let size = match alternative {
-            Alternative::TwoSided => observed.abs(),
-            Alternative::Less => -observed,
-            Alternative::Greater => observed,
-        };
-        Self {
-            offset: 0.0,
-            threshold: size - SLACK * largest,
-            alternative,
-        }
-    }
-
-    pub(crate) fn holds(&self, sum: f64) -> bool {
-        self.size(sum) >= self.threshold
-    }
-
-    fn size(&self, sum: f64) -> f64 {
-        let difference = sum - self.offset;
-        match self.alternative {
-            Alternative::TwoSided => difference.abs(),
-            Alternative::Less => -difference,
-            Alternative::Greater => difference,
-        }
-    }
-}
-
-/// A p-value and how it came about.
-struct Share {
-    p_value: f64,
-    evaluated: u64,
-    smallest: f64,
-    error: f64,
-}
-
-impl Share {
-    fn enumerated(sums: &[f64], extreme: &Extreme) -> Self {
-        let total = sums.len() as f64;
-        let count = sums.iter().filter(|&&sum| extreme.holds(sum)).count();
-        let most = sums
-            .iter()
-            .map(|&sum| extreme.size(sum))
-            .fold(f64::NEG_INFINITY, f64::max);
-        let at_most = sums
-            .iter()
-            .filter(|&&sum| extreme.size(sum) >= most - SLACK)
-            .count();
-        Self {
-            p_value: count as f64 / total,
-            evaluated: sums.len() as u64,
-            smallest: at_most as f64 / total,
-            error: 0.0,
-        }
-    }
-
-    /// Counting the observed labels themselves keeps the p-value above 0 and the test valid.
-    fn drawn(extreme: u64, evaluated: u64) -> Self {
-        let total = evaluated as f64 + 1.0;
-        let p_value = (extreme as f64 + 1.0) / total;
-        Self {
-            p_value,
-            evaluated,
-            smallest: 1.0 / total,
-            error: libm::sqrt(p_value * (1.0 - p_value) / total),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Sample;
+    use crate::scenario::Pair;
 
     fn test(a: &[f64], b: &[f64]) -> PermutationTest {
         permutation_test(a, b, &PermutationOptions::default())
@@ -493,19 +220,5 @@ mod tests {
             drawn.p_value,
             exact.p_value
         );
-    }
-
-    #[test]
-    fn the_smallest_sign_flip_p_value_is_known_in_advance() {
-        let test = sign_flip_test(&[-1.0, -2.0, -3.0], &PermutationOptions::default());
-        assert_eq!((test.p_value, test.min_attainable_p), (0.25, 0.25));
-    }
-
-    #[test]
-    fn many_differences_are_flipped_at_random() {
-        let differences: Vec<f64> = (0..70).map(|value| f64::from(value % 7) - 3.0).collect();
-        let test = sign_flip_test(&differences, &PermutationOptions::default());
-        assert!(!test.exact);
-        assert!(test.p_value > 0.9);
     }
 }

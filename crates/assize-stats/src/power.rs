@@ -124,9 +124,9 @@ impl Planner {
         while enough - too_few > 1 {
             let middle = (too_few + enough) / 2;
             if is_enough(middle) {
-                enough = middle
+                enough = middle;
             } else {
-                too_few = middle
+                too_few = middle;
             }
         }
         Some(enough)

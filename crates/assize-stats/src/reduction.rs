@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::bootstrap::{BootstrapOptions, Replicates, Request, chosen_method, zero_width};
-use crate::interval::ConfidenceInterval;
+use crate::interval::{ConfidenceInterval, Method};
 use crate::random::Stream;
 use crate::resample::Resampler;
 use crate::sample::{Sample, Screened, finite};
@@ -115,7 +115,7 @@ impl ReductionInterval {
         self.reduction_defined &= self.undefined_resamples as f64 <= allowed;
         // A jackknife of two groups at once is not defined here, so BCa falls back even when named.
         let method = match chosen_method(options.method, true, units, warnings) {
-            crate::interval::Method::Bca => crate::interval::Method::Expanded,
+            Method::Bca => Method::Expanded,
             other => other,
         };
         self.interval.method = method;

@@ -172,9 +172,9 @@ fn rise_while(start: f64, holds: impl Fn(f64) -> bool) -> f64 {
     while high - low > STEP / 10.0 {
         let middle = (low + high) / 2.0;
         if holds(middle) {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     low

@@ -215,9 +215,9 @@ impl Rates {
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
             if excludes_zero(middle) {
-                high = middle
+                high = middle;
             } else {
-                low = middle
+                low = middle;
             }
         }
         exp((low + high) / 2.0)

@@ -4,7 +4,7 @@
 mod cases;
 
 fn failures(text: &str) -> Vec<String> {
-    let outcomes = cases::run(text).unwrap();
+    let outcomes = cases::run(text).expect("the text is a golden file");
     outcomes
         .into_iter()
         .filter_map(|outcome| Some(format!("{} {}", outcome.id, outcome.failure?)))

@@ -1,8 +1,7 @@
 //! Computes one metric of two modes: baseline numbers on pooled runs, the paired headline and the permutation test.
 
-use super::metric::{
-    CiMethod, Design, MetricComparison, PMethod, PairedSummary, RunCounts, SuiteSummary,
-};
+use super::headline::Headline;
+use super::metric::{CiMethod, Design, MetricComparison, PMethod, RunCounts};
 use super::plan::{ComparisonPlan, plan};
 use super::selection::{Matching, Selection};
 use super::verdict::{Evidence, Verdict, judge};
@@ -10,14 +9,10 @@ use super::{CompareOptions, Metric, ModePair};
 use crate::adjust::AdjustMethod;
 use crate::bootstrap::BootstrapOptions;
 use crate::cluster::{Pool, cluster_replicates};
-use crate::effect::ScenarioEffects;
-use crate::effect_size::{cliffs_delta_of, prob_above, standardised};
+use crate::effect_size::{Magnitude, cliffs_delta_of, prob_above, standardised};
 use crate::gate::Direction;
 use crate::interval::{Method, Scope};
-use crate::paired::{PairedComparison, PairedOptions, compare, natural_measure};
-use crate::permutation::{
-    Alternative, Column, PermutationOptions, PermutationTest, sign_flip_test, test_columns,
-};
+use crate::permutation::{Alternative, Column, PermutationTest, test_columns};
 use crate::random::Stream;
 use crate::reduction::{Reduction, ReductionInterval, reduction_of, reduction_or_nan, undefined};
 use crate::sample::Sample;
@@ -148,101 +143,6 @@ impl Draft {
     }
 }
 
-/// The comparison inside scenarios, in both scopes.
-struct Headline {
-    scope: Scope,
-    paired: PairedComparison,
-    suite: PairedComparison,
-    sign_flip_p: f64,
-}
-
-impl Headline {
-    fn new(selection: &Selection, statistic: Statistic, options: &CompareOptions<'_>) -> Self {
-        let pairs = &selection.pairs;
-        let options_in = |scope| PairedOptions {
-            statistic,
-            confidence_level: options.confidence_level,
-            scope,
-        };
-        let measure = natural_measure(pairs, statistic);
-        let effects = ScenarioEffects::new(pairs, statistic, measure)
-            .map_or(Vec::new(), |effects| effects.values);
-        let flips = PermutationOptions {
-            permutations: options.permutations,
-            seed: options.seed,
-            ..Default::default()
-        };
-        Self {
-            scope: if pairs.len() > 1 {
-                options.scope
-            } else {
-                Scope::Suite
-            },
-            paired: compare(
-                pairs,
-                measure,
-                &options_in(Scope::Population),
-                Warnings::default(),
-            ),
-            suite: compare(
-                pairs,
-                every_run_measure(pairs),
-                &options_in(Scope::Suite),
-                Warnings::default(),
-            ),
-            sign_flip_p: sign_flip_test(&effects, &flips).p_value,
-        }
-    }
-
-    /// The comparison that the verdict rests on.
-    fn decisive(&self) -> &PairedComparison {
-        match self.scope {
-            Scope::Population => &self.paired,
-            Scope::Suite => &self.suite,
-        }
-    }
-
-    fn paired_summary(&self, selection: &Selection) -> Option<PairedSummary> {
-        let paired = &self.paired;
-        let ci95 = bounds(paired).filter(|_| selection.design == Matching::Labelled)?;
-        Some(PairedSummary {
-            measure: paired.measure,
-            reduction_pct: paired.reduction_pct,
-            difference: paired.difference,
-            ci95,
-            p_value: paired.p_value,
-            sign_flip_p: self.sign_flip_p,
-            scenarios_lower: paired.scenarios_lower,
-            scenarios_higher: paired.scenarios_higher,
-            degenerate: paired.degenerate,
-        })
-    }
-
-    fn suite_summary(&self) -> Option<SuiteSummary> {
-        let PairedComparison {
-            measure,
-            reduction_pct,
-            difference,
-            ..
-        } = self.suite;
-        Some(SuiteSummary {
-            measure,
-            reduction_pct,
-            difference,
-            ci95: bounds(&self.suite)?,
-        })
-    }
-}
-
-/// The suite scope takes logs of every run, so every run must be above zero for ratios.
-fn every_run_measure(pairs: &[Pair]) -> crate::effect::Measure {
-    natural_measure(pairs, Statistic::Min)
-}
-
-fn bounds(comparison: &PairedComparison) -> Option<[f64; 2]> {
-    Some([comparison.lower?, comparison.upper?])
-}
-
 impl MetricComparison {
     fn take_pooled_runs(&mut self, runs: &Pair) {
         let effect = standardised(&runs.a, &runs.b);
@@ -283,7 +183,7 @@ fn empty(
         reduction_pct: 0.0,
         ci95: [0.0, 0.0],
         effect_size: 0.0,
-        effect_magnitude: crate::effect_size::Magnitude::Negligible,
+        effect_magnitude: Magnitude::Negligible,
         p_value: 1.0,
         reduction_defined: false,
         effect_defined: false,
@@ -333,7 +233,7 @@ fn warnings(selection: &Selection, statistic: Statistic) -> Warnings {
     let mut warnings = Warnings::default();
     match selection.design {
         Matching::Labelled => {
-            warnings.extend(&scenario_warnings(pairs.len(), selection.non_finite))
+            warnings.extend(&scenario_warnings(pairs.len(), selection.non_finite));
         }
         Matching::Unlabelled | Matching::Disjoint => warnings.add(Warning::Unpaired),
     }

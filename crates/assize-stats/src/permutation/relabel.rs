@@ -1,6 +1,6 @@
 //! All relabelings: the sum of the chosen entries for every way to choose them.
 
-use super::Layout;
+use super::column::Layout;
 
 /// The sums of all relabelings; none when there are more than `limit`.
 pub(super) fn all_sums(layout: &Layout, entries: &[f64], limit: u64) -> Option<Vec<f64>> {
@@ -77,7 +77,7 @@ fn subset_sums(entries: &[f64], size: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permutation::Labels;
+    use crate::permutation::column::Labels;
 
     #[test]
     fn every_subset_is_visited_once() {

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::{Column, Labels, Layout};
+use super::column::{Column, Labels, Layout};
 use crate::random::{Generator, Stream, coins, index};
 
 /// Relabelings per batch: enough to pay for the tables, few enough that their bits fit beside the data.

@@ -339,16 +339,27 @@ fn alpha_case(inputs: &Value, options: &Value) -> Result<Value, String> {
     ))
 }
 
+/// The runs of a mode on one scenario, or all of them when they carry none.
+struct Runs {
+    scenario: Option<String>,
+    values: Vec<f64>,
+}
+
 /// Values of a mode: one list of runs without scenario, or a list per scenario.
-fn mode_values(name: &str, value: &Value) -> Result<Vec<(Option<String>, Vec<f64>)>, String> {
+fn mode_runs(name: &str, value: &Value) -> Result<Vec<Runs>, String> {
     let items = list(name, value)?;
     if !items.is_empty() && items.iter().all(Value::is_array) {
         let scenarios = groups(name, value)?.into_iter().enumerate();
-        return Ok(scenarios
-            .map(|(place, runs)| (Some(format!("{place:06}")), runs))
-            .collect());
+        let labelled = |(place, values)| Runs {
+            scenario: Some(format!("{place:06}")),
+            values,
+        };
+        return Ok(scenarios.map(labelled).collect());
     }
-    Ok(vec![(None, numbers(name, value)?)])
+    Ok(vec![Runs {
+        scenario: None,
+        values: numbers(name, value)?,
+    }])
 }
 
 fn compare_case(inputs: &Value, options: &Value) -> Result<Value, String> {
@@ -358,11 +369,10 @@ fn compare_case(inputs: &Value, options: &Value) -> Result<Value, String> {
             .map_or_else(|| expected(field, "a name", &inputs[field]), Ok)
     };
     let (mode_a, mode_b) = (name("modeA")?, name("modeB")?);
-    let a = mode_values("modeAValues", &inputs["modeAValues"])?;
-    let b = mode_values("modeBValues", &inputs["modeBValues"])?;
+    let a = mode_runs("modeAValues", &inputs["modeAValues"])?;
+    let b = mode_runs("modeBValues", &inputs["modeBValues"])?;
     let bootstrap = bootstrap(&options["bootstrapOptions"], BootstrapOptions::default())?;
     let permutation = permutation(&options["permutationOptions"])?;
-    let of_mode = |mode, runs| -> Vec<Group<'_>> { groups_of(mode, runs) };
     let metric = Metric {
         name: name("metric")?,
         direction: word(
@@ -376,7 +386,7 @@ fn compare_case(inputs: &Value, options: &Value) -> Result<Value, String> {
         )?,
         statistic: bootstrap.statistic,
         is_primary: true,
-        groups: [of_mode(mode_a, &a), of_mode(mode_b, &b)].concat(),
+        groups: [groups_of(mode_a, &a), groups_of(mode_b, &b)].concat(),
     };
     let options = CompareOptions {
         baseline: Some(mode_b),
@@ -391,12 +401,11 @@ fn compare_case(inputs: &Value, options: &Value) -> Result<Value, String> {
     json_of(&comparisons.metrics.first())
 }
 
-fn groups_of<'a>(mode: &'a str, runs: &'a [(Option<String>, Vec<f64>)]) -> Vec<Group<'a>> {
-    runs.iter()
-        .map(|(scenario, values)| Group {
-            mode,
-            scenario: scenario.as_deref(),
-            values,
-        })
-        .collect()
+fn groups_of<'a>(mode: &'a str, runs: &'a [Runs]) -> Vec<Group<'a>> {
+    let group = |runs: &'a Runs| Group {
+        mode,
+        scenario: runs.scenario.as_deref(),
+        values: &runs.values,
+    };
+    runs.iter().map(group).collect()
 }

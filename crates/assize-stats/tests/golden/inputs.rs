@@ -211,8 +211,8 @@ pub(crate) fn ratings(name: &str, lists: &[&Value]) -> Result<Vec<Vec<Option<f64
         Value::Null => None,
         Value::Number(number) => number.as_f64(),
         other => words
-            .iter()
-            .position(|word| *word == other.to_string())
+            .binary_search(&other.to_string())
+            .ok()
             .map(|place| place as f64),
     };
     lists
