@@ -49,6 +49,28 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Every warning, in the order in which answers list them.
+    pub const ALL: [Warning; 18] = [
+        Self::TooFewValues,
+        Self::SmallN,
+        Self::FewScenarios,
+        Self::SingleScenario,
+        Self::Unpaired,
+        Self::NoVariation,
+        Self::NonFiniteDropped,
+        Self::BaselineZero,
+        Self::BaselineNonpositive,
+        Self::BaselineTouchesZero,
+        Self::BcaUnsuitable,
+        Self::SkewedMean,
+        Self::KExceedsTrials,
+        Self::Censored,
+        Self::NoSuccesses,
+        Self::ManyVoid,
+        Self::OptionalStopping,
+        Self::UnmatchedScenarios,
+    ];
+
     /// The warning in one sentence, without names or numbers.
     pub fn explanation(self) -> &'static str {
         match self {

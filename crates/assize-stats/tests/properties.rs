@@ -1,9 +1,9 @@
 //! What must hold for any data: order does not matter, scale does not matter, threads do not matter, metrics do not
 //! disturb each other, and no answer is ever NaN or infinite.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use assize_stats::*;
 use proptest::prelude::*;
-use serde::Serialize;
 use serde_json::Value;
 
 /// Runs of two modes on one scenario.
@@ -88,7 +88,7 @@ fn compare(metrics: &[Metric<'_>]) -> Vec<Value> {
         .collect()
 }
 
-/// All numbers of an answer with the path to each.
+/// All numbers of an answer.
 fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Number(number) => vec![number.as_f64().unwrap()],
@@ -98,17 +98,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// JSON has no NaN or infinity: serde_json writes null in their place, so a null where the type has a number is one.
-fn assert_finite(answer: &impl Serialize, required: &[&str]) {
-    let json = serde_json::to_value(answer).unwrap();
-    for field in required {
-        assert!(json[field].is_number(), "{field} in {json}");
-    }
-    // Optional numbers keep their own nulls; a non-finite one would show up in the debug text.
-    let text = serde_json::to_string(answer).unwrap();
-    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-}
-
+/// Looks at the debug text, since JSON would turn NaN into a harmless looking null.
 fn assert_no_non_finite(answer: &impl std::fmt::Debug) {
     let text = format!("{answer:?}");
     let is_bad = |word: &str| matches!(word, "NaN" | "inf" | "-inf");
@@ -195,7 +185,6 @@ proptest! {
         let statistic = [Statistic::Median, Statistic::Mean, Statistic::P90][pick];
         let comparisons = compare_groups(&[metric("m", &cells, &names, statistic)], &[], &OPTIONS).unwrap();
         assert_no_non_finite(&comparisons);
-        assert_finite(&comparisons.metrics[0], &["reductionPct", "effectSize", "pValue"]);
         let unlabelled: Vec<Group<'_>> = cells.iter().flat_map(|(a, b)| {
             [Group { mode: "a", scenario: None, values: a }, Group { mode: "b", scenario: None, values: b }]
         }).collect();

@@ -131,7 +131,7 @@ pub(crate) const STUDIES: &[Study] = &[
         simulate: |world, design| success_rate(world, design, 0.3, |_, planned| planned),
     },
     Study {
-        data: "success of 80 %, repeats correlated by 0.6",
+        data: "success of 80 %, repeats correlated by 0.6 (hard)",
         methods: &[
             covers("naive: Wilson on pooled runs"),
             covers("`cluster_proportion_ci`"),
