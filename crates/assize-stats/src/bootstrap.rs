@@ -41,12 +41,13 @@ impl Default for BootstrapOptions {
 /// Bootstrap interval of a statistic of values that carry no scenario.
 pub fn bootstrap_ci(values: &[f64], options: &BootstrapOptions) -> ConfidenceInterval {
     let statistic = options.statistic;
-    let unsuitable = statistic.share().is_some();
     interval_of(
         values,
         options,
-        unsuitable,
-        &|sample| statistic.of(sample),
+        &Estimate {
+            is_quantile: statistic.share().is_some(),
+            of: &|sample| statistic.of(sample),
+        },
         |sample, stream| {
             let resampler = Resampler::new(sample, statistic);
             stream.replicates(
@@ -67,8 +68,10 @@ pub fn bootstrap_ci_of(
     interval_of(
         values,
         options,
-        false,
-        &|sample| statistic(sample.values()),
+        &Estimate {
+            is_quantile: false,
+            of: &|sample| statistic(sample.values()),
+        },
         |sample, stream| {
             let values = sample.values();
             stream.replicates(
@@ -85,11 +88,16 @@ pub fn bootstrap_ci_of(
     )
 }
 
+/// What is estimated, and whether it is a quantile, for which BCa does not work.
+struct Estimate<'a> {
+    is_quantile: bool,
+    of: &'a dyn Fn(&Sample) -> f64,
+}
+
 fn interval_of(
     values: &[f64],
     options: &BootstrapOptions,
-    is_quantile: bool,
-    statistic: &dyn Fn(&Sample) -> f64,
+    estimate: &Estimate<'_>,
     resample: impl FnOnce(&Sample, Stream) -> Vec<f64>,
 ) -> ConfidenceInterval {
     let screened = Screened::new(values);
@@ -107,7 +115,7 @@ fn interval_of(
     let Some(sample) = screened.sample else {
         return interval;
     };
-    let point_estimate = statistic(&sample);
+    let point_estimate = (estimate.of)(&sample);
     if !point_estimate.is_finite() {
         return interval;
     }
@@ -122,7 +130,7 @@ fn interval_of(
     }
     interval.method = chosen_method(
         options.method,
-        is_quantile,
+        estimate.is_quantile,
         sample.count(),
         &mut interval.warnings,
     );
@@ -130,7 +138,7 @@ fn interval_of(
         &sample,
         Stream::for_purpose(options.seed, "bootstrap"),
     ));
-    let jackknife = || jackknife(&sample, statistic);
+    let jackknife = || jackknife(&sample, estimate.of);
     let request = Request {
         point_estimate,
         units: sample.count(),

@@ -74,6 +74,17 @@ impl GateOptions {
     }
 }
 
+/// How to gate success against a reference.
+#[derive(Clone, Copy, Debug)]
+pub struct SuccessGateOptions {
+    /// How much lower the rate may be: 0.1 for 10 points.
+    pub margin: f64,
+    /// Error rate of each one-sided test.
+    pub alpha: Level,
+    /// Newcombe on pooled counts for `suite`, the interval over scenarios for `population`.
+    pub scope: Scope,
+}
+
 /// Result of a gate against a reference. Numbers are absent where they are undefined.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -144,16 +155,14 @@ pub fn noninferiority_gate<G: AsRef<[f64]>>(
     })
 }
 
-/// Tests whether the candidate's success rate is below the reference's by less than `margin` (0.1 for 10 points).
-/// Suite scope uses Newcombe on pooled counts, population scope the interval over scenarios.
+/// Tests whether the candidate's success rate is below the reference's by less than the margin.
 pub fn success_gate(
     a: &[Tally],
     b: &[Tally],
-    margin: f64,
-    alpha: Level,
-    scope: Scope,
+    options: &SuccessGateOptions,
 ) -> Result<SuccessGate, StatsError> {
-    non_negative("margin", margin)?;
+    let SuccessGateOptions { alpha, scope, .. } = *options;
+    let margin = non_negative("margin", options.margin)?;
     same_length(a.len(), b.len())?;
     let level = alpha.two_sided_for_one_sided_alpha();
     let interval = match scope {
@@ -311,9 +320,17 @@ mod tests {
     fn pooled_success_counts_decide_the_suite_gate() {
         let tallies = |successes: u64| vec![Tally::new(successes, 50).unwrap(); 4];
         let gate = |a, b| {
-            success_gate(&tallies(a), &tallies(b), 0.1, Level::ALPHA_05, Scope::Suite)
-                .unwrap()
-                .verdict
+            success_gate(
+                &tallies(a),
+                &tallies(b),
+                &SuccessGateOptions {
+                    margin: 0.1,
+                    alpha: Level::ALPHA_05,
+                    scope: Scope::Suite,
+                },
+            )
+            .unwrap()
+            .verdict
         };
         assert_eq!(gate(45, 45), GateVerdict::Pass);
         assert_eq!(gate(30, 45), GateVerdict::Fail);

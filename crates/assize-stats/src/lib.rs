@@ -63,7 +63,8 @@ pub use equivalence::{Tost, tost};
 pub use error::StatsError;
 pub use gate::{
     Comparison, Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided,
-    SuccessGate, absolute_gate, noninferiority_gate, success_bounds, success_gate, suite_bounds,
+    SuccessGate, SuccessGateOptions, absolute_gate, noninferiority_gate, success_bounds,
+    success_gate, suite_bounds,
 };
 pub use interval::{ConfidenceInterval, Level, Method, Scope, expanded_tail};
 pub use paired::{PairedComparison, PairedOptions, paired_difference, paired_log_ratio};

@@ -16,6 +16,7 @@ use crate::warning::{Warning, Warnings};
 pub(crate) use column::Column;
 use column::Share;
 use shuffle::count_extreme;
+pub(crate) use sign_flip::sign_flip_from;
 pub use sign_flip::{SignFlipTest, sign_flip_test};
 
 /// Which differences count as at least as extreme as the observed one.

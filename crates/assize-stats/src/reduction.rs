@@ -6,7 +6,8 @@ use crate::bootstrap::{BootstrapOptions, Replicates, Request, chosen_method, zer
 use crate::interval::{ConfidenceInterval, Method};
 use crate::random::Stream;
 use crate::resample::Resampler;
-use crate::sample::{Sample, Screened, finite};
+use crate::sample::{Screened, finite};
+use crate::scenario::Pair;
 use crate::warning::{Warning, Warnings};
 
 /// A reduction in percent with its interval.
@@ -28,60 +29,40 @@ pub fn bootstrap_reduction_ci(
     mode_b: &[f64],
     options: &BootstrapOptions,
 ) -> ReductionInterval {
+    let (a, b) = (Screened::new(mode_a), Screened::new(mode_b));
+    let non_finite = a.non_finite + b.non_finite;
     let stream = Stream::for_purpose(options.seed, "reduction");
-    reduction_of(
-        &Screened::new(mode_a),
-        &Screened::new(mode_b),
-        options,
-        stream,
-    )
-}
-
-pub(crate) fn reduction_of(
-    a: &Screened,
-    b: &Screened,
-    options: &BootstrapOptions,
-    stream: Stream,
-) -> ReductionInterval {
-    let mut reduction = undefined(options);
-    reduction.interval.non_finite = a.non_finite + b.non_finite;
+    let mut reduction = match a.sample.zip(b.sample) {
+        Some((a, b)) => reduction_of(&Pair { a, b }, options, stream),
+        None => {
+            let mut nothing = undefined(options);
+            nothing.interval.warnings.add(Warning::TooFewValues);
+            nothing
+        }
+    };
     let warnings = &mut reduction.interval.warnings;
-    warnings.add_if(a.non_finite + b.non_finite > 0, Warning::NonFiniteDropped);
-    warnings.add_if(a.len() <= 1 || b.len() <= 1, Warning::TooFewValues);
-    warnings.add_if(a.len() < 5 || b.len() < 5, Warning::SmallN);
-    if let (Some(a), Some(b)) = (&a.sample, &b.sample) {
-        fill(&mut reduction, a, b, options, stream);
-    }
+    warnings.add_if(non_finite > 0, Warning::NonFiniteDropped);
+    reduction.interval.non_finite = non_finite;
     reduction
 }
 
-fn fill(
-    reduction: &mut ReductionInterval,
-    a: &Sample,
-    b: &Sample,
+/// The same for checked values, with the draws of a given stream.
+pub(crate) fn reduction_of(
+    runs: &Pair,
     options: &BootstrapOptions,
     stream: Stream,
-) {
-    let point = Reduction::new(
-        options.statistic.of(a),
-        options.statistic.of(b),
-        &mut reduction.interval.warnings,
-    );
-    reduction.reduction_defined = point.defined;
-    let interval = &mut reduction.interval;
-    *interval = ConfidenceInterval {
-        lower: point.percent,
-        upper: point.percent,
-        point_estimate: point.percent,
-        ..interval.clone()
-    };
+) -> ReductionInterval {
+    let Pair { a, b } = runs;
+    let mut reduction = undefined(options);
+    let warnings = &mut reduction.interval.warnings;
+    let too_few = a.count() <= 1 || b.count() <= 1;
+    warnings.add_if(too_few, Warning::TooFewValues);
+    warnings.add_if(a.count() < 5 || b.count() < 5, Warning::SmallN);
+    let point = Reduction::new(options.statistic.of(a), options.statistic.of(b), warnings);
+    reduction.take_point(&point);
     let nothing_varies = a.is_constant() && b.is_constant();
-    if a.count() <= 1
-        || b.count() <= 1
-        || nothing_varies
-        || interval.warnings.contains(Warning::BaselineZero)
-    {
-        return;
+    if too_few || nothing_varies || point.is_without_baseline() {
+        return reduction;
     }
     let (from_a, from_b) = (
         Resampler::new(a, options.statistic),
@@ -95,11 +76,19 @@ fn fill(
             reduction_or_nan(value, baseline)
         },
     );
-    let units = a.count().min(b.count());
-    reduction.take_replicates(draws, units, options);
+    reduction.take_replicates(draws, a.count().min(b.count()), options);
+    reduction
 }
 
 impl ReductionInterval {
+    /// An interval without width, until there are replicates.
+    pub(crate) fn take_point(&mut self, point: &Reduction) {
+        self.reduction_defined = point.defined;
+        self.interval.point_estimate = point.percent;
+        self.interval.lower = point.percent;
+        self.interval.upper = point.percent;
+    }
+
     /// Turns replicates, in which NaN stands for a baseline at or below zero, into bounds and flags.
     pub(crate) fn take_replicates(
         &mut self,
@@ -143,8 +132,9 @@ pub(crate) fn undefined(options: &BootstrapOptions) -> ReductionInterval {
 
 /// A reduction in percent and whether it means anything.
 pub(crate) struct Reduction {
-    pub(crate) percent: f64,
-    pub(crate) defined: bool,
+    percent: f64,
+    defined: bool,
+    baseline: f64,
 }
 
 impl Reduction {
@@ -159,7 +149,13 @@ impl Reduction {
         Self {
             percent,
             defined: baseline > 0.0,
+            baseline,
         }
+    }
+
+    /// A baseline of zero has no percentages at all.
+    pub(crate) fn is_without_baseline(&self) -> bool {
+        self.baseline == 0.0
     }
 }
 

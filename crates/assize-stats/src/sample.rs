@@ -50,15 +50,6 @@ impl Screened {
     }
 }
 
-impl From<Sample> for Screened {
-    fn from(sample: Sample) -> Self {
-        Self {
-            sample: Some(sample),
-            non_finite: 0,
-        }
-    }
-}
-
 impl Sample {
     /// Checks the values; none when nothing finite is among them.
     pub fn new(values: &[f64]) -> Option<Self> {

@@ -285,9 +285,11 @@ fn decisions() -> Vec<String> {
     let success = success_gate(
         &tallies(&[46, 45], 50),
         &tallies(&[46, 46], 50),
-        0.1,
-        Level::ALPHA_05,
-        Scope::Suite,
+        &SuccessGateOptions {
+            margin: 0.1,
+            alpha: Level::ALPHA_05,
+            scope: Scope::Suite,
+        },
     )
     .unwrap();
     let bounds = success_bounds(&tallies(&[48, 47], 50), Level::ALPHA_05).unwrap();

@@ -254,7 +254,7 @@ proptest! {
         let suite = pass_k_suite(&a, k, level);
         assert_no_non_finite(&suite);
         for scope in [Scope::Population, Scope::Suite] {
-            assert_no_non_finite(&success_gate(&a, &b, 0.1, Level::ALPHA_05, scope).unwrap());
+            assert_no_non_finite(&success_gate(&a, &b, &SuccessGateOptions { margin: 0.1, alpha: Level::ALPHA_05, scope }).unwrap());
         }
     }
 }

@@ -109,8 +109,16 @@ pub(crate) fn gated_success(world: &mut World, design: Design) -> Vec<bool> {
         a.push(world.tally(probability - MARGIN, design.repetitions));
         b.push(world.tally(probability, design.repetitions));
     }
-    let gate =
-        success_gate(&a, &b, MARGIN, Level::ALPHA_05, Scope::Suite).expect("lists of equal length");
+    let gate = success_gate(
+        &a,
+        &b,
+        &SuccessGateOptions {
+            margin: MARGIN,
+            alpha: Level::ALPHA_05,
+            scope: Scope::Suite,
+        },
+    )
+    .expect("lists of equal length");
     vec![
         gate.difference
             .is_some_and(|difference| difference >= -MARGIN),

@@ -70,18 +70,14 @@ impl Draft {
         modes: ModePair<'_>,
         options: &CompareOptions<'_>,
     ) -> Self {
-        let headline = Headline::new(selection, metric.statistic, options);
+        let headline = Headline::new(selection, metric.statistic, modes, options);
         let mut comparison = empty(metric, selection, modes, options);
         comparison.warnings = warnings(selection, metric.statistic);
         if let Some(runs) = selection.all_runs() {
             comparison.take_pooled_runs(&runs);
-            comparison.take_reduction(&reduction(
-                selection,
-                &runs,
-                metric.statistic,
-                modes,
-                options,
-            ));
+            let stream = Stream::for_pair(options.seed, modes.a, modes.b, "bootstrap");
+            let bootstrap = resampling(selection, metric.statistic, options);
+            comparison.take_reduction(&reduction(&selection.pairs, &runs, &bootstrap, stream));
         }
         comparison.prob_better = metric
             .direction
@@ -90,7 +86,7 @@ impl Draft {
         comparison.suite = headline.suite_summary();
         comparison
             .warnings
-            .add_if(headline.paired.degenerate, Warning::NoVariation);
+            .add_if(headline.decisive().degenerate, Warning::NoVariation);
         comparison.scope = headline.scope;
         let evidence = Evidence::new(selection, metric, headline.decisive(), options);
         let plan = plan(
@@ -253,18 +249,15 @@ fn warnings(selection: &Selection, statistic: Statistic) -> Warnings {
     warnings
 }
 
-/// The reduction of the pooled statistic, with whole scenarios resampled where there are several.
-fn reduction(
+/// Whole scenarios are resampled where there are several, single runs otherwise.
+fn resampling(
     selection: &Selection,
-    runs: &Pair,
     statistic: Statistic,
-    modes: ModePair<'_>,
     options: &CompareOptions<'_>,
-) -> ReductionInterval {
-    let clustered = selection.design == Matching::Labelled && selection.pairs.len() > 1;
-    let bootstrap = BootstrapOptions {
+) -> BootstrapOptions {
+    BootstrapOptions {
         statistic,
-        method: if clustered {
+        method: if selection.pairs.len() > 1 {
             Method::Expanded
         } else {
             Method::Percentile
@@ -272,26 +265,19 @@ fn reduction(
         resamples: options.resamples,
         confidence_level: options.confidence_level,
         seed: options.seed,
-    };
-    let stream = Stream::for_pair(options.seed, modes.a, modes.b, "bootstrap");
-    if clustered {
-        clustered_reduction(&selection.pairs, runs, &bootstrap, stream)
-    } else {
-        reduction_of(
-            &runs.a.clone().into(),
-            &runs.b.clone().into(),
-            &bootstrap,
-            stream,
-        )
     }
 }
 
-fn clustered_reduction(
+/// The reduction of the pooled statistic.
+fn reduction(
     pairs: &[Pair],
     runs: &Pair,
     options: &BootstrapOptions,
     stream: Stream,
 ) -> ReductionInterval {
+    if pairs.len() < 2 {
+        return reduction_of(runs, options, stream);
+    }
     let mut answer = undefined(options);
     let warnings = &mut answer.interval.warnings;
     let point = Reduction::new(
@@ -299,11 +285,8 @@ fn clustered_reduction(
         options.statistic.of(&runs.b),
         warnings,
     );
-    answer.reduction_defined = point.defined;
-    answer.interval.point_estimate = point.percent;
-    answer.interval.lower = point.percent;
-    answer.interval.upper = point.percent;
-    if warnings.contains(Warning::BaselineZero) {
+    answer.take_point(&point);
+    if point.is_without_baseline() {
         return answer;
     }
     let pool_a = Pool::new(pairs.iter().map(|pair| &pair.a), options.statistic);

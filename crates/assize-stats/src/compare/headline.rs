@@ -1,12 +1,13 @@
 //! The comparison inside scenarios, for new tasks like these and for exactly these.
 
-use super::CompareOptions;
 use super::metric::{PairedSummary, SuiteSummary};
 use super::selection::{Matching, Selection};
+use super::{CompareOptions, ModePair};
 use crate::effect::{Measure, ScenarioEffects};
 use crate::interval::Scope;
 use crate::paired::{PairedComparison, PairedOptions, compare, natural_measure};
-use crate::permutation::{PermutationOptions, sign_flip_test};
+use crate::permutation::{PermutationOptions, sign_flip_from};
+use crate::random::Stream;
 use crate::scenario::Pair;
 use crate::statistic::Statistic;
 use crate::warning::Warnings;
@@ -23,6 +24,7 @@ impl Headline {
     pub(super) fn new(
         selection: &Selection,
         statistic: Statistic,
+        modes: ModePair<'_>,
         options: &CompareOptions<'_>,
     ) -> Self {
         let pairs = &selection.pairs;
@@ -39,6 +41,7 @@ impl Headline {
             seed: options.seed,
             ..Default::default()
         };
+        let stream = Stream::for_pair(options.seed, modes.a, modes.b, "sign-flip");
         Self {
             scope: if pairs.len() > 1 {
                 options.scope
@@ -57,7 +60,7 @@ impl Headline {
                 &options_in(Scope::Suite),
                 Warnings::default(),
             ),
-            sign_flip_p: sign_flip_test(&effects, &flips).p_value,
+            sign_flip_p: sign_flip_from(&effects, &flips, stream).p_value,
         }
     }
 

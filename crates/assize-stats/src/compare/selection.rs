@@ -1,6 +1,6 @@
 //! The runs of two modes on one metric, matched by scenario.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Group, ModePair};
 use crate::sample::{Sample, Screened};
@@ -30,37 +30,30 @@ type Pieces<'a> = BTreeMap<Option<&'a str>, Vec<&'a [f64]>>;
 
 impl Selection {
     pub(super) fn new(groups: &[Group<'_>], modes: ModePair<'_>) -> Self {
-        let mut a = pieces(groups, modes.a);
-        let mut b = pieces(groups, modes.b);
+        let (a, b) = (pieces(groups, modes.a), pieces(groups, modes.b));
         if a.keys().chain(b.keys()).all(Option::is_none) {
             return Self::pooled(&a, &b, Matching::Unlabelled);
         }
-        let names: Vec<Option<&str>> = a.keys().chain(b.keys()).copied().collect();
         let mut selection = Self {
             design: Matching::Labelled,
             pairs: Vec::new(),
             unmatched: Vec::new(),
             non_finite: 0,
         };
-        let mut seen = std::collections::BTreeSet::new();
+        let names: BTreeSet<Option<&str>> = a.keys().chain(b.keys()).copied().collect();
         for name in names {
-            if seen.insert(name) {
-                selection.push(name, a.entry(name).or_default(), b.entry(name).or_default());
-            }
+            selection.push(name, runs(&a, name), runs(&b, name));
         }
-        selection.unmatched.sort();
         if selection.pairs.is_empty() {
-            let unmatched = std::mem::take(&mut selection.unmatched);
             return Self {
-                unmatched,
+                unmatched: selection.unmatched,
                 ..Self::pooled(&a, &b, Matching::Disjoint)
             };
         }
         selection
     }
 
-    fn push(&mut self, name: Option<&str>, a: &[&[f64]], b: &[&[f64]]) {
-        let (a, b) = (Screened::from_parts(a), Screened::from_parts(b));
+    fn push(&mut self, name: Option<&str>, a: Screened, b: Screened) {
         self.non_finite += a.non_finite + b.non_finite;
         match a.sample.zip(b.sample) {
             Some((a, b)) => self.pairs.push(Pair { a, b }),
@@ -113,6 +106,10 @@ impl Selection {
             .copied()
             .unwrap_or(0)
     }
+}
+
+fn runs(pieces: &Pieces<'_>, name: Option<&str>) -> Screened {
+    Screened::from_parts(pieces.get(&name).map_or(&[], Vec::as_slice))
 }
 
 fn pieces<'a>(groups: &[Group<'a>], mode: &str) -> Pieces<'a> {

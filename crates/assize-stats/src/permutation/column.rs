@@ -126,26 +126,25 @@ impl Builder {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extreme {
     offset: f64,
-    threshold: f64,
+    observed: f64,
+    slack: f64,
     alternative: Alternative,
 }
 
 impl Extreme {
     pub(super) fn new(observed: f64, largest: f64, alternative: Alternative) -> Self {
-        let size = match alternative {
-            Alternative::TwoSided => observed.abs(),
-            Alternative::Less => -observed,
-            Alternative::Greater => observed,
-        };
-        Self {
+        let mut extreme = Self {
             offset: 0.0,
-            threshold: size - SLACK * largest,
+            observed: 0.0,
+            slack: SLACK * largest,
             alternative,
-        }
+        };
+        extreme.observed = extreme.size(observed);
+        extreme
     }
 
     pub(crate) fn holds(&self, sum: f64) -> bool {
-        self.size(sum) >= self.threshold
+        self.size(sum) >= self.observed - self.slack
     }
 
     fn size(&self, sum: f64) -> f64 {
@@ -176,7 +175,7 @@ impl Share {
             .fold(f64::NEG_INFINITY, f64::max);
         let at_most = sums
             .iter()
-            .filter(|&&sum| extreme.size(sum) >= most - SLACK)
+            .filter(|&&sum| extreme.size(sum) >= most - extreme.slack)
             .count();
         Self {
             p_value: count as f64 / total,

@@ -269,14 +269,14 @@ mod tests {
             &mut Stream::for_purpose(2, "tables").generator(0),
         );
         let sums = batch.sums(&entries);
-        for relabeling in 0..5 {
+        for (relabeling, sum) in sums[..5].iter().enumerate() {
             let is_chosen =
                 |bit: usize| batch.words[bit / BITS * BATCH + relabeling] >> (bit % BITS) & 1 == 1;
             let expected: f64 = (0..137)
                 .filter(|&bit| is_chosen(bit))
                 .map(|bit| entries[bit])
                 .sum();
-            assert_eq!(sums[relabeling], expected);
+            assert_eq!(*sum, expected);
             assert_eq!((0..37).filter(|&bit| is_chosen(bit)).count(), 11);
         }
     }

@@ -31,6 +31,16 @@ pub struct SignFlipTest {
 
 /// Tests whether differences are centred on zero by flipping their signs: the check for new tasks like these.
 pub fn sign_flip_test(differences: &[f64], options: &PermutationOptions) -> SignFlipTest {
+    let stream = Stream::for_purpose(options.seed, "sign-flip");
+    sign_flip_from(differences, options, stream)
+}
+
+/// The same with the draws of a given stream.
+pub(crate) fn sign_flip_from(
+    differences: &[f64],
+    options: &PermutationOptions,
+    stream: Stream,
+) -> SignFlipTest {
     let screened = Screened::new(differences);
     let mut warnings = Warnings::default();
     warnings.add_if(screened.non_finite > 0, Warning::NonFiniteDropped);
@@ -50,7 +60,6 @@ pub fn sign_flip_test(differences: &[f64], options: &PermutationOptions) -> Sign
     let share = if exact {
         Share::enumerated(&relabel::signed_sums(scaled.values()), &extreme)
     } else {
-        let stream = Stream::for_purpose(options.seed, "sign-flip");
         let sums = stream.replicates(
             options.permutations,
             || (),
@@ -83,16 +92,18 @@ pub fn sign_flip_test(differences: &[f64], options: &PermutationOptions) -> Sign
 }
 
 fn random_signed_sum(values: &[f64], generator: &mut Generator) -> f64 {
-    let signed = |(word, chunk): (u64, &[f64])| -> f64 {
-        (0..)
-            .zip(chunk)
-            .map(|(bit, value)| if word >> bit & 1 == 1 { *value } else { -value })
-            .sum()
-    };
-    values
-        .chunks(64)
-        .map(|chunk| signed((coins(generator), chunk)))
-        .sum()
+    let mut sum = 0.0;
+    for chunk in values.chunks(64) {
+        let signs = coins(generator);
+        for (place, value) in chunk.iter().enumerate() {
+            sum += if signs >> place & 1 == 1 {
+                *value
+            } else {
+                -value
+            };
+        }
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -255,7 +255,15 @@ fn gate_case(inputs: &Value, options: &Value) -> Result<Value, String> {
     if inputs["successesA"].is_array() {
         let a = tallies(inputs, "successesA", "trialsA")?;
         let b = tallies(inputs, "successesB", "trialsB")?;
-        return answered(success_gate(&a, &b, margin, alpha, scope(options)?));
+        return answered(success_gate(
+            &a,
+            &b,
+            &SuccessGateOptions {
+                margin,
+                alpha,
+                scope: scope(options)?,
+            },
+        ));
     }
     let direction = word(
         "direction",
