@@ -13,7 +13,7 @@ use crate::scenario::Matched;
 use crate::statistic::Statistic;
 use crate::success::success_difference_ci;
 use crate::warning::{Warning, Warnings};
-pub use limit::{Comparison, OneSided, absolute_gate, success_bounds, suite_bounds};
+pub use limit::{OneSided, Relation, absolute_gate, success_bounds, suite_bounds};
 
 /// Whether a gate lets the candidate through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

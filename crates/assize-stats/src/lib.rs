@@ -2,6 +2,31 @@
 //!
 //! The scenario is the independent unit; repetitions inside it are not. Nothing here reads a clock, a global random
 //! source or a file: the same values, options and seed give the same bytes on every platform and thread count.
+//!
+//! ```
+//! use assize_stats::{CompareOptions, Direction, Group, Metric, Statistic, Verdict, compare_groups};
+//!
+//! let runs = [
+//!     ("login", [81.0, 79.0, 84.0], [120.0, 115.0, 131.0]),
+//!     ("search", [410.0, 395.0, 402.0], [590.0, 640.0, 571.0]),
+//!     ("refund", [33.0, 36.0, 31.0], [52.0, 47.0, 49.0]),
+//! ];
+//! let group = |mode, scenario, values| Group { mode, scenario: Some(scenario), values };
+//! let tokens = Metric {
+//!     name: "tokens",
+//!     direction: Some(Direction::Lower),
+//!     statistic: Statistic::Median,
+//!     is_primary: true,
+//!     groups: runs
+//!         .iter()
+//!         .flat_map(|(scenario, fast, plain)| [group("fast", *scenario, fast), group("plain", *scenario, plain)])
+//!         .collect(),
+//! };
+//! let options = CompareOptions { baseline: Some("plain"), ..CompareOptions::default() };
+//! let comparisons = compare_groups(&[tokens], &[], &options)?;
+//! assert_eq!(comparisons.metrics[0].verdict, Verdict::Better);
+//! # Ok::<(), assize_stats::StatsError>(())
+//! ```
 
 pub mod special;
 
@@ -62,7 +87,7 @@ pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
 pub use equivalence::{Tost, tost};
 pub use error::StatsError;
 pub use gate::{
-    Comparison, Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided,
+    Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided, Relation,
     SuccessGate, SuccessGateOptions, absolute_gate, noninferiority_gate, success_bounds,
     success_gate, suite_bounds,
 };

@@ -293,7 +293,7 @@ fn decisions() -> Vec<String> {
     )
     .unwrap();
     let bounds = success_bounds(&tallies(&[48, 47], 50), Level::ALPHA_05).unwrap();
-    let limit = absolute_gate(&bounds, Comparison::AtLeast, 0.9);
+    let limit = absolute_gate(&bounds, Relation::AtLeast, 0.9);
     let tost = tost(
         &[0.01, -0.02, 0.03, 0.0, 0.015, -0.01],
         -0.05,

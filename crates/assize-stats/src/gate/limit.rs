@@ -25,7 +25,7 @@ pub struct OneSided {
 
 /// The side of a limit on which a number must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Comparison {
+pub enum Relation {
     /// At least the limit.
     #[serde(rename = ">=")]
     AtLeast,
@@ -41,12 +41,12 @@ pub enum Comparison {
 }
 
 /// Holds a number against a fixed limit: inconclusive while its bounds lie on both sides.
-pub fn absolute_gate(number: &OneSided, comparison: Comparison, limit: f64) -> GateVerdict {
-    let holds = |value: f64| match comparison {
-        Comparison::AtLeast => value >= limit,
-        Comparison::AtMost => value <= limit,
-        Comparison::Above => value > limit,
-        Comparison::Below => value < limit,
+pub fn absolute_gate(number: &OneSided, relation: Relation, limit: f64) -> GateVerdict {
+    let holds = |value: f64| match relation {
+        Relation::AtLeast => value >= limit,
+        Relation::AtMost => value <= limit,
+        Relation::Above => value > limit,
+        Relation::Below => value < limit,
     };
     match (holds(number.lower_bound), holds(number.upper_bound)) {
         (true, true) => GateVerdict::Pass,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_limit_between_the_bounds_is_inconclusive() {
-        let gate = |lower, upper| absolute_gate(&bounds(lower, upper), Comparison::AtLeast, 0.9);
+        let gate = |lower, upper| absolute_gate(&bounds(lower, upper), Relation::AtLeast, 0.9);
         assert_eq!(gate(0.92, 0.99), GateVerdict::Pass);
         assert_eq!(gate(0.85, 0.95), GateVerdict::Inconclusive);
         assert_eq!(gate(0.5, 0.8), GateVerdict::Fail);
