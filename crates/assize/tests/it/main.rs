@@ -1,0 +1,13 @@
+//! The program as people use it: one module per command or concern.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod crash;
+mod init;
+mod plugin;
+mod replay;
+mod run;
+mod runs;
+mod schema;
+mod support;
