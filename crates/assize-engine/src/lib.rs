@@ -14,6 +14,8 @@ mod instances;
 mod schedule;
 mod trial;
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod profile;
 pub mod store;
 

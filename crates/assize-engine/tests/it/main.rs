@@ -4,6 +4,7 @@
 
 mod calls;
 mod concurrency;
+mod properties;
 mod resume;
 mod scopes;
 mod secrets;

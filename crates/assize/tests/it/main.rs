@@ -6,6 +6,7 @@ mod bad_input;
 mod crash;
 mod init;
 mod plugin;
+mod properties;
 mod replay;
 mod run;
 mod runs;
