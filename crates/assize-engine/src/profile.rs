@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// Where a run goes.
@@ -123,6 +124,7 @@ pub async fn run_profile_suite(
             units: Arc::clone(&writer.units),
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
+            turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             clashes: Mutex::default(),
         },
         plan,

@@ -23,6 +23,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use talk::{Failure, Talk, converse};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long an export may take; it also follows timeouts, where the agent may be stuck.
@@ -30,6 +32,9 @@ const EXPORT_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a session may take to end after a cancel.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// An answer that took this long was waited for.
+const WAITED_FOR: Duration = Duration::from_millis(1);
 
 /// What all trials of a run share.
 pub(crate) struct Trials {
@@ -40,6 +45,8 @@ pub(crate) struct Trials {
     pub(crate) listener: Arc<dyn Listener>,
     /// Ends running trials.
     pub(crate) cancel: CancellationToken,
+    /// Lets ended sessions through a few at a time, so that those which end meanwhile are timed without delay.
+    pub(crate) turnstile: Semaphore,
     /// Metric names that two collectors gave and that were said to clash.
     pub(crate) clashes: Mutex<BTreeSet<String>>,
 }
@@ -134,7 +141,11 @@ impl Trials {
         parts: &mut RowParts,
     ) -> Result<(), Cancelled> {
         let talking = converse(&*slot.instance.provider, session, scenario);
+        let began = Instant::now();
         let talk = self.unless_cancelled(talking).await?;
+        if began.elapsed() > WAITED_FOR {
+            self.pass_the_turnstile().await;
+        }
         parts.trace = self.export(slot, session, &mut parts.losses).await;
         let Talk { result, failure } = talk.completed_from(parts.trace.as_deref());
         let result = Arc::new(result);
@@ -149,6 +160,15 @@ impl Trials {
         }
         parts.result = Some(result);
         Ok(())
+    }
+
+    /// Lets sessions that end at the same time be timed before this one is worked up.
+    async fn pass_the_turnstile(&self) {
+        let place = self.turnstile.acquire().await;
+        // The runtime favours whom it woke last; stepping back lets the others go first.
+        tokio::task::yield_now().await;
+        // Not held any longer: a scorer may take its time.
+        drop(place);
     }
 
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {

@@ -9,9 +9,6 @@ use assize_contracts::{
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An answer that took this long was waited for.
-const WORTH_A_YIELD: Duration = Duration::from_millis(1);
-
 /// What came of a conversation.
 pub(super) struct Talk {
     pub(super) result: PromptResult,
@@ -127,10 +124,6 @@ pub(super) async fn converse(
         if failure.is_some() {
             break;
         }
-    }
-    // Sessions that end together should all be timed before any of them is worked up.
-    if started.elapsed() > WORTH_A_YIELD {
-        tokio::task::yield_now().await;
     }
     Talk {
         result: merged.finish(scenario.turns.len() + 1),
