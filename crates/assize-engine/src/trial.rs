@@ -18,6 +18,7 @@ use assize_contracts::{
 };
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
+use serde_json::map::Entry;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -263,10 +264,13 @@ impl Trials {
                             MetricValue::Text(text) => Value::String(text),
                         };
                         self.units.learn(&metric.name, &metric.unit);
-                        if metrics.contains_key(&metric.name) {
-                            self.say_clash(&metric.name, collector.id());
+                        match metrics.entry(metric.name) {
+                            Entry::Vacant(place) => drop(place.insert(value)),
+                            Entry::Occupied(mut place) => {
+                                self.say_clash(place.key(), collector.id());
+                                place.insert(value);
+                            }
                         }
-                        metrics.insert(metric.name, value);
                     }
                 }
                 Err(error) => parts.losses.push(HookError {
