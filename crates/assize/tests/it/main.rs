@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod crash;
+mod documents;
 mod init;
 mod plugin;
 mod properties;
