@@ -1,13 +1,16 @@
-//! What Assize measures on its own: collectors take numbers from a trial, checks score it.
+//! What Assize measures on its own: collectors take numbers from a trial, analyzers explain it, checks score it.
 //!
 //! Every built-in here goes through the public traits of `assize-contracts` and is a plain function behind them;
 //! each is also an example for plugin authors. Numbers that nobody measured stay absent.
 
+pub mod analyzers;
 mod checks;
 mod collectors;
+mod composite;
 
-pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec};
+pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, load_references};
 pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
+pub use composite::{CompositeScorer, make_scorer};
 
 use assize_contracts::Plugins;
 use std::sync::Arc;
@@ -23,10 +26,11 @@ pub fn plugins_with_commands(commands: Arc<dyn CommandRunner>) -> Plugins {
 }
 
 fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
-    Plugins::new()
+    let plugins = Plugins::new()
         .collector(TokenCollector)
         .collector(LatencyCollector)
         .collector(CostCollector)
         .collector(ToolCallsCollector)
-        .scorer(checks)
+        .scorer(checks);
+    analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer)
 }

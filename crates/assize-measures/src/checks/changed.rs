@@ -6,9 +6,6 @@ use assize_contracts::OverrideProblem;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
-/// How many strange changes are named.
-const NAMED: usize = 20;
-
 pub(super) struct ChangedCheck {
     globs: Vec<String>,
     allowed: GlobSet,
@@ -58,7 +55,7 @@ impl ChangedCheck {
         Ok(Seen {
             holds: strange().next().is_none(),
             actual: strange()
-                .take(NAMED)
+                .take(super::NAMED)
                 .map(|change| Value::String(format!("{} {}", change.kind, change.path)))
                 .collect(),
         })

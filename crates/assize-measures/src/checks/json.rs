@@ -64,7 +64,7 @@ pub(super) struct Schema(jsonschema::Validator);
 impl Schema {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         if !matches!(spec.value, Value::Object(_) | Value::Bool(_)) {
-            return Err(spec.problem("expected a JSON Schema: an object"));
+            return Err(spec.problem("expected a JSON Schema: an object, or the name of its file"));
         }
         jsonschema::options()
             .with_pattern_options(
@@ -110,8 +110,6 @@ fn fenced_blocks(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter_map(|part| part.split_once('\n'))
         .filter(|(language, _)| matches!(language.trim(), "" | "json" | "JSON"))
         .map(|(_, block)| block)
-        .collect::<Vec<_>>()
-        .into_iter()
 }
 
 /// Equality of JSON in which 42 and 42.0 are one number.
@@ -159,6 +157,15 @@ mod tests {
     fn a_pattern_that_would_explode_is_refused() {
         let value = json!("((a{1000}){1000}){1000}");
         assert!(Pattern::parse(&Spec::at(&[], &value)).is_err());
+    }
+
+    #[test]
+    fn a_path_that_is_nested_deeply_is_refused_in_peace() {
+        for (depth, is_refused) in [(20, false), (100_000, true)] {
+            let path = format!("$[?{}@.a{}]", "(".repeat(depth), ")".repeat(depth));
+            let parsed = JsonPath::parse(&path, &Spec::at(&[], &Value::Null));
+            assert_eq!(parsed.is_err(), is_refused, "{depth}");
+        }
     }
 
     #[test]

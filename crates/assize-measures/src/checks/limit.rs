@@ -89,7 +89,10 @@ fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
         .as_deref()
         .map(|result| &result.metrics);
     match key {
-        "turns" => trace.map(|trace| trace.summary.total_turns as f64),
+        // No session ends without a turn: nobody counted.
+        "turns" => trace
+            .map(|trace| trace.summary.total_turns as f64)
+            .filter(|turns| *turns > 0.0),
         "tokens_total" => metrics
             .and_then(|metrics| metrics.tokens.total)
             .or_else(|| trace?.summary.total_tokens.total)
@@ -144,7 +147,9 @@ mod tests {
             ..TokenBreakdown::default()
         };
         context.result = Some(Arc::new(result));
-        context.trace = Some(Arc::new(SessionTrace::default()));
+        let mut trace = SessionTrace::default();
+        trace.summary.total_turns = 4;
+        context.trace = Some(Arc::new(trace));
         let result = score_of(&scenario(json!([{"limit": limit}])), &context);
         match expected {
             Ok(success) => assert_eq!((result.success, result.error), (success, None)),
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn a_limit_is_still_inside() {
         check(
-            json!({"tokens_total": 1000, "turns": 0, "tool_calls": 0}),
+            json!({"tokens_total": 1000, "turns": 4, "tool_calls": 0}),
             Ok(true),
         );
         check(json!({"tokensTotal": 999}), Ok(false));
@@ -166,7 +171,7 @@ mod tests {
         let unknown = "check `limit-cost-usd-1`: `cost_usd` was not measured";
         check(json!({"cost_usd": 1.5}), Err(unknown));
         check(
-            json!({"cost_usd": 1.5, "turns": 3}),
+            json!({"cost_usd": 1.5, "turns": 5}),
             Err("check `limit-turns-1`: `cost_usd` was not measured"),
         );
         check(json!({"cost_usd": 1.5, "tokens_total": 10}), Ok(false));

@@ -10,11 +10,13 @@ mod file;
 mod json;
 mod limit;
 mod output;
+mod references;
 mod spec;
 mod text;
 mod tool;
 
 pub use command::{CommandOutcome, CommandRunner, CommandSpec};
+pub use references::load_references;
 
 use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
@@ -29,6 +31,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// How much of what was found is kept, in bytes.
 const ACTUAL_LENGTH: usize = 500;
+/// How many things are named in a result.
+const NAMED: usize = 20;
 
 /// Scores a trial by its scenario's `checks`; without any, a session that ends with `stop` passes.
 #[derive(Default)]

@@ -39,6 +39,7 @@ pub(super) struct TextTest {
 
 enum Rule {
     Contains(String),
+    /// White space around the text does not count: agents end their answers as they like.
     Equals(String),
     Matches(Pattern),
     Schema(Schema),
@@ -75,7 +76,7 @@ impl TextTest {
             "json" => Rule::Json(spec.value.clone()),
             _ => Rule::Paths(parse_paths(spec)?),
         };
-        let expected = spec.value.clone();
+        let expected = bounded(spec.value);
         Ok(Self {
             key,
             expected,
@@ -135,7 +136,8 @@ impl TextTest {
         rules.iter().find_map(|rule| {
             let found = rule.path.select(json);
             let holds = found.iter().any(|value| rule.expected.is_match(value));
-            (!holds).then(|| found.iter().map(|value| bounded(value)).collect())
+            let shown = found.iter().take(super::NAMED);
+            (!holds).then(|| shown.map(|value| bounded(value)).collect())
         })
     }
 }
@@ -170,15 +172,11 @@ pub(super) enum Matcher {
 
 impl Matcher {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
-        let only_key = match spec.value.as_object() {
-            Some(map) if map.len() == 1 => map.keys().next().map(String::as_str),
-            _ => None,
-        };
-        let inner = |key| spec.fields(&[key]).ok()?.get(key);
-        match only_key.and_then(|key| Some((key, inner(key)?))) {
-            Some(("matches", spec)) => Pattern::parse(&spec).map(Self::Matches),
-            Some(("contains", spec)) => spec.text().map(Self::Contains),
-            Some(("equals", spec)) => Ok(Self::Equals(spec.value.clone())),
+        let entries = spec.entries().unwrap_or_default();
+        match entries.as_slice() {
+            [("matches", inner)] => Pattern::parse(inner).map(Self::Matches),
+            [("contains", inner)] => inner.text().map(Self::Contains),
+            [("equals", inner)] => Ok(Self::Equals(inner.value.clone())),
             _ => Ok(Self::Equals(spec.value.clone())),
         }
     }

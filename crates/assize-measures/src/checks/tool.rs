@@ -3,13 +3,12 @@
 use super::check::{Look, Seen, Sentence, Subject};
 use super::json::JsonPath;
 use super::spec::{Fields, Spec, quoted};
-use super::text::Matcher;
+use super::text::{Matcher, bounded};
 use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::Value;
+use std::sync::Arc;
 
 const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
-/// How many calls are named in a result.
-const NAMED: usize = 50;
 
 pub(super) enum ToolCheck {
     Called(Called),
@@ -45,7 +44,7 @@ impl ToolCheck {
             fields.get("only"),
         ) {
             (Some(called), None, None) => {
-                let written = spec.value.clone();
+                let written = bounded(spec.value);
                 Called::parse(called.text()?, &fields, written).map(Self::Called)
             }
             (None, Some(order), None) => {
@@ -92,13 +91,13 @@ impl ToolCheck {
                 let calls = names(subject)?;
                 let mut ahead = calls.iter();
                 let holds = tools.iter().all(|tool| ahead.any(|name| name == tool));
-                let actual = calls.iter().take(NAMED).copied().collect();
+                let actual = calls.iter().take(super::NAMED).copied().collect();
                 Ok(Seen { holds, actual })
             }
             Self::Only(tools) => {
                 let mut strange = names(subject)?;
                 strange.retain(|name| !tools.iter().any(|tool| tool == name));
-                let actual = strange.iter().take(NAMED).copied().collect();
+                let actual = strange.iter().take(super::NAMED).copied().collect();
                 let holds = strange.is_empty();
                 Ok(Seen { holds, actual })
             }
@@ -200,19 +199,23 @@ fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
         .collect()
 }
 
-/// The tools called, in order: from the trace, else from the result.
-fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, String> {
-    if let Some(trace) = &subject.context.trace {
-        let name = |event: &'a std::sync::Arc<TraceEvent>| match &**event {
+/// The tools called, in order: from the trace where it has any, else from the result.
+fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, &'static str> {
+    let trace = subject.context.trace.as_deref();
+    let traced = trace.map(|trace| {
+        let events = trace.events.iter();
+        let name = |event: &'a Arc<TraceEvent>| match &**event {
             TraceEvent::ToolCall { name, .. } => Some(name.as_str()),
             _ => None,
         };
-        return Ok(trace.events.iter().filter_map(name).collect());
-    }
+        events.filter_map(name).collect::<Vec<_>>()
+    });
     let result = subject.context.result.as_deref();
-    let calls = result.and_then(|result| result.metrics.tool_calls.as_ref());
-    let calls = calls.ok_or("nobody saw which tools were called")?;
-    Ok(calls.iter().map(|call| call.name.as_str()).collect())
+    let told = result.and_then(|result| result.metrics.tool_calls.as_ref());
+    let told = told.map(|calls| calls.iter().map(|call| call.name.as_str()).collect());
+    let traced_some = traced.as_ref().is_some_and(|names| !names.is_empty());
+    let names = if traced_some { traced } else { told.or(traced) };
+    names.ok_or("nobody saw which tools were called")
 }
 
 #[cfg(test)]

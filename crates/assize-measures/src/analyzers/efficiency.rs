@@ -1,0 +1,94 @@
+//! `efficiency`: how many turns brought the session forward, and how much was done twice.
+
+use super::TraceAnalyzer;
+use super::findings::{Findings, percent, share};
+use super::same_calls::duplicates;
+use super::trace_view::{backtracking, calls, is_progress};
+use assize_contracts::{AnalysisResult, SessionTrace};
+
+/// Findings `total_turns`, `productive_turns`, `wasted_turns`, `turn_efficiency`, `information_redundancy`,
+/// `backtracking_events`.
+pub const EFFICIENCY: TraceAnalyzer = TraceAnalyzer {
+    name: "efficiency",
+    find: analyze,
+};
+
+fn analyze(trace: &SessionTrace) -> AnalysisResult {
+    let calls = calls(trace);
+    let backtracking = backtracking(&calls);
+    let redundancy = share(duplicates(&calls), calls.len());
+    let mut findings = Findings::default();
+    let turns = if trace.turns.is_empty() {
+        // The trace counts turns without saying what happened in them.
+        findings.count("total_turns", trace.summary.total_turns as usize, "turns");
+        format!("{} turns", trace.summary.total_turns)
+    } else {
+        describe_turns(trace, &mut findings)
+    };
+    findings.ratio(
+        "information_redundancy",
+        redundancy,
+        "duplicate / total tool calls",
+    );
+    findings.count("backtracking_events", backtracking, "events");
+    findings.into_result(
+        "efficiency",
+        format!("{turns}, {backtracking} backtracking events"),
+    )
+}
+
+fn describe_turns(trace: &SessionTrace, findings: &mut Findings) -> String {
+    let total = trace.turns.len();
+    let productive = trace
+        .turns
+        .iter()
+        .filter(|turn| turn.events.iter().any(|event| is_progress(event)))
+        .count();
+    let efficiency = productive as f64 / total as f64;
+    findings.count("total_turns", total, "turns");
+    findings.count("productive_turns", productive, "turns");
+    findings.count("wasted_turns", total - productive, "turns");
+    findings.ratio(
+        "turn_efficiency",
+        Some(efficiency),
+        "productive / total turns",
+    );
+    format!(
+        "{productive}/{total} productive turns ({} efficiency)",
+        percent(efficiency)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyzers::testing::{boundary, call, failed_call, finding, thought, trace};
+    use serde_json::json;
+
+    #[test]
+    fn a_turn_of_failures_and_thoughts_is_wasted() {
+        let trace = trace(vec![
+            boundary(0),
+            thought("hm"),
+            failed_call("bash", json!("a"), "no"),
+            boundary(1),
+            call("bash", json!("b")),
+            call("bash", json!("b")),
+        ]);
+        let result = EFFICIENCY.find(&trace);
+        assert_eq!(
+            result.summary,
+            "1/2 productive turns (50.0% efficiency), 1 backtracking events"
+        );
+        let redundancy = finding(&EFFICIENCY, &trace, "information_redundancy").unwrap();
+        assert_eq!(redundancy["value"], json!(1.0 / 3.0));
+    }
+
+    #[test]
+    fn an_empty_trace_has_no_efficiency() {
+        let result = EFFICIENCY.find(&SessionTrace::default());
+        assert_eq!(result.summary, "0 turns, 0 backtracking events");
+        assert!(!result.findings.contains_key("turn_efficiency"));
+        assert!(!result.findings.contains_key("information_redundancy"));
+    }
+}

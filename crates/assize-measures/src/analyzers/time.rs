@@ -1,0 +1,259 @@
+//! `time`: where the wall time went. Every moment is given to one part, so the parts add up to the whole; what the trace
+//! does not time stays unattributed, and what it times only from one side is said to be a bound.
+
+use super::TraceAnalyzer;
+use super::findings::{Findings, percent};
+use super::grouped::Grouped;
+use super::time_spans::{Part, Span, Timeline, TurnTime, is_duration};
+use super::tool_name::tool_name;
+use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// Findings `time_wall`, `time_split`, `time_by_turn`, `time_in_tools` and `time_retries`, as far as the trace tells.
+pub const TIME: TraceAnalyzer = TraceAnalyzer {
+    name: "time",
+    find: analyze,
+};
+
+/// How much of the wall time a part took.
+#[derive(Default)]
+struct Taken {
+    ms: f64,
+    is_bound: bool,
+}
+
+fn analyze(trace: &SessionTrace) -> AnalysisResult {
+    let mut findings = Findings::default();
+    tools(trace, &mut findings);
+    let retries: Option<u32> = trace
+        .model_calls
+        .iter()
+        .filter_map(|call| call.retries)
+        .reduce(u32::saturating_add);
+    findings.number("time_retries", retries.map(f64::from), "retries");
+
+    let Some(timeline) = Timeline::of(trace) else {
+        return findings.into_result("time", "the trace has no times".to_owned());
+    };
+    let wall = timeline.wall().round();
+    let taken = taken(&timeline.spans);
+    findings.number("time_wall", Some(wall), "ms");
+    let headers = ["part", "ms", "share", "bound"];
+    findings.table("time_split", &headers, split_rows(&taken, wall));
+    if !timeline.turns.is_empty() {
+        let turns = timeline.turns.iter().map(|turn| {
+            let share = percent(share_of(turn.ms, wall));
+            vec![turn.number.to_string(), format!("{:.0}", turn.ms), share]
+        });
+        findings.table("time_by_turn", &["turn", "ms", "share"], turns.collect());
+    }
+    findings.into_result("time", summary(&taken, &timeline.turns, wall))
+}
+
+fn summary(taken: &[(&Part<'_>, Taken)], turns: &[TurnTime], wall: f64) -> String {
+    let seconds = wall / 1000.0;
+    let longest = taken.iter().max_by(|(_, a), (_, b)| a.ms.total_cmp(&b.ms));
+    let longest_turn = turns.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
+    match (
+        longest.filter(|(_, longest)| longest.ms > 0.0),
+        longest_turn,
+    ) {
+        (Some((part, longest)), _) => {
+            let most = if longest.is_bound { "at most " } else { "" };
+            let share = percent(share_of(longest.ms, wall));
+            format!("{seconds:.1} s, {most}{share} of it for {part}")
+        }
+        (None, Some(turn)) => {
+            let share = percent(share_of(turn.ms, wall));
+            format!("{seconds:.1} s, {share} of it in turn {}", turn.number)
+        }
+        (None, None) => format!("{seconds:.1} s, which the trace does not divide"),
+    }
+}
+
+/// Each moment goes to the first active span: the model before tools, then whichever began first.
+fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<(&'a Part<'a>, Taken)> {
+    let starts = spans.iter().map(|span| span.start).enumerate();
+    let ends = spans.iter().map(|span| span.end).enumerate();
+    let mut edges: Vec<(usize, f64)> = starts.chain(ends).collect();
+    edges.sort_by(|a, b| a.1.total_cmp(&b.1));
+
+    let mut parts: Grouped<&Part<'_>, Taken> = Grouped::new();
+    let mut active: BTreeSet<(u8, usize)> = BTreeSet::new();
+    let mut now = 0.0;
+    for (position, at) in edges {
+        if let Some(&(_, first)) = active.first() {
+            let taken = parts.of(&spans[first].part);
+            taken.ms += at - now;
+            taken.is_bound |= spans[first].is_bound;
+        }
+        now = at;
+        // The first edge of a span is its start, the second its end.
+        let key = (spans[position].part.rank(), position);
+        if !active.remove(&key) {
+            active.insert(key);
+        }
+    }
+    let mut taken = parts.groups;
+    taken.sort_by(|(part, a), (other, b)| {
+        let by_rank = part.rank().cmp(&other.rank());
+        by_rank.then(b.ms.total_cmp(&a.ms))
+    });
+    taken
+}
+
+/// Cut to whole milliseconds, so that the rows still add up to the whole and the rest is never less than nothing.
+fn split_rows(taken: &[(&Part<'_>, Taken)], wall: f64) -> Vec<Vec<String>> {
+    let row = |part: String, ms: f64, bound: &str| {
+        let share = percent(share_of(ms, wall));
+        vec![part, format!("{ms:.0}"), share, bound.to_owned()]
+    };
+    let mut rest = wall;
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(taken.len() + 1);
+    for (part, taken) in taken {
+        let bound = if taken.is_bound { "at most" } else { "" };
+        rows.push(row(part.to_string(), taken.ms.floor(), bound));
+        rest -= taken.ms.floor();
+    }
+    let has_bounds = taken.iter().any(|(_, taken)| taken.is_bound);
+    let bound = if has_bounds { "at least" } else { "" };
+    rows.push(row("unattributed".to_owned(), rest, bound));
+    rows
+}
+
+fn share_of(ms: f64, wall: f64) -> f64 {
+    if wall > 0.0 { ms / wall } else { 0.0 }
+}
+
+/// How long tools ran by their own account. Calls that ran side by side are counted side by side.
+#[derive(Default)]
+struct ToolTime {
+    calls: usize,
+    ms: f64,
+}
+
+fn tools(trace: &SessionTrace, findings: &mut Findings) {
+    let mut tools: Grouped<Cow<'_, str>, ToolTime> = Grouped::new();
+    for event in &trace.events {
+        let TraceEvent::ToolCall {
+            name,
+            input,
+            duration_ms: Some(duration),
+            ..
+        } = &**event
+        else {
+            continue;
+        };
+        if is_duration(duration.value()) {
+            let time = tools.of(tool_name(name, input));
+            time.calls += 1;
+            time.ms += duration.value();
+        }
+    }
+    let mut tools = tools.groups;
+    // Some agents write 0 for what they do not time.
+    if tools.iter().all(|(_, time)| time.ms == 0.0) {
+        return;
+    }
+    tools.sort_by(|(_, a), (_, b)| b.ms.total_cmp(&a.ms));
+    let row = |(name, time): (Cow<'_, str>, ToolTime)| {
+        vec![
+            name.into_owned(),
+            time.calls.to_string(),
+            format!("{:.0}", time.ms),
+        ]
+    };
+    let rows = tools.into_iter().map(row).collect();
+    findings.table("time_in_tools", &["tool", "calls timed", "ms"], rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyzers::testing::{boundary, call, finding, model_call, placed, trace};
+    use assize_contracts::{EventPlace, Millis, ModelCall, Timestamp};
+    use serde_json::json;
+
+    fn tool(name: &str, start: i64, duration: Option<f64>) -> TraceEvent {
+        let place = EventPlace {
+            timestamp: Some(Timestamp::from_unix_ms(start)),
+            ..EventPlace::default()
+        };
+        let mut event = placed(call(name, json!(start)), place);
+        if let TraceEvent::ToolCall { duration_ms, .. } = &mut event {
+            *duration_ms = duration.and_then(Millis::new);
+        }
+        event
+    }
+
+    fn model(start: i64, first: Option<f64>, duration: f64) -> ModelCall {
+        ModelCall {
+            started_at: Some(Timestamp::from_unix_ms(start)),
+            ttft_ms: first.and_then(Millis::new),
+            duration_ms: Millis::new(duration),
+            ..model_call("m", 1, 1)
+        }
+    }
+
+    #[test]
+    fn the_parts_add_up_to_the_whole() {
+        let mut trace = trace(vec![
+            boundary(0),
+            tool("read", 400, Some(300.0)),
+            tool("grep", 500, Some(400.0)),
+            tool("read", 2000, None),
+            boundary(3),
+        ]);
+        trace.model_calls = vec![model(0, Some(100.0), 300.0), model(900, None, 600.0)];
+        assert_eq!(
+            finding(&TIME, &trace, "time_split").unwrap()["rows"],
+            json!([
+                ["waiting for the first token", "100", "3.3%", ""],
+                ["generation", "200", "6.7%", ""],
+                ["model calls", "600", "20.0%", ""],
+                ["tool read", "1300", "43.3%", "at most"],
+                ["tool grep", "200", "6.7%", ""],
+                ["unattributed", "600", "20.0%", "at least"],
+            ])
+        );
+        assert_eq!(
+            finding(&TIME, &trace, "time_in_tools").unwrap()["rows"],
+            json!([["grep", "1", "400"], ["read", "1", "300"]])
+        );
+        assert_eq!(
+            TIME.find(&trace).summary,
+            "3.0 s, at most 43.3% of it for tool read"
+        );
+    }
+
+    #[test]
+    fn turns_without_times_inside_still_have_their_length() {
+        let mut trace = trace(vec![boundary(0), call("bash", json!(1)), boundary(2)]);
+        trace.summary.total_duration = Millis::new(5000.0);
+        let turns = json!([["0", "2000", "40.0%"], ["2", "3000", "60.0%"]]);
+        assert_eq!(
+            finding(&TIME, &trace, "time_by_turn").unwrap()["rows"],
+            turns
+        );
+        assert_eq!(TIME.find(&trace).summary, "5.0 s, 60.0% of it in turn 2");
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_left_out() {
+        let trace = trace(vec![boundary(3), tool("a", 1000, Some(-50.0)), boundary(1)]);
+        let turns = json!([["1", "2000", "100.0%"]]);
+        assert_eq!(
+            finding(&TIME, &trace, "time_by_turn").unwrap()["rows"],
+            turns
+        );
+        assert_eq!(finding(&TIME, &trace, "time_in_tools"), None);
+    }
+
+    #[test]
+    fn a_trace_without_times_says_so() {
+        let result = TIME.find(&trace(vec![call("bash", json!(1))]));
+        assert!(result.findings.is_empty());
+        assert_eq!(result.summary, "the trace has no times");
+    }
+}

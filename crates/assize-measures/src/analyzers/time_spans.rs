@@ -1,0 +1,214 @@
+//! What a trace times, as spans on one clock. Clocks may jump and providers may err: spans that end before they begin
+//! are left out.
+
+use super::tool_name::tool_name;
+use assize_contracts::{Millis, ModelCall, SessionTrace, Timestamp, TraceEvent};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Thirty years, in milliseconds. What claims to last longer was not measured.
+const LONGEST: f64 = 1e12;
+
+/// Whether this can be how long something took, in milliseconds.
+pub(super) fn is_duration(ms: f64) -> bool {
+    (0.0..LONGEST).contains(&ms)
+}
+
+/// What a moment was spent on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Part<'a> {
+    FirstToken,
+    Generation,
+    /// A model call that does not tell when its first token came.
+    ModelCall,
+    FailedRequest,
+    Tool(Cow<'a, str>),
+}
+
+impl Part<'_> {
+    /// Which part a moment goes to when several are active.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::FirstToken => 0,
+            Self::Generation => 1,
+            Self::ModelCall => 2,
+            Self::FailedRequest => 3,
+            Self::Tool(_) => 4,
+        }
+    }
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FirstToken => f.write_str("waiting for the first token"),
+            Self::Generation => f.write_str("generation"),
+            Self::ModelCall => f.write_str("model calls"),
+            Self::FailedRequest => f.write_str("failed requests"),
+            Self::Tool(name) => write!(f, "tool {name}"),
+        }
+    }
+}
+
+/// A stretch of time, in milliseconds since the session began.
+pub(super) struct Span<'a> {
+    pub(super) part: Part<'a>,
+    pub(super) start: f64,
+    pub(super) end: f64,
+    /// The end is only the next thing known to have happened.
+    pub(super) is_bound: bool,
+}
+
+pub(super) struct TurnTime {
+    pub(super) number: u64,
+    pub(super) ms: f64,
+}
+
+pub(super) struct Timeline<'a> {
+    pub(super) spans: Vec<Span<'a>>,
+    pub(super) turns: Vec<TurnTime>,
+    start: f64,
+    end: f64,
+}
+
+impl<'a> Timeline<'a> {
+    /// `None` when the trace has no times at all.
+    pub(super) fn of(trace: &'a SessionTrace) -> Option<Self> {
+        let times: Vec<Option<f64>> = trace
+            .events
+            .iter()
+            .map(|event| at(event.timestamp()))
+            .collect();
+        let mut spans: Vec<Span<'a>> = trace.model_calls.iter().flat_map(model_spans).collect();
+        spans.extend(tool_spans(trace, &times));
+        spans.retain(|span| is_duration(span.end - span.start));
+        spans.sort_by(|a, b| a.start.total_cmp(&b.start));
+
+        let known = || times.iter().copied().flatten();
+        let starts = known().chain(spans.iter().map(|span| span.start));
+        let ends = known().chain(spans.iter().map(|span| span.end));
+        let total = trace
+            .summary
+            .total_duration
+            .map(Millis::value)
+            .filter(|total| is_duration(*total));
+        let Some(start) = starts.reduce(f64::min) else {
+            let end = total?;
+            return Some(Self {
+                spans,
+                turns: Vec::new(),
+                start: 0.0,
+                end,
+            });
+        };
+        // The summary may know of an end that no event tells.
+        let end = ends.fold(start + total.unwrap_or(0.0), f64::max);
+        let turns = turn_times(trace, &times, end);
+        Some(Self {
+            spans,
+            turns,
+            start,
+            end,
+        })
+    }
+
+    pub(super) fn wall(&self) -> f64 {
+        self.end - self.start
+    }
+}
+
+fn at(timestamp: Option<&Timestamp>) -> Option<f64> {
+    Some(timestamp?.unix_ms()? as f64)
+}
+
+fn model_spans<'a>(call: &ModelCall) -> Vec<Span<'a>> {
+    let span = |part, start, end| Span {
+        part,
+        start,
+        end,
+        is_bound: false,
+    };
+    let Some((start, duration)) = at(call.started_at.as_ref()).zip(call.duration_ms) else {
+        return Vec::new();
+    };
+    let end = start + duration.value();
+    let first = call
+        .ttft_ms
+        .map(|ttft| start + ttft.value())
+        .filter(|first| (start..=end).contains(first));
+    match first {
+        _ if call.status.is_some_and(|status| status >= 400) => {
+            vec![span(Part::FailedRequest, start, end)]
+        }
+        Some(first) => vec![
+            span(Part::FirstToken, start, first),
+            span(Part::Generation, first, end),
+        ],
+        None => vec![span(Part::ModelCall, start, end)],
+    }
+}
+
+fn tool_spans<'a>(trace: &'a SessionTrace, times: &[Option<f64>]) -> Vec<Span<'a>> {
+    // Events may be out of order, so what comes next is looked up among all times.
+    let mut sorted: Vec<f64> = times.iter().copied().flatten().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let next_after = |start: f64| {
+        sorted
+            .get(sorted.partition_point(|time| *time <= start))
+            .copied()
+    };
+    trace
+        .events
+        .iter()
+        .zip(times)
+        .filter_map(|(event, start)| {
+            let TraceEvent::ToolCall {
+                name,
+                input,
+                duration_ms,
+                ..
+            } = &**event
+            else {
+                return None;
+            };
+            let start = (*start)?;
+            let end = match duration_ms {
+                Some(duration) => start + duration.value(),
+                None => next_after(start)?,
+            };
+            Some(Span {
+                part: Part::Tool(tool_name(name, input)),
+                start,
+                end,
+                is_bound: duration_ms.is_none(),
+            })
+        })
+        .collect()
+}
+
+/// From each boundary to the next, the last one to the end. A turn that ends before it begins is left out.
+fn turn_times(trace: &SessionTrace, times: &[Option<f64>], end: f64) -> Vec<TurnTime> {
+    let boundaries: Vec<(u64, f64)> = trace
+        .events
+        .iter()
+        .zip(times)
+        .filter_map(|(event, time)| match **event {
+            TraceEvent::TurnBoundary { turn_number, .. } => Some((turn_number, (*time)?)),
+            _ => None,
+        })
+        .collect();
+    let ends = boundaries
+        .iter()
+        .skip(1)
+        .map(|(_, start)| *start)
+        .chain([end]);
+    boundaries
+        .iter()
+        .zip(ends)
+        .map(|(&(number, start), end)| TurnTime {
+            number,
+            ms: end - start,
+        })
+        .filter(|turn| is_duration(turn.ms))
+        .collect()
+}

@@ -1,0 +1,75 @@
+//! The trace as analyzers look at it: its tool calls, and what counts as failure and as progress.
+
+use super::grouped::FastMap;
+use assize_contracts::{EventPlace, SessionTrace, TokenBreakdown, TraceEvent};
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) name: &'a str,
+    pub(super) input: &'a Value,
+    pub(super) failed: bool,
+}
+
+pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
+    // Counted first: most events are no calls, and small allocations are much the cheaper ones.
+    let is_call = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
+    let mut calls = Vec::with_capacity(trace.events.iter().filter(is_call).count());
+    calls.extend(trace.events.iter().filter_map(|event| match &**event {
+        TraceEvent::ToolCall { name, input, .. } => Some(Call {
+            name,
+            input,
+            failed: is_failure(event),
+        }),
+        _ => None,
+    }));
+    calls
+}
+
+/// When and under whom an event happened, where the trace tells.
+pub(super) fn place_of(event: &TraceEvent) -> Option<&EventPlace> {
+    match event {
+        TraceEvent::Reasoning { context, .. }
+        | TraceEvent::ToolCall { context, .. }
+        | TraceEvent::TextOutput { context, .. }
+        | TraceEvent::Error { context, .. } => context.as_deref(),
+        TraceEvent::TurnBoundary { .. } => None,
+    }
+}
+
+/// An error, or a tool that reported failure. One that said nothing gets the benefit of the doubt.
+pub(super) fn is_failure(event: &TraceEvent) -> bool {
+    match event {
+        TraceEvent::Error { .. } => true,
+        TraceEvent::ToolCall { success, .. } => *success == Some(false),
+        _ => false,
+    }
+}
+
+/// Something that brings a session forward: a tool that did not fail, or text for the user.
+pub(super) fn is_progress(event: &TraceEvent) -> bool {
+    match event {
+        TraceEvent::ToolCall { .. } => !is_failure(event),
+        TraceEvent::TextOutput { .. } => true,
+        _ => false,
+    }
+}
+
+/// Calls whose input differs from the previous one of the same tool.
+pub(super) fn backtracking(calls: &[Call<'_>]) -> usize {
+    let mut last: FastMap<&str, &Value> = FastMap::default();
+    calls
+        .iter()
+        .filter(|call| {
+            let before = last.insert(call.name, call.input);
+            before.is_some_and(|before| before != call.input)
+        })
+        .count()
+}
+
+/// Reasoning tokens per token. Absent when one of the two was not counted.
+pub(super) fn reasoning_density(tokens: &TokenBreakdown) -> Option<f64> {
+    let (reasoning, total) = (tokens.reasoning? as f64, tokens.total? as f64);
+    Some(if total == 0.0 { 0.0 } else { reasoning / total })
+}

@@ -1,0 +1,244 @@
+//! `composite`: several scorers as one. Each has its say, also when another one breaks.
+
+use assize_contracts::{
+    BaseScenario, BoxError, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext, ScorerResult,
+    async_trait,
+};
+use serde_json::Value;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// Passes when all its scorers do. Ids of checks are prefixed with their scorer's: `judge:clear`.
+pub struct CompositeScorer {
+    scorers: Vec<Arc<dyn Scorer>>,
+}
+
+impl CompositeScorer {
+    /// All of these together.
+    pub fn new(scorers: Vec<Arc<dyn Scorer>>) -> Self {
+        Self { scorers }
+    }
+}
+
+#[async_trait]
+impl Scorer for CompositeScorer {
+    fn id(&self) -> &str {
+        "composite"
+    }
+
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+        self.scorers
+            .iter()
+            .try_for_each(|scorer| scorer.check_scenario(scenario))
+    }
+
+    async fn evaluate(
+        &self,
+        scenario: &BaseScenario,
+        context: &ScorerContext,
+    ) -> Result<ScorerResult, BoxError> {
+        let mut all = ScorerResult {
+            success: true,
+            output_valid: true,
+            ..ScorerResult::default()
+        };
+        for scorer in &self.scorers {
+            let result = unless_it_panics(scorer.evaluate(scenario, context)).await;
+            add(&mut all, scorer.id(), result);
+        }
+        Ok(all)
+    }
+}
+
+type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<ScorerResult, BoxError>> + Send + 'a>>;
+
+/// A panic is one more way to break.
+async fn unless_it_panics(mut evaluation: Evaluation<'_>) -> Result<ScorerResult, BoxError> {
+    poll_fn(|context| {
+        let poll = AssertUnwindSafe(|| evaluation.as_mut().poll(context));
+        catch_unwind(poll).unwrap_or_else(|_| Poll::Ready(Err("the scorer panicked".into())))
+    })
+    .await
+}
+
+fn add(all: &mut ScorerResult, id: &str, result: Result<ScorerResult, BoxError>) {
+    let result = result.unwrap_or_else(|error| ScorerResult {
+        output_valid: true,
+        error: Some(error.to_string()),
+        ..ScorerResult::default()
+    });
+    all.success &= result.success;
+    all.output_valid &= result.output_valid;
+    all.passed += result.passed;
+    all.total += result.total;
+    all.details
+        .extend(result.details.into_iter().map(|mut detail| {
+            detail.id = format!("{id}:{}", detail.id);
+            detail
+        }));
+    if let Some(error) = result.error {
+        let error = format!("{id}: {error}");
+        all.error = Some(match all.error.take() {
+            Some(earlier) => format!("{earlier}; {error}"),
+            None => error,
+        });
+    }
+}
+
+/// The scorer that a suite's `scorer` asks for: `{ uses: checks }`, or `{ composite: [ … ] }` of several.
+///
+/// Keys beside `uses` are the scorer's settings.
+pub fn make_scorer(
+    plugins: &Plugins,
+    settings: &JsonMap,
+) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+    make_at(plugins, settings, &["scorer".to_owned()])
+}
+
+fn make_at(
+    plugins: &Plugins,
+    settings: &JsonMap,
+    path: &[String],
+) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+    if let Some(list) = settings.get("composite") {
+        return make_composite(plugins, list, path);
+    }
+    let known: Vec<&str> = plugins.scorers().keys().map(String::as_str).collect();
+    let name = settings.get("uses").and_then(Value::as_str);
+    let make = name.and_then(|name| plugins.scorers().get(name));
+    let (Some(name), Some(make)) = (name, make) else {
+        let message = match name {
+            Some(name) => format!("unknown scorer `{name}`"),
+            None => "expected `uses`: a scorer".to_owned(),
+        };
+        let hint = Some(format!("known scorers: {}", known.join(", ")));
+        return Err(problem(path, "uses", message, hint));
+    };
+    let mut own = settings.clone();
+    own.remove("uses");
+    make(&own).map_err(|error| problem(path, name, error.to_string(), None))
+}
+
+fn make_composite(
+    plugins: &Plugins,
+    list: &Value,
+    path: &[String],
+) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+    let entries = list.as_array().filter(|entries| !entries.is_empty());
+    let Some(entries) = entries else {
+        let message = "expected a list of scorers".to_owned();
+        return Err(problem(path, "composite", message, None));
+    };
+    let mut scorers = Vec::with_capacity(entries.len());
+    for (position, entry) in entries.iter().enumerate() {
+        let place = [path, &["composite".to_owned(), position.to_string()]].concat();
+        let Some(settings) = entry
+            .as_object()
+            .filter(|map| !map.contains_key("composite"))
+        else {
+            return Err(problem(
+                &place,
+                "uses",
+                "expected a scorer".to_owned(),
+                None,
+            ));
+        };
+        scorers.push(make_at(plugins, settings, &place)?);
+    }
+    Ok(Arc::new(CompositeScorer::new(scorers)))
+}
+
+fn problem(path: &[String], key: &str, message: String, hint: Option<String>) -> OverrideProblem {
+    OverrideProblem {
+        path: [path, &[key.to_owned()]].concat(),
+        message,
+        hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ChecksScorer;
+    use assize_contracts::PromptResult;
+    use serde_json::json;
+
+    struct Broken;
+    struct Panicking;
+
+    #[async_trait]
+    impl Scorer for Broken {
+        fn id(&self) -> &str {
+            "broken"
+        }
+
+        async fn evaluate(
+            &self,
+            _scenario: &BaseScenario,
+            _context: &ScorerContext,
+        ) -> Result<ScorerResult, BoxError> {
+            Err("no answer".into())
+        }
+    }
+
+    #[async_trait]
+    impl Scorer for Panicking {
+        fn id(&self) -> &str {
+            "panicking"
+        }
+
+        async fn evaluate(
+            &self,
+            _scenario: &BaseScenario,
+            _context: &ScorerContext,
+        ) -> Result<ScorerResult, BoxError> {
+            panic!("on purpose")
+        }
+    }
+
+    fn evaluate(scorer: &dyn Scorer) -> ScorerResult {
+        let mut scenario = BaseScenario::new("s", "p");
+        scenario.checks = vec![json!({"output": {"contains": "yes"}, "id": "agrees"})];
+        let context = ScorerContext {
+            agent_output: "yes".to_owned(),
+            result: Some(Arc::new(PromptResult::default())),
+            ..ScorerContext::default()
+        };
+        pollster::block_on(scorer.evaluate(&scenario, &context)).unwrap()
+    }
+
+    #[test]
+    fn a_broken_scorer_does_not_hide_the_others() {
+        let scorer = CompositeScorer::new(vec![
+            Arc::new(Broken),
+            Arc::new(Panicking),
+            Arc::new(ChecksScorer::new()),
+        ]);
+        let result = evaluate(&scorer);
+        let error = "broken: no answer; panicking: the scorer panicked";
+        assert_eq!(result.error.as_deref(), Some(error));
+        assert_eq!((result.passed, result.total), (1, 1));
+        assert_eq!(result.details[0].id, "checks:agrees");
+        assert!(!result.success);
+    }
+
+    #[test]
+    fn a_suite_names_its_scorers() {
+        let make = |settings: Value| {
+            let plugins = crate::plugins().scorer(Broken);
+            make_scorer(&plugins, settings.as_object().unwrap())
+        };
+        assert!(evaluate(&*make(json!({"uses": "checks"})).unwrap()).success);
+        let both = make(json!({"composite": [{"uses": "checks"}, {"uses": "broken"}]})).unwrap();
+        assert_eq!(evaluate(&*both).details.len(), 1);
+
+        let path = |settings: Value| make(settings).err().unwrap().path.join(".");
+        assert_eq!(path(json!({"uses": "judge"})), "scorer.uses");
+        assert_eq!(path(json!({"composite": []})), "scorer.composite");
+        let list = json!({"composite": [{"uses": "checks"}, {}]});
+        assert_eq!(path(list), "scorer.composite.1.uses");
+    }
+}

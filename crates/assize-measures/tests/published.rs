@@ -1,0 +1,136 @@
+//! The five analyzers agree with the published analyses of fifteen real sessions, or the difference stands here.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
+use assize_measures::analyzers::FIVE;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A finding that differs, and rightly so.
+struct Difference {
+    finding: &'static str,
+    session: &'static str,
+    theirs: Value,
+    ours: Value,
+}
+
+/// The older profiler names the runs of one product's own command by what the command is given: `ghx run
+/// pr.threads.list` becomes `ghx:pr.threads.list`, while `ghx chain` is named like any other command. A name for one
+/// program that no other follows cannot be compared across programs; here every shell call is its command.
+fn differences() -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for session in ["ghx-iter-0", "ghx-iter-1", "ghx-iter-2", "ghx-iter-4"] {
+        differences.push(Difference {
+            finding: "tool_sequence",
+            session,
+            theirs: json!(["ghx:pr.threads.list", "ghx chain"]),
+            ours: json!(["ghx run", "ghx chain"]),
+        });
+        differences.push(Difference {
+            finding: "tool_call_patterns",
+            session,
+            theirs: json!([["ghx:pr.threads.list -> ghx chain", "1"]]),
+            ours: json!([["ghx run -> ghx chain", "1"]]),
+        });
+    }
+    differences.push(Difference {
+        finding: "tool_sequence",
+        session: "ghx-iter-3",
+        theirs: json!(["ghx:pr.threads.list", "ghx chain", "ghx:pr.threads.list"]),
+        ours: json!(["ghx run", "ghx chain", "ghx run"]),
+    });
+    differences.push(Difference {
+        finding: "tool_call_patterns",
+        session: "ghx-iter-3",
+        theirs: json!([
+            ["ghx:pr.threads.list -> ghx chain", "1"],
+            ["ghx chain -> ghx:pr.threads.list", "1"]
+        ]),
+        ours: json!([["ghx run -> ghx chain", "1"], ["ghx chain -> ghx run", "1"]]),
+    });
+    differences
+}
+
+#[test]
+#[cfg_attr(
+    not(has_published),
+    ignore = "shared/fixtures/published is not beside this checkout"
+)]
+fn every_finding_agrees_or_its_difference_is_explained() {
+    let mut explained = differences();
+    let mut compared = 0;
+    for session in sessions() {
+        let trace: SessionTrace = read(&format!("sessions/{session}.json"));
+        let theirs: SessionAnalysisBundle = read(&format!("analysis/{session}-analysis.json"));
+        assert_eq!(theirs.results.len(), FIVE.len());
+        for analyzer in FIVE {
+            let ours = analyzer.find(&trace);
+            let theirs = &theirs.results[&ours.analyzer];
+            compared += compare(&session, &ours, theirs, &mut explained);
+        }
+    }
+    assert_eq!(compared, 15 * 24);
+    let unseen: Vec<&str> = explained
+        .iter()
+        .map(|difference| difference.session)
+        .collect();
+    assert!(unseen.is_empty(), "explained but not there: {unseen:?}");
+}
+
+/// The number of findings that were compared.
+fn compare(
+    session: &str,
+    ours: &AnalysisResult,
+    theirs: &AnalysisResult,
+    explained: &mut Vec<Difference>,
+) -> usize {
+    assert_eq!(ours.summary, theirs.summary, "{session}");
+    let keys: Vec<&String> = ours.findings.keys().collect();
+    assert_eq!(
+        keys,
+        theirs.findings.keys().collect::<Vec<_>>(),
+        "{session}"
+    );
+    for (key, finding) in &ours.findings {
+        let mut ours = serde_json::to_value(finding).unwrap();
+        let mut theirs = serde_json::to_value(&theirs.findings[key]).unwrap();
+        let explanation = explained
+            .iter()
+            .position(|difference| difference.session == session && difference.finding == key);
+        if let Some(position) = explanation {
+            let difference = explained.remove(position);
+            assert_eq!(values_of(&mut theirs).take(), difference.theirs);
+            assert_eq!(values_of(&mut ours).take(), difference.ours);
+        }
+        assert_eq!(ours, theirs, "{session}: {key}");
+    }
+    ours.findings.len()
+}
+
+fn values_of(finding: &mut Value) -> &mut Value {
+    let key = if finding["type"] == "table" {
+        "rows"
+    } else {
+        "values"
+    };
+    &mut finding[key]
+}
+
+fn sessions() -> Vec<String> {
+    let entries = std::fs::read_dir(directory().join("sessions")).unwrap();
+    let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let sessions: Vec<String> = entries.map(|entry| name(entry.unwrap().path())).collect();
+    assert_eq!(sessions.len(), 15);
+    sessions
+}
+
+fn read<T: DeserializeOwned>(path: &str) -> T {
+    let text = std::fs::read_to_string(directory().join(path)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/published")
+}
