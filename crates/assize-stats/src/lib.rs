@@ -1,1 +1,114 @@
 //! Statistics for repeated trials of scenarios: intervals, tests and verdicts that do not overclaim.
+//!
+//! The scenario is the independent unit; repetitions inside it are not. Nothing here reads a clock, a global random
+//! source or a file: the same values, options and seed give the same bytes on every platform and thread count.
+//!
+//! ```
+//! use assize_stats::{CompareOptions, Direction, Group, Metric, Statistic, Verdict, compare_groups};
+//!
+//! let runs = [
+//!     ("login", [81.0, 79.0, 84.0], [120.0, 115.0, 131.0]),
+//!     ("search", [410.0, 395.0, 402.0], [590.0, 640.0, 571.0]),
+//!     ("refund", [33.0, 36.0, 31.0], [52.0, 47.0, 49.0]),
+//! ];
+//! let group = |mode, scenario, values| Group { mode, scenario: Some(scenario), values };
+//! let tokens = Metric {
+//!     name: "tokens",
+//!     direction: Some(Direction::Lower),
+//!     statistic: Statistic::Median,
+//!     is_primary: true,
+//!     groups: runs
+//!         .iter()
+//!         .flat_map(|(scenario, fast, plain)| [group("fast", *scenario, fast), group("plain", *scenario, plain)])
+//!         .collect(),
+//! };
+//! let options = CompareOptions { baseline: Some("plain"), ..CompareOptions::default() };
+//! let comparisons = compare_groups(&[tokens], &[], &options)?;
+//! assert_eq!(comparisons.metrics[0].verdict, Verdict::Better);
+//! # Ok::<(), assize_stats::StatsError>(())
+//! ```
+
+pub mod special;
+
+mod error;
+mod interval;
+mod random;
+mod sample;
+mod scenario;
+mod statistic;
+mod warning;
+
+mod describe;
+
+mod bootstrap;
+mod cluster;
+mod reduction;
+mod resample;
+mod typical;
+
+mod effect;
+mod effect_size;
+mod paired;
+mod permutation;
+
+mod pass_k;
+mod proportion;
+mod success;
+
+mod adjust;
+mod equivalence;
+mod gate;
+mod power;
+
+mod agreement;
+mod censored;
+mod sequential;
+
+mod compare;
+
+pub use adjust::{AdjustMethod, adjust_p_values};
+pub use agreement::{
+    CohensKappa, KappaWeights, KrippendorffAlpha, RatingLevel, cohens_kappa, cohens_kappa_ci,
+    krippendorff_alpha, krippendorff_alpha_ci,
+};
+pub use bootstrap::{BootstrapOptions, bootstrap_ci, bootstrap_ci_of};
+pub use censored::{
+    CensoredMedian, CostPerSuccess, censored_median, censored_percentile, cost_per_success,
+};
+pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
+pub use compare::{
+    CiMethod, CompareOptions, ComparisonPlan, Comparisons, Design, Group, Metric, MetricComparison,
+    PMethod, PairedSummary, RunCounts, SuccessCell, SuccessComparison, SuiteSummary, Verdict,
+    compare_groups,
+};
+pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};
+pub use effect::Measure;
+pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
+pub use equivalence::{Tost, tost};
+pub use error::StatsError;
+pub use gate::{
+    Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided, Relation,
+    SuccessGate, SuccessGateOptions, absolute_gate, noninferiority_gate, success_bounds,
+    success_gate, suite_bounds,
+};
+pub use interval::{ConfidenceInterval, Level, Method, Scope, expanded_tail};
+pub use paired::{PairedComparison, PairedOptions, paired_difference, paired_log_ratio};
+pub use pass_k::{PassK, PassKSuite, pass_k, pass_k_suite};
+pub use permutation::{
+    Alternative, PermutationOptions, PermutationTest, SignFlipTest, Stratum, permutation_test,
+    sign_flip_test, stratified_permutation_test,
+};
+pub use power::{PowerInputs, PowerPlan, power_plan};
+pub use proportion::{
+    PairedOutcomes, ProportionInterval, ProportionMethod, Tally, mcnemar_exact,
+    paired_proportion_diff_ci, proportion_ci, proportion_diff_ci,
+};
+pub use reduction::{ReductionInterval, bootstrap_reduction_ci};
+pub use sample::{Sample, Screened};
+pub use sequential::{BettingOptions, Capital, ConfidenceSequence, betting_capital, betting_cs};
+pub use statistic::Statistic;
+pub use success::{
+    ClusterProportion, SuccessDifference, cluster_proportion_ci, success_difference_ci,
+};
+pub use typical::{ClusterMean, ScenarioTypical, cluster_mean_ci, scenario_typical_ci};
+pub use warning::{Warning, Warnings};

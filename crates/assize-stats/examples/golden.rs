@@ -1,0 +1,44 @@
+//! Evaluates every case of a golden file: `cargo run --release -p assize-stats --example golden -- FILE`.
+//! One line per case, a last line with the counts, exit code 1 unless all passed.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example that prints its result"
+)]
+
+#[path = "../tests/golden/cases.rs"]
+mod cases;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args()
+        .nth(1)
+        .ok_or_else(|| "usage: golden FILE".to_owned())
+        .and_then(|file| run(&file))
+    {
+        Ok(failed) => ExitCode::from(u8::from(failed > 0)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(file: &str) -> Result<usize, String> {
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {error}"))?;
+    let outcomes = cases::run(&text)?;
+    let mut failed = 0;
+    for outcome in &outcomes {
+        match &outcome.failure {
+            None => println!("ok {}", outcome.id),
+            Some(failure) => {
+                failed += 1;
+                println!("FAIL {} {failure}", outcome.id);
+            }
+        }
+    }
+    println!("{} passed, {failed} failed", outcomes.len() - failed);
+    Ok(failed)
+}

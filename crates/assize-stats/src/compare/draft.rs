@@ -1,0 +1,312 @@
+//! Computes one metric of two modes: baseline numbers on pooled runs, the paired headline and the permutation test.
+
+use super::headline::Headline;
+use super::metric::{CiMethod, Design, MetricComparison, PMethod, RunCounts};
+use super::plan::{ComparisonPlan, plan};
+use super::selection::{Matching, Selection};
+use super::verdict::{Evidence, Verdict, judge};
+use super::{CompareOptions, Metric, ModePair};
+use crate::adjust::AdjustMethod;
+use crate::bootstrap::BootstrapOptions;
+use crate::cluster::{Pool, cluster_replicates};
+use crate::effect_size::{Magnitude, cliffs_delta_of, prob_above, standardised};
+use crate::gate::Direction;
+use crate::interval::{Method, Scope};
+use crate::permutation::{Alternative, Column, PermutationTest, test_columns};
+use crate::random::Stream;
+use crate::reduction::{Reduction, ReductionInterval, reduction_of, reduction_or_nan, undefined};
+use crate::sample::Sample;
+use crate::scenario::{Pair, has_small_group, scenario_warnings};
+use crate::statistic::Statistic;
+use crate::typical::is_skewed;
+use crate::warning::{Warning, Warnings};
+
+/// A comparison that still lacks its permutation test, adjusted p-value and verdict.
+pub(super) struct Draft {
+    pub(super) comparison: MetricComparison,
+    evidence: Evidence,
+    plan: Option<ComparisonPlan>,
+}
+
+/// Metrics that share one set of relabelings. More would save little time and cost memory.
+const TOGETHER: usize = 6;
+
+/// All metrics of one pair of modes.
+pub(super) fn draft_pair(
+    metrics: &[Metric<'_>],
+    modes: ModePair<'_>,
+    options: &CompareOptions<'_>,
+) -> Vec<Draft> {
+    metrics
+        .chunks(TOGETHER)
+        .flat_map(|metrics| draft_together(metrics, modes, options))
+        .collect()
+}
+
+fn draft_together(
+    metrics: &[Metric<'_>],
+    modes: ModePair<'_>,
+    options: &CompareOptions<'_>,
+) -> Vec<Draft> {
+    let mut drafts = Vec::with_capacity(metrics.len());
+    let mut columns = Vec::with_capacity(metrics.len());
+    for metric in metrics {
+        let selection = Selection::new(&metric.groups, modes);
+        columns.push(Column::new(&selection.pairs, Alternative::TwoSided));
+        drafts.push(Draft::new(metric, &selection, modes, options));
+    }
+    let stream = Stream::for_pair(options.seed, modes.a, modes.b, "permutation");
+    let tests = test_columns(&columns, options.permutations, stream);
+    for (draft, test) in drafts.iter_mut().zip(tests) {
+        draft.take_test(&test);
+    }
+    drafts
+}
+
+impl Draft {
+    fn new(
+        metric: &Metric<'_>,
+        selection: &Selection,
+        modes: ModePair<'_>,
+        options: &CompareOptions<'_>,
+    ) -> Self {
+        let headline = Headline::new(selection, metric.statistic, modes, options);
+        let mut comparison = empty(metric, selection, modes, options);
+        comparison.warnings = warnings(selection, metric.statistic);
+        if let Some(runs) = selection.all_runs() {
+            comparison.take_pooled_runs(&runs);
+            let stream = Stream::for_pair(options.seed, modes.a, modes.b, "bootstrap");
+            let bootstrap = resampling(selection, metric.statistic, options);
+            comparison.take_reduction(&reduction(&selection.pairs, &runs, &bootstrap, stream));
+        }
+        comparison.prob_better = metric
+            .direction
+            .and_then(|direction| prob_better(&selection.pairs, direction));
+        comparison.paired = headline.paired_summary(selection);
+        comparison.suite = headline.suite_summary();
+        comparison
+            .warnings
+            .add_if(headline.decisive().degenerate, Warning::NoVariation);
+        comparison.scope = headline.scope;
+        let evidence = Evidence::new(selection, metric, headline.decisive(), options);
+        let plan = plan(
+            &selection.pairs,
+            metric.statistic,
+            headline.paired.measure,
+            options,
+        );
+        Self {
+            comparison,
+            evidence,
+            plan,
+        }
+    }
+
+    fn take_test(&mut self, test: &PermutationTest) {
+        let stratified = self.comparison.scenarios > 1;
+        self.comparison.p_value = test.p_value;
+        self.comparison.mc_error = test.mc_error;
+        self.comparison.p_method = match (stratified, test.exact) {
+            (true, true) => PMethod::StratifiedExact,
+            (true, false) => PMethod::StratifiedMonteCarlo,
+            (false, true) => PMethod::PermutationExact,
+            (false, false) => PMethod::PermutationMonteCarlo,
+        };
+    }
+
+    /// The p-value that decides; none when nothing can be decided.
+    pub(super) fn p_value(&self) -> Option<f64> {
+        let suite_p = Some(self.comparison.p_value).filter(|_| self.comparison.suite.is_some());
+        match self.comparison.scope {
+            _ if self.evidence.reason.is_some() => None,
+            Scope::Population => self
+                .comparison
+                .paired
+                .as_ref()
+                .and_then(|paired| paired.p_value),
+            Scope::Suite => suite_p,
+        }
+    }
+
+    pub(super) fn judged(mut self, options: &CompareOptions<'_>) -> MetricComparison {
+        let alpha = options.confidence_level.complement();
+        self.comparison.verdict = judge(&self.evidence, self.comparison.p_adjusted, alpha);
+        self.comparison.reason = self.evidence.reason;
+        self.comparison.plan = self
+            .plan
+            .filter(|_| self.comparison.verdict == Verdict::Inconclusive);
+        self.comparison
+    }
+}
+
+impl MetricComparison {
+    fn take_pooled_runs(&mut self, runs: &Pair) {
+        let effect = standardised(&runs.a, &runs.b);
+        let superiority = cliffs_delta_of(&runs.a, &runs.b);
+        self.n = RunCounts {
+            a: runs.a.count(),
+            b: runs.b.count(),
+        };
+        self.effect_size = effect.d;
+        self.effect_magnitude = effect.magnitude;
+        self.effect_defined = effect.defined;
+        self.hedges_g = effect.hedges_g;
+        self.cliffs_delta = superiority.cliffs_delta;
+        self.prob_superiority = superiority.prob_superiority;
+    }
+
+    fn take_reduction(&mut self, reduction: &ReductionInterval) {
+        self.reduction_pct = reduction.interval.point_estimate;
+        self.ci95 = [reduction.interval.lower, reduction.interval.upper];
+        self.reduction_defined = reduction.reduction_defined;
+        self.warnings.extend(&reduction.interval.warnings);
+    }
+}
+
+/// Everything that is known before any number is computed.
+fn empty(
+    metric: &Metric<'_>,
+    selection: &Selection,
+    modes: ModePair<'_>,
+    options: &CompareOptions<'_>,
+) -> MetricComparison {
+    let labelled = selection.design == Matching::Labelled;
+    let scenarios = if labelled { selection.pairs.len() } else { 0 };
+    MetricComparison {
+        mode_a: modes.a.to_owned(),
+        mode_b: modes.b.to_owned(),
+        metric: metric.name.to_owned(),
+        reduction_pct: 0.0,
+        ci95: [0.0, 0.0],
+        effect_size: 0.0,
+        effect_magnitude: Magnitude::Negligible,
+        p_value: 1.0,
+        reduction_defined: false,
+        effect_defined: false,
+        n: RunCounts { a: 0, b: 0 },
+        scenarios,
+        repetitions: selection.repetitions(),
+        unmatched_scenarios: selection.unmatched.clone(),
+        design: if labelled {
+            Design::Paired
+        } else {
+            Design::Unpaired
+        },
+        scope: options.scope,
+        statistic: metric.statistic,
+        ci_method: if scenarios > 1 {
+            CiMethod::ClusterExpanded
+        } else {
+            CiMethod::Percentile
+        },
+        p_method: PMethod::PermutationExact,
+        confidence_level: options.confidence_level,
+        mc_error: 0.0,
+        non_finite: selection.non_finite,
+        paired: None,
+        suite: None,
+        hedges_g: None,
+        cliffs_delta: None,
+        prob_superiority: None,
+        prob_better: None,
+        p_adjusted: None,
+        adjust_method: if metric.is_primary {
+            AdjustMethod::Holm
+        } else {
+            AdjustMethod::Bh
+        },
+        family_size: 0,
+        exploratory: !metric.is_primary,
+        verdict: Verdict::Inconclusive,
+        reason: None,
+        plan: None,
+        warnings: Warnings::default(),
+    }
+}
+
+fn warnings(selection: &Selection, statistic: Statistic) -> Warnings {
+    let pairs = &selection.pairs;
+    let mut warnings = Warnings::default();
+    match selection.design {
+        Matching::Labelled => {
+            warnings.extend(&scenario_warnings(pairs.len(), selection.non_finite));
+        }
+        Matching::Unlabelled | Matching::Disjoint => warnings.add(Warning::Unpaired),
+    }
+    warnings.add_if(selection.non_finite > 0, Warning::NonFiniteDropped);
+    warnings.add_if(!selection.unmatched.is_empty(), Warning::UnmatchedScenarios);
+    warnings.add_if(has_small_group(pairs), Warning::SmallN);
+    if statistic == Statistic::Mean && pairs.len() > 1 {
+        let side = |side: fn(&Pair) -> &Sample| {
+            pairs
+                .iter()
+                .map(|pair| side(pair).clone())
+                .collect::<Vec<_>>()
+        };
+        let skewed = is_skewed(&side(|pair| &pair.a)) || is_skewed(&side(|pair| &pair.b));
+        warnings.add_if(skewed, Warning::SkewedMean);
+    }
+    warnings
+}
+
+/// Whole scenarios are resampled where there are several, single runs otherwise.
+fn resampling(
+    selection: &Selection,
+    statistic: Statistic,
+    options: &CompareOptions<'_>,
+) -> BootstrapOptions {
+    BootstrapOptions {
+        statistic,
+        method: if selection.pairs.len() > 1 {
+            Method::Expanded
+        } else {
+            Method::Percentile
+        },
+        resamples: options.resamples,
+        confidence_level: options.confidence_level,
+        seed: options.seed,
+    }
+}
+
+/// The reduction of the pooled statistic.
+fn reduction(
+    pairs: &[Pair],
+    runs: &Pair,
+    options: &BootstrapOptions,
+    stream: Stream,
+) -> ReductionInterval {
+    if pairs.len() < 2 {
+        return reduction_of(runs, options, stream);
+    }
+    let mut answer = undefined(options);
+    let warnings = &mut answer.interval.warnings;
+    let point = Reduction::new(
+        options.statistic.of(&runs.a),
+        options.statistic.of(&runs.b),
+        warnings,
+    );
+    answer.take_point(&point);
+    if point.is_without_baseline() {
+        return answer;
+    }
+    let pool_a = Pool::new(pairs.iter().map(|pair| &pair.a), options.statistic);
+    let pool_b = Pool::new(pairs.iter().map(|pair| &pair.b), options.statistic);
+    let draws = cluster_replicates(
+        stream,
+        pairs.len(),
+        options.resamples,
+        &|counts: &[u32]| reduction_or_nan(pool_a.statistic(counts), pool_b.statistic(counts)),
+    );
+    answer.take_replicates(draws, pairs.len(), options);
+    answer
+}
+
+/// The mean over scenarios of the probability that a run of A is better than one of B.
+fn prob_better(pairs: &[Pair], direction: Direction) -> Option<f64> {
+    let better = |pair: &Pair| match direction {
+        Direction::Lower => prob_above(&pair.b, &pair.a),
+        Direction::Higher => prob_above(&pair.a, &pair.b),
+    };
+    let shares: Vec<f64> = pairs.iter().map(better).collect();
+    Sample::new(&shares).map(|shares| shares.mean())
+}

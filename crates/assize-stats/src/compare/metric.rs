@@ -1,0 +1,171 @@
+//! The answer for one metric of two modes. `draft` fills it in.
+
+use serde::Serialize;
+
+use super::plan::ComparisonPlan;
+use super::verdict::Verdict;
+use crate::adjust::AdjustMethod;
+use crate::effect::Measure;
+use crate::effect_size::Magnitude;
+use crate::interval::{Level, Scope};
+use crate::statistic::Statistic;
+use crate::warning::Warnings;
+
+/// A metric of mode A compared with mode B.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricComparison {
+    /// The candidate.
+    pub mode_a: String,
+    /// What it is compared with.
+    pub mode_b: String,
+    /// The metric's name.
+    pub metric: String,
+    /// How many percent the statistic of all runs of A is below that of B; a placeholder unless `reduction_defined`.
+    pub reduction_pct: f64,
+    /// Interval of `reduction_pct` at `confidence_level`.
+    pub ci95: [f64; 2],
+    /// Cohen's d of all runs; a placeholder unless `effect_defined`.
+    pub effect_size: f64,
+    /// Its size in words.
+    pub effect_magnitude: Magnitude,
+    /// Permutation p-value: does the mode matter on exactly these scenarios?
+    pub p_value: f64,
+    /// Whether `reduction_pct` may be shown.
+    pub reduction_defined: bool,
+    /// Whether `effect_size` may be shown.
+    pub effect_defined: bool,
+    /// Compared runs.
+    pub n: RunCounts,
+    /// Scenarios run by both modes; 0 for unlabelled runs.
+    pub scenarios: usize,
+    /// Usual number of runs of a scenario under one mode.
+    pub repetitions: usize,
+    /// Scenarios run by one mode only.
+    pub unmatched_scenarios: Vec<String>,
+    /// Whether runs are matched by scenario.
+    pub design: Design,
+    /// What the verdict speaks about.
+    pub scope: Scope,
+    /// Summary of the runs.
+    pub statistic: Statistic,
+    /// How `ci95` was made.
+    pub ci_method: CiMethod,
+    /// How `p_value` was made.
+    pub p_method: PMethod,
+    /// Nominal coverage of all intervals here.
+    pub confidence_level: Level,
+    /// Standard error of `p_value`; 0 when exact.
+    pub mc_error: f64,
+    /// Dropped NaN and infinite values.
+    pub non_finite: usize,
+    /// The headline: scenario by scenario, for new tasks like these. Absent for fewer than two scenarios.
+    pub paired: Option<PairedSummary>,
+    /// The same for exactly these tasks. Absent unless every scenario has two runs of each mode.
+    pub suite: Option<SuiteSummary>,
+    /// Cohen's d without its small-sample bias.
+    pub hedges_g: Option<f64>,
+    /// P(A > B) - P(A < B) over all runs.
+    pub cliffs_delta: Option<f64>,
+    /// P(A > B) + P(A = B)/2 over all runs.
+    pub prob_superiority: Option<f64>,
+    /// Probability that one run of A is better than one of B on the same scenario. Absent without a direction.
+    pub prob_better: Option<f64>,
+    /// The verdict's p-value, adjusted for its family.
+    pub p_adjusted: Option<f64>,
+    /// How it was adjusted.
+    pub adjust_method: AdjustMethod,
+    /// Number of p-values in the family.
+    pub family_size: usize,
+    /// Not declared beforehand as a metric to decide by.
+    pub exploratory: bool,
+    /// The word.
+    pub verdict: Verdict,
+    /// Why the modes cannot be compared.
+    pub reason: Option<&'static str>,
+    /// What an inconclusive comparison would take.
+    pub plan: Option<ComparisonPlan>,
+    /// Reasons to be careful.
+    pub warnings: Warnings,
+}
+
+/// Runs of each mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RunCounts {
+    /// Runs of A.
+    pub a: usize,
+    /// Runs of B.
+    pub b: usize,
+}
+
+/// Whether runs are matched by scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// Modes are compared inside each scenario.
+    Paired,
+    /// All runs are pooled.
+    Unpaired,
+}
+
+/// How the interval of the pooled reduction was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CiMethod {
+    /// Whole scenarios resampled, expanded percentiles.
+    ClusterExpanded,
+    /// Runs resampled, plain percentiles.
+    Percentile,
+}
+
+/// How the p-value was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PMethod {
+    /// All relabelings inside scenarios.
+    StratifiedExact,
+    /// Random relabelings inside scenarios.
+    StratifiedMonteCarlo,
+    /// All relabelings.
+    PermutationExact,
+    /// Random relabelings.
+    PermutationMonteCarlo,
+}
+
+/// The comparison scenario by scenario, for new tasks like these.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairedSummary {
+    /// Scale of the comparison.
+    pub measure: Measure,
+    /// How many percent A is below B; only for ratios.
+    pub reduction_pct: Option<f64>,
+    /// A minus B in the metric's unit; only for differences.
+    pub difference: Option<f64>,
+    /// Interval of the number above.
+    pub ci95: [f64; 2],
+    /// t test over scenarios; absent without variation.
+    pub p_value: Option<f64>,
+    /// The same question without assuming a distribution.
+    pub sign_flip_p: f64,
+    /// Scenarios in which A is below B.
+    pub scenarios_lower: usize,
+    /// Scenarios in which A is above B.
+    pub scenarios_higher: usize,
+    /// No variation: the interval says nothing about uncertainty.
+    pub degenerate: bool,
+}
+
+/// The comparison for exactly these tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuiteSummary {
+    /// Scale of the comparison.
+    pub measure: Measure,
+    /// How many percent A is below B; only for ratios.
+    pub reduction_pct: Option<f64>,
+    /// A minus B in the metric's unit; only for differences.
+    pub difference: Option<f64>,
+    /// Interval of the number above.
+    pub ci95: [f64; 2],
+}
