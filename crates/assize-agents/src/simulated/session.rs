@@ -92,6 +92,7 @@ impl SimulatedSession {
                 timing: timing(elapsed),
                 tool_calls: Some(calls),
                 cost,
+                program: None,
             },
             completion_reason,
         }

@@ -198,6 +198,10 @@ impl Merged {
             }
             _ => None,
         };
+        metrics.program = match (metrics.program, next.metrics.program) {
+            (Some(earlier), Some(later)) => Some(earlier.then(&later)),
+            _ => None,
+        };
         so_far.text = next.text;
         so_far.completion_reason = next.completion_reason;
         self.note_turn(offset, wall);
