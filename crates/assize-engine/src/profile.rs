@@ -10,6 +10,7 @@ use crate::store::{
 };
 use crate::suite::ProfileSuite;
 use crate::trial::Trials;
+use crate::workspace::TrialWorkspaces;
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -121,6 +122,7 @@ pub async fn run_profile_suite(
             suite: Arc::clone(&suite),
             hooks: Hooks::new(&suite.hooks),
             units: Arc::clone(&writer.units),
+            workspaces: TrialWorkspaces::new(&directory, suite.output.keep_workspace),
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
             clashes: Mutex::default(),
