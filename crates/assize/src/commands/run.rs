@@ -185,6 +185,8 @@ fn in_runtime(
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
     profile.provenance = provenance(&suite.path);
+    // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
+    let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
