@@ -178,7 +178,8 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn in_runtime(
+/// Runs a suite to its end, or to the next signal.
+pub(super) fn in_runtime(
     suite: LoadedSuite,
     target: RunTarget,
     listener: Arc<dyn Listener>,

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const FILE_NAMES: [&str; 4] = ["assize.yaml", "assize.yml", "assize.toml", "assize.json"];
+/// What the suite file of a directory may be called.
+pub(crate) const FILE_NAMES: [&str; 4] =
+    ["assize.yaml", "assize.yml", "assize.toml", "assize.json"];
 const DEFAULT_COLLECTORS: [&str; 4] = ["token", "latency", "cost", "tool_calls"];
 
 /// A suite that can be run.

@@ -16,6 +16,7 @@ mod selection;
 pub use document::Document;
 pub use file::SuiteFile;
 pub use hooks::{HookCommandsSpec, HooksSpec};
+pub(crate) use load::FILE_NAMES;
 pub use load::{LoadedSuite, load};
 pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};
