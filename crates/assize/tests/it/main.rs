@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod documents;
 mod programs;
 mod sandbox;
 mod try_commands;
