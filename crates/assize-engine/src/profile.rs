@@ -10,6 +10,7 @@ use crate::store::{
 };
 use crate::suite::ProfileSuite;
 use crate::trial::Trials;
+use crate::workspace::TrialWorkspaces;
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -122,6 +123,7 @@ pub async fn run_profile_suite(
             suite: Arc::clone(&suite),
             hooks: Hooks::new(&suite.hooks),
             units: Arc::clone(&writer.units),
+            workspaces: TrialWorkspaces::new(&directory, suite.output.keep_workspace),
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),

@@ -1,5 +1,6 @@
 //! How a program ended and what its whole tree used.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::wire::{Fields, Parser, nanos};
@@ -42,6 +43,15 @@ pub enum Status {
     Exited(i32),
     /// This signal ended it.
     Signalled(i32),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(formatter, "exit code {code}"),
+            Self::Signalled(signal) => write!(formatter, "signal {signal}"),
+        }
+    }
 }
 
 /// Why a program was ended from outside.

@@ -43,7 +43,8 @@ impl Captured {
         }
     }
 
-    fn push(&mut self, chunk: Chunk) {
+    /// Takes the next chunk of the stream.
+    pub fn push(&mut self, chunk: Chunk) {
         let end = (self.head.len() + self.tail.len()) as u64 + self.cut;
         self.cut += chunk.offset.saturating_sub(end);
         let part = if self.cut == 0 {

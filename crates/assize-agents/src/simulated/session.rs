@@ -88,6 +88,7 @@ impl SimulatedSession {
                 timing: timing(elapsed),
                 tool_calls: Some(calls),
                 cost,
+                program: None,
             },
             completion_reason,
         }

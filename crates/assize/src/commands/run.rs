@@ -178,13 +178,16 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn in_runtime(
+/// Runs a suite to its end, or to the next signal.
+pub(super) fn in_runtime(
     suite: LoadedSuite,
     target: RunTarget,
     listener: Arc<dyn Listener>,
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
     profile.provenance = provenance(&suite.path);
+    // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
+    let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -6,15 +6,19 @@
 mod document;
 mod environment;
 mod file;
+mod hooks;
 mod load;
+mod places;
 mod problem;
 mod scenario;
 mod selection;
 
 pub use document::Document;
 pub use file::SuiteFile;
+pub use hooks::{HookCommandsSpec, HooksSpec};
+pub(crate) use load::FILE_NAMES;
 pub use load::{LoadedSuite, load};
 pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};
-pub use scenario::ScenarioFile;
+pub use scenario::{ScenarioFile, WorkspaceFile};
 pub use selection::Selection;

@@ -1,0 +1,239 @@
+//! Workspaces of trials: a fresh one for every attempt, what the agent changed in it, and what is kept of it.
+
+use crate::suite::KeepWorkspace;
+use assize_contracts::{WorkspaceChange, WorkspaceSpec};
+use assize_process::workspace::{
+    Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, store,
+};
+use assize_process::{Bound, Command, Error, Output};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How much of a set-up command's output is kept from each end.
+const SETUP_OUTPUT: u64 = 2_000;
+
+/// Makes workspaces for the attempts of a run and keeps what they leave.
+pub(crate) struct TrialWorkspaces {
+    /// Made for the first scenario that needs one.
+    place: OnceCell<Arc<Workspaces>>,
+    /// Where archives go.
+    kept: PathBuf,
+    keep: KeepWorkspace,
+}
+
+/// The workspace of one attempt.
+pub(crate) struct TrialWorkspace {
+    workspace: Workspace,
+    before: Arc<Snapshot>,
+}
+
+/// What an agent left behind.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// Files and links, not directories, and nothing of git's own.
+    pub(crate) changes: Vec<WorkspaceChange>,
+    /// What could not be recorded.
+    pub(crate) loss: Option<String>,
+}
+
+/// Whose set-up it is.
+pub(crate) struct Setting<'a> {
+    pub(crate) spec: &'a WorkspaceSpec,
+    /// The suite's directory.
+    pub(crate) directory: &'a Path,
+    /// The mode's environment.
+    pub(crate) environment: &'a BTreeMap<String, String>,
+}
+
+impl TrialWorkspaces {
+    pub(crate) fn new(run_directory: &Path, keep: KeepWorkspace) -> Self {
+        Self {
+            place: OnceCell::new(),
+            kept: run_directory.join("workspaces"),
+            keep,
+        }
+    }
+
+    /// A fresh workspace, set up. An error says in words why there is none.
+    pub(crate) async fn prepare(&self, setting: &Setting<'_>) -> Result<TrialWorkspace, String> {
+        let workspace = self.fresh(setting).await.map_err(|error| explain(&error))?;
+        for line in &setting.spec.setup {
+            set_up(line, workspace.path(), setting).await?;
+        }
+        let path = workspace.path().to_owned();
+        let before = blocking(move || Snapshot::of(&path)).await;
+        Ok(TrialWorkspace {
+            workspace,
+            before: Arc::new(before.map_err(|error| explain(&error))?),
+        })
+    }
+
+    async fn fresh(&self, setting: &Setting<'_>) -> Result<Workspace, Error> {
+        let place = self
+            .place
+            .get_or_try_init(|| blocking(|| Workspaces::open(&default_root()?).map(Arc::new)))
+            .await?;
+        let WorkspaceSpec { from, git, .. } = setting.spec;
+        if let Some(git) = git {
+            let repository = setting.directory.join(&git.repo);
+            return place.checkout(&repository, &git.reference).await;
+        }
+        let (place, from) = (
+            Arc::clone(place),
+            from.as_ref().map(|from| setting.directory.join(from)),
+        );
+        blocking(move || match from {
+            Some(from) => place.copy_of(&from),
+            None => place.empty(),
+        })
+        .await
+    }
+
+    /// Looks at what the agent changed and keeps it under `name`.
+    pub(crate) async fn observe(&self, workspace: &TrialWorkspace, name: String) -> Observed {
+        let path = workspace.workspace.path().to_owned();
+        let before = Arc::clone(&workspace.before);
+        let (keep, kept) = (self.keep, self.kept.clone());
+        spawn_blocking(move || observe(&path, &before, keep, &kept.join(name)))
+            .await
+            .unwrap_or_default()
+    }
+}
+
+impl TrialWorkspace {
+    pub(crate) fn path(&self) -> &Path {
+        self.workspace.path()
+    }
+
+    /// Removing a large directory takes time, so it is not left to the drop.
+    pub(crate) async fn remove(self) {
+        let _ = spawn_blocking(move || drop(self.workspace)).await;
+    }
+}
+
+async fn set_up(line: &str, workspace: &Path, setting: &Setting<'_>) -> Result<(), String> {
+    let WorkspaceSpec {
+        environment,
+        setup_timeout_ms,
+        ..
+    } = setting.spec;
+    let timeout = setup_timeout_ms.map_or(SETUP_TIMEOUT, Duration::from_millis);
+    let command = Command::from_argv(["sh", "-c", line], workspace)
+        .pass_usual_env()
+        .timeout(timeout)
+        .bound(Bound {
+            head: SETUP_OUTPUT,
+            tail: SETUP_OUTPUT,
+        });
+    let given = setting.environment.iter().chain(environment);
+    let command = given.fold(command, |command, (name, value)| command.env(name, value));
+    let output = command
+        .run_to_end()
+        .await
+        .map_err(|error| explain(&error))?;
+    if output.exit.is_success() {
+        return Ok(());
+    }
+    let ended = match (output.exit.stopped, output.exit.status) {
+        (None, Some(status)) => format!("ended with {status}"),
+        _ => format!("did not end within {} ms", timeout.as_millis()),
+    };
+    Err(format!(
+        "the set-up command `{line}` {ended}{}",
+        printed(&output)
+    ))
+}
+
+fn printed(output: &Output) -> String {
+    let text = format!("{}{}", output.stdout.text(), output.stderr.text());
+    match text.trim() {
+        "" => String::new(),
+        text => format!(": {text}"),
+    }
+}
+
+fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) -> Observed {
+    let changes = match before.changes(path) {
+        Ok(changes) => changes,
+        Err(error) => {
+            return Observed {
+                loss: Some(explain(&error)),
+                ..Observed::default()
+            };
+        }
+    };
+    let kept = match keep {
+        KeepWorkspace::None => Ok(()),
+        KeepWorkspace::Changed if changes.is_empty() => Ok(()),
+        KeepWorkspace::Changed => archive_of(path, &changes, archive),
+        KeepWorkspace::All => Snapshot::empty()
+            .changes(path)
+            .and_then(|all| archive_of(path, &all, archive)),
+    };
+    Observed {
+        changes: changes
+            .iter()
+            .filter(|change| is_told(change))
+            .map(told)
+            .collect(),
+        loss: kept.err().map(|error| explain(&error)),
+    }
+}
+
+fn archive_of(path: &Path, changes: &[Change], archive: &Path) -> Result<(), Error> {
+    if let Some(parent) = archive.parent() {
+        std::fs::create_dir_all(parent).map_err(|source| Error::File {
+            action: "create",
+            path: parent.to_owned(),
+            source,
+        })?;
+    }
+    store(path, changes, archive, Limits::default()).map(drop)
+}
+
+/// Directories come and go with their files, and git writes to its own on every look.
+fn is_told(change: &Change) -> bool {
+    change.node != Node::Directory && !change.path.iter().any(|part| part == ".git")
+}
+
+fn told(change: &Change) -> WorkspaceChange {
+    let kind = match change.kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Deleted => "deleted",
+    };
+    WorkspaceChange {
+        path: change.path.to_string_lossy().into_owned(),
+        kind: kind.to_owned(),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    spawn_blocking(work).await.unwrap_or_else(|panic| {
+        Err(Error::File {
+            action: "prepare",
+            path: PathBuf::from("workspace"),
+            source: std::io::Error::other(panic),
+        })
+    })
+}
+
+/// The error with its cause and the way out, on one line.
+fn explain(error: &Error) -> String {
+    let mut text = error.to_string();
+    if let Some(cause) = std::error::Error::source(error) {
+        text.push_str(&format!(": {cause}"));
+    }
+    if let Some(hint) = error.hint() {
+        text.push_str(&format!(" (hint: {hint})"));
+    }
+    text
+}
