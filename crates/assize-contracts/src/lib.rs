@@ -31,6 +31,8 @@ mod provider;
 mod runner;
 mod scorer;
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod plugins;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -15,6 +15,8 @@ mod schedule;
 mod trial;
 mod workspace;
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod profile;
 pub mod store;
 

@@ -21,12 +21,15 @@ pub(crate) use place::archive_name;
 use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
+use serde_json::map::Entry;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use talk::{Failure, Talk, converse};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long an export may take; it also follows timeouts, where the agent may be stuck.
@@ -34,6 +37,9 @@ const EXPORT_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a session may take to end after a cancel.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// An answer that took this long was waited for.
+const WAITED_FOR: Duration = Duration::from_millis(1);
 
 /// What all trials of a run share.
 pub(crate) struct Trials {
@@ -45,6 +51,8 @@ pub(crate) struct Trials {
     pub(crate) listener: Arc<dyn Listener>,
     /// Ends running trials.
     pub(crate) cancel: CancellationToken,
+    /// Lets ended sessions through a few at a time, so that those which end meanwhile are timed without delay.
+    pub(crate) turnstile: Semaphore,
     /// Metric names that two collectors gave and that were said to clash.
     pub(crate) clashes: Mutex<BTreeSet<String>>,
 }
@@ -137,8 +145,12 @@ impl Trials {
             }
             Ok(session) => {
                 let talking = converse(&*slot.instance.provider, &session, &scenario);
+                let began = Instant::now();
                 let talked = match self.unless_cancelled(talking).await {
                     Ok(talk) => {
+                        if began.elapsed() > WAITED_FOR {
+                            self.pass_the_turnstile().await;
+                        }
                         self.observe(slot, number, parts).await;
                         self.judge(slot, &scenario, &session, talk, parts).await;
                         Ok(())
@@ -175,6 +187,15 @@ impl Trials {
             },
         }
         parts.result = Some(result);
+    }
+
+    /// Lets sessions that end at the same time be timed before this one is worked up.
+    async fn pass_the_turnstile(&self) {
+        let place = self.turnstile.acquire().await;
+        // The runtime favours whom it woke last; stepping back lets the others go first.
+        tokio::task::yield_now().await;
+        // Not held any longer: a scorer may take its time.
+        drop(place);
     }
 
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
@@ -262,10 +283,13 @@ impl Trials {
                             MetricValue::Text(text) => Value::String(text),
                         };
                         self.units.learn(&metric.name, &metric.unit);
-                        if metrics.contains_key(&metric.name) {
-                            self.say_clash(&metric.name, collector.id());
+                        match metrics.entry(metric.name) {
+                            Entry::Vacant(place) => drop(place.insert(value)),
+                            Entry::Occupied(mut place) => {
+                                self.say_clash(place.key(), collector.id());
+                                place.insert(value);
+                            }
                         }
-                        metrics.insert(metric.name, value);
                     }
                 }
                 Err(error) => parts.losses.push(HookError {

@@ -36,7 +36,7 @@ fn main() {
 }
 
 fn report(name: &str, work: impl FnMut()) {
-    println!("{name:>15}: {:6.2} µs", best(20_000, work) * 1e6);
+    println!("{name:>15}: {:6.2} µs", best(work) * 1e6);
 }
 
 fn collectors_and_scorer(trace: &SessionTrace) {
@@ -97,10 +97,10 @@ fn published() {
     let megabytes = texts.iter().map(String::len).sum::<usize>() as f64 / 1e6;
     let parse = |text: &String| serde_json::from_str::<SessionTrace>(text).unwrap();
     let traces: Vec<SessionTrace> = texts.iter().map(parse).collect();
-    let analysis = best(2_000, || {
+    let analysis = best(|| {
         traces.iter().for_each(|trace| analyze(&FIVE, trace));
     });
-    let whole = best(200, || {
+    let whole = best(|| {
         texts.iter().for_each(|text| analyze(&FIVE, &parse(text)));
     });
     println!("published sessions, {megabytes:.2} MB");
@@ -114,15 +114,19 @@ fn analyze(analyzers: &[TraceAnalyzer], trace: &SessionTrace) {
     }
 }
 
-/// Seconds per call in the best round.
-fn best(calls: u32, mut work: impl FnMut()) -> f64 {
-    (0..ROUNDS)
-        .map(|_| {
-            let start = cpu_seconds();
-            (0..calls).for_each(|_| work());
-            (cpu_seconds() - start) / f64::from(calls)
-        })
-        .fold(f64::INFINITY, f64::min)
+/// Seconds per call in the best round. Rounds are long beside the steps of the kernel's clock.
+fn best(mut work: impl FnMut()) -> f64 {
+    let mut seconds_of = |calls: u32| {
+        let start = cpu_seconds();
+        (0..calls).for_each(|_| work());
+        cpu_seconds() - start
+    };
+    let mut calls = 64;
+    while seconds_of(calls) < 0.2 {
+        calls *= 2;
+    }
+    let rounds = (0..ROUNDS).map(|_| seconds_of(calls) / f64::from(calls));
+    rounds.fold(f64::INFINITY, f64::min)
 }
 
 /// CPU time of this thread as the kernel counts it, which can be in steps of some milliseconds.

@@ -11,6 +11,8 @@
 mod cli;
 mod commands;
 mod exit;
+#[doc(hidden)]
+pub mod fuzzing;
 mod programs;
 pub mod suite;
 mod terminal;

@@ -219,9 +219,27 @@ impl Manifest {
 }
 
 fn fingerprint(suite: &JsonMap, environment: &BTreeMap<String, String>) -> String {
-    // Maps are sorted by key, so the text is the same for the same content.
+    let suite = sorted(&Value::Object(suite.clone()));
     let text = serde_json::to_vec(&(suite, environment)).expect("a suite is plain data");
     blake3::hash(&text).to_hex()[..32].to_owned()
+}
+
+/// The same value with all keys in order, so that equal content has equal text.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let by_key: BTreeMap<&String, Value> = map
+                .iter()
+                .map(|(key, value)| (key, sorted(value)))
+                .collect();
+            by_key
+                .into_iter()
+                .map(|(key, value)| (key.clone(), value))
+                .collect()
+        }
+        other => other.clone(),
+    }
 }
 
 fn compare(path: &str, old: &Value, new: &Value, changes: &mut Vec<String>) {

@@ -28,5 +28,6 @@ pub use error::StoreError;
 pub use manifest::{Manifest, PlanRecord, RunState};
 pub use reader::{CellKey, RowReader};
 pub use redact::{Redactor, Secrets};
+pub(crate) use repair::repair;
 pub use trace_pack::TraceReader;
 pub(crate) use writer::{Encoder, TrialRecord, Units, WriterHandle};

@@ -304,8 +304,9 @@ impl Listener for JsonLines {
         match event {
             Event::TrialFinished { json, .. } => {
                 // The stored row, so that nothing is on stdout that is not on disk.
-                let row = json.strip_prefix('{').unwrap_or(json);
-                print(format!("{{\"event\":\"trial_finished\",{row}"));
+                let row = String::from_utf8_lossy(json);
+                let fields = row.strip_prefix('{').unwrap_or(&row);
+                print(format!("{{\"event\":\"trial_finished\",{fields}"));
             }
             other => print(serde_json::to_string(other).expect("events are plain data")),
         }

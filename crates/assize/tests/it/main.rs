@@ -2,8 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bad_input;
+mod crash;
 mod documents;
+mod init;
+mod plugin;
 mod programs;
+mod properties;
+mod replay;
+mod run;
+mod runs;
 mod sandbox;
+mod schema;
+mod support;
 mod try_commands;
 mod workspaces;

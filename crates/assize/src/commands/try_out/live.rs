@@ -59,7 +59,7 @@ impl Listener for Live {
             Event::RunStarted { cells, .. } => self.bar.set_length(*cells),
             Event::TrialFinished { json, .. } => {
                 self.bar.inc(1);
-                if let Ok(row) = serde_json::from_str(json) {
+                if let Ok(row) = serde_json::from_slice(json) {
                     self.count(&row);
                 }
             }

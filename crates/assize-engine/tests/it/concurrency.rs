@@ -1,0 +1,171 @@
+//! How many trials run at once, and who waits for whom.
+
+use crate::support::*;
+use assize_contracts::testing::{Script, ScriptedProvider};
+use assize_contracts::*;
+use assize_engine::{Mode, Order};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A provider that takes a second per prompt and notes how many run at once.
+struct Slow {
+    id: &'static str,
+    running: AtomicUsize,
+    most: Arc<AtomicUsize>,
+    started: Arc<Mutex<Vec<String>>>,
+}
+
+#[async_trait]
+impl SessionProvider for Slow {
+    fn id(&self) -> &str {
+        self.id
+    }
+
+    fn scope(&self) -> ProviderScope {
+        ProviderScope::Session
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        self.started.lock().unwrap().push(params.mode.clone());
+        let session_id = format!(
+            "{}-{}-{}",
+            params.mode, params.scenario_id, params.iteration
+        );
+        Ok(SessionHandle {
+            session_id,
+            provider: self.id.into(),
+            created_at: Timestamp::from_unix_ms(0),
+        })
+    }
+
+    async fn prompt(
+        &self,
+        _: &SessionHandle,
+        _: &str,
+        _: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(running, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        Ok(PromptResult::default())
+    }
+
+    async fn export_session(&self, _: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        Ok(SessionTrace::default())
+    }
+
+    async fn destroy_session(&self, _: &SessionHandle) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+struct Measured {
+    bench: Bench,
+    most: BTreeMap<&'static str, Arc<AtomicUsize>>,
+    started: Arc<Mutex<Vec<String>>>,
+}
+
+/// Modes `fast-…` and `slow-…` on providers of those names.
+fn bench(repetitions: u32) -> Measured {
+    let mut bench = Bench::of(
+        ProviderSource::Single(Arc::new(ScriptedProvider::new(vec![Script::answering("")]))),
+        ScriptedProvider::new(vec![]),
+    );
+    let started = Arc::new(Mutex::new(Vec::new()));
+    let mut most = BTreeMap::new();
+    bench.suite.providers.clear();
+    bench.suite.modes.clear();
+    for id in ["one", "two"] {
+        let counter = Arc::new(AtomicUsize::new(0));
+        most.insert(id, Arc::clone(&counter));
+        let provider = Slow {
+            id,
+            running: AtomicUsize::new(0),
+            most: counter,
+            started: Arc::clone(&started),
+        };
+        bench
+            .suite
+            .providers
+            .insert(id.into(), ProviderSource::Single(Arc::new(provider)));
+        bench.suite.modes.push(Mode {
+            name: id.into(),
+            provider: id.into(),
+            ..Mode::default()
+        });
+    }
+    bench.suite.hooks.clear();
+    bench.suite.execution.repetitions = repetitions;
+    Measured {
+        bench,
+        most,
+        started,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_the_limit_run_at_once_and_the_limit_is_used() {
+    let mut measured = bench(20);
+    measured.bench.suite.execution.concurrency = 6;
+    measured.bench.suite.execution.limits = BTreeMap::from([("one".to_owned(), 2)]);
+    let started = tokio::time::Instant::now();
+    let done = measured.bench.run().await;
+    assert_eq!(done.rows().len(), 40);
+    assert_eq!(measured.most["one"].load(Ordering::SeqCst), 2);
+    assert_eq!(
+        measured.most["two"].load(Ordering::SeqCst),
+        4,
+        "the other takes the free places"
+    );
+    assert_eq!(started.elapsed().as_secs(), 10, "20 trials, two at a time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn modes_are_served_fairly() {
+    let mut measured = bench(20);
+    measured.bench.suite.execution.concurrency = 3;
+    let done = measured.bench.run().await;
+    assert_eq!(done.rows().len(), 40);
+    let started = measured.started.lock().unwrap();
+    for count in 1..=started.len() {
+        let ones = started[..count]
+            .iter()
+            .filter(|mode| *mode == "one")
+            .count();
+        assert!(
+            ones.abs_diff(count - ones) <= 2,
+            "after {count} starts {ones} were of mode `one`"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_order_is_the_planned_one() {
+    let mut measured = bench(3);
+    measured.bench.suite.execution.order = Order::Sequential;
+    measured.bench.run().await;
+    assert_eq!(
+        *measured.started.lock().unwrap(),
+        ["one", "one", "one", "two", "two", "two"]
+    );
+}
+
+#[tokio::test]
+async fn nothing_more_starts_after_the_first_failure_when_asked_for() {
+    let mut bench = Bench::new(vec![Script::answering("hi")]);
+    bench.suite.scorer = Arc::new(NotingScorer(
+        bench.noting(Behaviour::Fine),
+        ScorerResult::default(),
+    ));
+    bench.suite.execution.repetitions = 50;
+    bench.suite.execution.fail_fast = true;
+    let done = bench.run().await;
+    assert_eq!(done.rows().len(), 1);
+    assert_eq!(done.result.as_ref().unwrap().open, 49);
+}
