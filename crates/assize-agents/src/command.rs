@@ -177,14 +177,7 @@ impl CommandSession {
 
 /// Nothing was learnt about a program that never ran.
 fn not_started(error: assize_process::Error) -> ProviderError {
-    let mut message = error.to_string();
-    if let Some(cause) = std::error::Error::source(&error) {
-        message.push_str(&format!(": {cause}"));
-    }
-    if let Some(hint) = error.hint() {
-        message.push_str(&format!(" (hint: {hint})"));
-    }
-    ProviderError::service(message).with_code("program_not_started")
+    ProviderError::service(error.explained()).with_code("program_not_started")
 }
 
 fn unix_ms() -> i64 {

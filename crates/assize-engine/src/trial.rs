@@ -144,9 +144,13 @@ impl Trials {
                 Ok(())
             }
             Ok(session) => {
-                let talking = self.talk(slot, &session, &scenario);
+                let talking = converse(&*slot.instance.provider, &session, &scenario);
+                let began = Instant::now();
                 let talked = match self.unless_cancelled(talking).await {
                     Ok(talk) => {
+                        if began.elapsed() > WAITED_FOR {
+                            self.pass_the_turnstile().await;
+                        }
                         self.observe(slot, number, parts).await;
                         self.judge(slot, &scenario, &session, talk, parts).await;
                         Ok(())
@@ -185,21 +189,7 @@ impl Trials {
         parts.result = Some(result);
     }
 
-    /// The conversation. After one that took its time, sessions that end meanwhile are timed before this one is judged.
-    async fn talk(
-        &self,
-        slot: &Slot<'_>,
-        session: &SessionHandle,
-        scenario: &BaseScenario,
-    ) -> Talk {
-        let began = Instant::now();
-        let talk = converse(&*slot.instance.provider, session, scenario).await;
-        if began.elapsed() > WAITED_FOR {
-            self.pass_the_turnstile().await;
-        }
-        talk
-    }
-
+    /// Lets sessions that end at the same time be timed before this one is worked up.
     async fn pass_the_turnstile(&self) {
         let place = self.turnstile.acquire().await;
         // The runtime favours whom it woke last; stepping back lets the others go first.

@@ -62,7 +62,10 @@ impl TrialWorkspaces {
 
     /// A fresh workspace, set up. An error says in words why there is none.
     pub(crate) async fn prepare(&self, setting: &Setting<'_>) -> Result<TrialWorkspace, String> {
-        let workspace = self.fresh(setting).await.map_err(|error| explain(&error))?;
+        let workspace = self
+            .fresh(setting)
+            .await
+            .map_err(|error| error.explained())?;
         for line in &setting.spec.setup {
             set_up(line, workspace.path(), setting).await?;
         }
@@ -70,7 +73,7 @@ impl TrialWorkspaces {
         let before = blocking(move || Snapshot::of(&path)).await;
         Ok(TrialWorkspace {
             workspace,
-            before: Arc::new(before.map_err(|error| explain(&error))?),
+            before: Arc::new(before.map_err(|error| error.explained())?),
         })
     }
 
@@ -136,14 +139,11 @@ async fn set_up(line: &str, workspace: &Path, setting: &Setting<'_>) -> Result<(
     let output = command
         .run_to_end()
         .await
-        .map_err(|error| explain(&error))?;
+        .map_err(|error| error.explained())?;
     if output.exit.is_success() {
         return Ok(());
     }
-    let ended = match (output.exit.stopped, output.exit.status) {
-        (None, Some(status)) => format!("ended with {status}"),
-        _ => format!("did not end within {} ms", timeout.as_millis()),
-    };
+    let ended = output.exit.in_words(timeout);
     Err(format!(
         "the set-up command `{line}` {ended}{}",
         printed(&output)
@@ -163,7 +163,7 @@ fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) 
         Ok(changes) => changes,
         Err(error) => {
             return Observed {
-                loss: Some(explain(&error)),
+                loss: Some(error.explained()),
                 ..Observed::default()
             };
         }
@@ -182,7 +182,7 @@ fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) 
             .filter(|change| is_told(change))
             .map(told)
             .collect(),
-        loss: kept.err().map(|error| explain(&error)),
+        loss: kept.err().map(|error| error.explained()),
     }
 }
 
@@ -224,16 +224,4 @@ async fn blocking<T: Send + 'static>(
             source: std::io::Error::other(panic),
         })
     })
-}
-
-/// The error with its cause and the way out, on one line.
-fn explain(error: &Error) -> String {
-    let mut text = error.to_string();
-    if let Some(cause) = std::error::Error::source(error) {
-        text.push_str(&format!(": {cause}"));
-    }
-    if let Some(hint) = error.hint() {
-        text.push_str(&format!(" (hint: {hint})"));
-    }
-    text
 }

@@ -34,6 +34,15 @@ impl Exit {
     pub fn is_success(&self) -> bool {
         self.status == Some(Status::Exited(0)) && self.stopped.is_none()
     }
+
+    /// How it ended, as the rest of a sentence: `ended with exit code 3`, `did not end within 200 ms`.
+    pub fn in_words(&self, timeout: Duration) -> String {
+        match (self.stopped, self.status) {
+            (Some(Stopped::Cancelled), _) => "was ended from outside".to_owned(),
+            (None, Some(status)) => format!("ended with {status}"),
+            _ => format!("did not end within {} ms", timeout.as_millis()),
+        }
+    }
 }
 
 /// How a program ended.

@@ -223,22 +223,14 @@ impl Turn {
                     Status::Exited(code) => format!("exit_{code}"),
                     Status::Signalled(signal) => format!("signal_{signal}"),
                 };
-                let message = format!("the program ended with {status}{}", self.last_words());
+                let mut message = format!("the program ended with {status}");
+                let said = self.stderr.last_words(LAST_WORDS);
+                if !said.is_empty() {
+                    message.push_str(&format!(": {said}"));
+                }
                 Some(ProviderError::agent(message).with_code(code))
             }
             (None, None) => Some(ProviderError::agent("the program could not be ended")),
-        }
-    }
-
-    fn last_words(&self) -> String {
-        let said = self.stderr.text();
-        let said = said.trim();
-        match said.len() {
-            0 => String::new(),
-            length => format!(
-                ": {}",
-                &said[said.ceil_char_boundary(length.saturating_sub(LAST_WORDS))..]
-            ),
         }
     }
 

@@ -9,3 +9,4 @@ mod resume;
 mod scopes;
 mod secrets;
 mod support;
+mod workspaces;

@@ -1,6 +1,5 @@
 //! Commands of `command` checks: hidden files are placed, then the command runs in the workspace.
 
-use super::{ending, explain};
 use assize_contracts::{BoxError, async_trait};
 use assize_measures::{CommandOutcome, CommandRunner, CommandSpec};
 use assize_process::workspace::{copy_tree, remove_tree};
@@ -32,12 +31,12 @@ impl CommandRunner for KeptCommands {
         let output = command
             .run_to_end()
             .await
-            .map_err(|error| explain(&error))?;
+            .map_err(|error| error.explained())?;
         let mut text = format!("{}{}", output.stdout.text(), output.stderr.text());
         let exit = match (output.exit.stopped, output.exit.status) {
             (None, Some(Status::Exited(code))) => Some(code),
             _ => {
-                text.push_str(&format!("\nit {}", ending(&output.exit, spec.timeout)));
+                text.push_str(&format!("\nit {}", output.exit.in_words(spec.timeout)));
                 None
             }
         };

@@ -1,6 +1,5 @@
 //! Hooks that are commands: the context comes as JSON on stdin, another exit code than 0 is the hook's error.
 
-use super::{ending, explain};
 use assize_contracts::{
     AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookEvent, RunContext,
     RunHooks, async_trait,
@@ -65,16 +64,14 @@ impl HookCommands {
         let output = command
             .run_to_end()
             .await
-            .map_err(|error| explain(&error))?;
+            .map_err(|error| error.explained())?;
         if output.exit.is_success() {
             return Ok(output.stdout.text().into_owned());
         }
-        let said = output.stderr.text();
-        let said = said.trim();
-        let start = said.ceil_char_boundary(said.len().saturating_sub(LAST_WORDS));
-        let words = if said.is_empty() { "" } else { ": " };
-        let ending = ending(&output.exit, self.timeout);
-        Err(format!("`{line}` {ending}{words}{}", &said[start..]).into())
+        let ending = output.exit.in_words(self.timeout);
+        let said = output.stderr.last_words(LAST_WORDS);
+        let colon = if said.is_empty() { "" } else { ": " };
+        Err(format!("`{line}` {ending}{colon}{said}").into())
     }
 }
 

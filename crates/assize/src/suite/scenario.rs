@@ -60,7 +60,6 @@ pub struct WorkspaceFile {
     /// A directory, relative to the suite.
     pub from: Option<String>,
     /// A commit of a repository on this machine.
-    #[schemars(with = "Option<Map<String, Value>>")]
     pub git: Option<GitSource>,
     /// Commands run in the workspace before the agent starts. One that fails makes the trial void.
     pub setup: Vec<String>,

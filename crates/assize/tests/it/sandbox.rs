@@ -51,10 +51,9 @@ impl Sandbox {
     }
 
     pub(crate) fn assize(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assize"));
+        let mut command = crate::support::assize(self.directory.path());
         command
             .args(arguments)
-            .current_dir(self.directory.path())
             .env("TMPDIR", self.path("tmp"))
             .env("ASSIZE_MARK", self.mark())
             .stdin(Stdio::null());
