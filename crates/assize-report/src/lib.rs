@@ -1,5 +1,33 @@
-//! From stored trials to what people read. No IO, and never sees the engine.
+//! From stored trials to what people read. No IO of its own, and never sees the engine.
+//!
+//! Rows go one at a time into a [`SummaryBuilder`], which keeps numbers only; the [`Summary`] it ends in is what the
+//! terminal, the pages and the files are all made of.
 
+mod error;
+mod row;
+mod rows;
+
+mod analysis;
+mod arm;
+mod builder;
+mod caution;
+mod comparison;
+mod metric;
+mod success;
 mod summary;
 
-pub use summary::{ArmSummary, RunSummary, Values};
+mod number;
+mod words;
+
+pub use analysis::{Analysis, default_direction};
+pub use builder::SummaryBuilder;
+pub use caution::Caution;
+pub use comparison::Comparison;
+pub use error::ReportError;
+pub use metric::MetricSummary;
+pub use number::{amount, duration, money, percent, quantity};
+pub use row::Row;
+pub use rows::{RowBytes, read_rows};
+pub use success::{Chances, SuccessSummary};
+pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};
+pub use words::{closing_line, p_value, sentence, verdict_line};

@@ -6,6 +6,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod verdict;
 
 use crate::cli::{Arguments, Command, Where};
 use crate::exit::Exit;

@@ -1,16 +1,16 @@
 //! `assize run`: load, plan, run, show.
 
 use crate::cli::{RunArguments, Where};
+use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
-use crate::terminal::{JsonLines, Progress, plain, print, say, summary_table, warn};
+use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
 use assize_engine::store::RunDirectory;
 use assize_engine::{Cell, Listener, Plan, ProfileSuiteResult, RunTarget, run_profile_suite};
-use assize_report::RunSummary;
-use console::style;
+use assize_report::{Analysis, Summary};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -262,11 +262,9 @@ fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments)
     } else {
         Exit::Done
     };
-    let mut summary = RunSummary::default();
-    for row in result.run()?.rows()? {
-        summary.add(&row?);
-    }
     if !arguments.json {
+        let source = Source::of_run(&result.run()?);
+        let summary = verdict::summarize(&[source], &Analysis::default())?;
         print_result(&summary, &result.directory);
     }
     if result.open > 0 {
@@ -285,11 +283,8 @@ fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments)
 }
 
 /// The table of a run and the paths to its parts.
-pub(super) fn print_result(summary: &RunSummary, directory: &Path) {
-    print(summary_table(summary).to_string());
-    for remark in summary.remarks() {
-        print(format!("{} {remark}", style("note:").yellow().bold()));
-    }
+pub(super) fn print_result(summary: &Summary, directory: &Path) {
+    print_summary(summary);
     let path = |name: &str| plain(&directory.join(name).display().to_string());
     print(format!("rows    {}", path("rows.jsonl")));
     if directory.join("traces").exists() {

@@ -1,0 +1,84 @@
+//! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
+
+use crate::terminal::plain;
+use anyhow::{Context, Result};
+use assize_engine::store::RunDirectory;
+use assize_report::{Analysis, Summary, SummaryBuilder};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Rows are long, and their reader is the bottleneck.
+const BUFFER: usize = 1 << 18;
+
+/// A file of rows.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The file.
+    pub(crate) rows: PathBuf,
+    /// The suite they belong to. Absent for rows that do not lie in a run.
+    pub(crate) suite: Option<String>,
+    /// The modes in the suite's order.
+    pub(crate) modes: Vec<String>,
+    /// The run's directory, for rows that lie in one.
+    pub(crate) run: Option<PathBuf>,
+}
+
+impl Source {
+    /// The rows of a run.
+    pub(crate) fn of_run(run: &RunDirectory) -> Self {
+        let manifest = run.manifest();
+        let mut modes: Vec<String> = Vec::new();
+        for arm in &manifest.plan.arms {
+            if !modes.contains(&arm.mode) {
+                modes.push(arm.mode.clone());
+            }
+        }
+        Self {
+            rows: run.path().join("rows.jsonl"),
+            suite: Some(manifest.name.clone()),
+            modes,
+            run: Some(run.path().to_owned()),
+        }
+    }
+
+    /// Opens the file. A run without any finished trial has none, and no rows either.
+    pub(crate) fn open(&self) -> Result<Option<BufReader<File>>> {
+        match File::open(&self.rows) {
+            Ok(file) => Ok(Some(BufReader::with_capacity(BUFFER, file))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.run.is_some() => {
+                Ok(None)
+            }
+            Err(error) => Err(error).with_context(|| self.describe("cannot read")),
+        }
+    }
+
+    /// Says what about this file.
+    pub(crate) fn describe(&self, what: &str) -> String {
+        format!("{what} `{}`", plain(&self.rows.display().to_string()))
+    }
+}
+
+/// Everything that follows from the rows of these files.
+pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summary> {
+    let mut builder = SummaryBuilder::default();
+    for source in sources {
+        if let Some(reader) = source.open()? {
+            builder
+                .read(reader, source.suite.as_deref())
+                .with_context(|| source.describe("in"))?;
+        }
+    }
+    Ok(builder.finish(&ordered(analysis, sources))?)
+}
+
+/// The analysis with the modes in the order of the suites.
+pub(crate) fn ordered(analysis: &Analysis, sources: &[Source]) -> Analysis {
+    let mut analysis = analysis.clone();
+    for mode in sources.iter().flat_map(|source| &source.modes) {
+        if !analysis.mode_order.contains(mode) {
+            analysis.mode_order.push(mode.clone());
+        }
+    }
+    analysis
+}
