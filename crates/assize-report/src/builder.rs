@@ -3,7 +3,7 @@
 use crate::arm::{Arm, Cell, MetricNames};
 use crate::summary::Nature;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::BufRead;
 
@@ -14,7 +14,8 @@ pub struct SummaryBuilder {
     pub(crate) scenarios: Vec<String>,
     places: HashMap<String, usize>,
     pub(crate) metrics: MetricNames,
-    seen: HashSet<u64>,
+    pub(crate) extensions: BTreeSet<String>,
+    seen: SeenCells,
     pub(crate) duplicates: u64,
     pub(crate) torn: u64,
 }
@@ -23,6 +24,24 @@ impl SummaryBuilder {
     /// Adds every row of a reader; `suite` tells apart suites whose rows must not be mixed.
     pub fn read(&mut self, reader: impl BufRead, suite: Option<&str>) -> Result<(), ReportError> {
         read_rows(reader, |bytes| self.add_bytes(bytes, suite).map(drop))
+    }
+
+    /// Adds only the rows of one mode, under another name: to compare it with itself in another run.
+    pub fn read_mode_as(
+        &mut self,
+        reader: impl BufRead,
+        mode: &str,
+        name: &str,
+    ) -> Result<(), ReportError> {
+        read_rows(reader, |bytes| match Row::parse(bytes.json) {
+            Ok(row) if row.mode != mode => Ok(()),
+            Ok(mut row) => {
+                row.mode = name.into();
+                self.add(&row, None);
+                Ok(())
+            }
+            Err(_) => self.add_bytes(bytes, None).map(drop),
+        })
     }
 
     /// Adds a row as it stands in its file. Tells whether it counts.
@@ -46,9 +65,14 @@ impl SummaryBuilder {
 
     /// Adds one trial. A second row of the same cell is counted as a duplicate and otherwise ignored.
     pub fn add(&mut self, row: &Row<'_>, suite: Option<&str>) -> bool {
-        if !self.seen.insert(fingerprint(row, suite)) {
+        if !self.seen.is_new(row, suite) {
             self.duplicates += 1;
             return false;
+        }
+        for name in row.extension_names() {
+            if !self.extensions.contains(name) {
+                self.extensions.insert(name.to_owned());
+            }
         }
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
@@ -89,6 +113,17 @@ impl SummaryBuilder {
             });
             self.arms.len() - 1
         })
+    }
+}
+
+/// The trials met so far, so that none counts twice.
+#[derive(Debug, Default)]
+pub struct SeenCells(HashSet<u64>);
+
+impl SeenCells {
+    /// Whether the row is the first one of its cell.
+    pub fn is_new(&mut self, row: &Row<'_>, suite: Option<&str>) -> bool {
+        self.0.insert(fingerprint(row, suite))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reasons to read numbers with care, as sentences that travel with the summary.
 
+use crate::comparison::has_several_models;
 use crate::summary::Nature;
 use crate::{Comparison, SummaryBuilder};
 use assize_stats::{Warning, Warnings};
@@ -111,7 +112,12 @@ fn of_mixtures(builder: &SummaryBuilder) -> Vec<Caution> {
             "The rows come from several suites, which are kept apart and not compared with each other.",
         ),
         (
-            distinct(|arm| arm.model.clone()),
+            !has_several_models(&builder.arms) && distinct(|arm| arm.model.clone()),
+            "different-models",
+            "The modes differ in their model as well: a difference may come from either.",
+        ),
+        (
+            has_several_models(&builder.arms),
             "several-models",
             "Several models: modes are compared within each model, and p-values are adjusted within it.",
         ),
@@ -201,7 +207,12 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
     for comparison in comparisons {
         let pair = format!("{} vs {}", comparison.mode_a(), comparison.mode_b());
         *metrics_of.entry(pair.clone()).or_default() += 1;
-        for warning in comparison.warnings().iter() {
+        let warnings = comparison.warnings();
+        // One scenario is fewer than six as well, which need not be said twice.
+        let is_said = |warning: &Warning| {
+            *warning != Warning::FewScenarios || !warnings.contains(Warning::SingleScenario)
+        };
+        for warning in warnings.iter().filter(is_said) {
             let pairs = found.entry(warning).or_default();
             pairs
                 .entry(pair.clone())

@@ -9,6 +9,7 @@ use assize_stats::{
     Verdict, Warnings, compare_groups,
 };
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One metric, or success, of one mode compared with another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,18 +103,18 @@ fn check_baseline(material: &Material<'_>, analysis: &Analysis) -> Result<(), Re
     })
 }
 
-/// Arms of one suite and nature; with several modes also of one model, since else two things differ at once.
+/// Arms of one suite and nature. Where modes have several models, also of one model, since else two things differ.
 fn comparable_sets(arms: &[Arm]) -> Vec<Vec<usize>> {
-    let several_modes = |arm: &Arm| {
-        let is_rival = |other: &Arm| {
-            other.suite == arm.suite && other.nature == arm.nature && other.mode != arm.mode
-        };
-        arms.iter().any(is_rival)
+    let crosses_models = |arm: &Arm| {
+        let is_alike = |other: &&Arm| other.suite == arm.suite && other.nature == arm.nature;
+        let alike: Vec<&Arm> = arms.iter().filter(is_alike).collect();
+        let has_rival = alike.iter().any(|other| other.mode != arm.mode);
+        has_rival && has_several_models(alike)
     };
     type Key<'a> = (Option<&'a str>, Nature, Option<&'a str>);
     let mut sets: Vec<(Key<'_>, Vec<usize>)> = Vec::new();
     for (place, arm) in arms.iter().enumerate() {
-        let model = several_modes(arm).then_some(arm.model.as_str());
+        let model = crosses_models(arm).then_some(arm.model.as_str());
         let key = (arm.suite.as_deref(), arm.nature, model);
         match sets.iter_mut().find(|(known, _)| *known == key) {
             Some((_, set)) => set.push(place),
@@ -121,6 +122,16 @@ fn comparable_sets(arms: &[Arm]) -> Vec<Vec<usize>> {
         }
     }
     sets.into_iter().map(|(_, set)| set).collect()
+}
+
+/// Whether some mode was run with more than one model.
+pub(crate) fn has_several_models<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> bool {
+    let mut models: BTreeMap<&str, &str> = BTreeMap::new();
+    let is_second = |arm: &'a Arm| match models.insert(&arm.mode, &arm.model) {
+        Some(first) => first != arm.model,
+        None => false,
+    };
+    arms.into_iter().any(is_second)
 }
 
 fn compare_set(
@@ -229,15 +240,24 @@ fn success_cells<'a>(material: &Material<'a>, set: &[usize]) -> Vec<SuccessCell<
 
 /// The number a comparison stands for, with its interval, on the scale of its scope.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Headline {
+pub struct Headline {
     /// Percent that A is below B, or A minus B in the metric's unit.
-    pub(crate) value: f64,
-    pub(crate) interval: [f64; 2],
-    pub(crate) is_ratio: bool,
+    pub value: f64,
+    /// Its interval.
+    pub interval: [f64; 2],
+    /// Whether it is a percentage.
+    pub is_ratio: bool,
+}
+
+impl Headline {
+    /// The interval only says that nothing varied.
+    pub fn is_degenerate(&self) -> bool {
+        self.interval[0] == self.interval[1]
+    }
 }
 
 /// None where no number may be shown.
-pub(crate) fn headline(comparison: &MetricComparison) -> Option<Headline> {
+pub fn headline(comparison: &MetricComparison) -> Option<Headline> {
     let paired = comparison.paired.as_ref().map(|paired| Headline {
         value: paired.reduction_pct.or(paired.difference).unwrap_or(0.0),
         interval: paired.ci95,

@@ -19,11 +19,19 @@ mod summary;
 mod number;
 mod words;
 
+mod cells;
+mod escape;
+mod flat;
+mod markdown;
+
 pub use analysis::{Analysis, default_direction};
-pub use builder::SummaryBuilder;
+pub use builder::{SeenCells, SummaryBuilder};
 pub use caution::Caution;
-pub use comparison::Comparison;
+pub use cells::{comparison_cells, comparison_heading};
+pub use comparison::{Comparison, Headline, headline};
 pub use error::ReportError;
+pub use flat::{CsvWriter, JsonArrayWriter};
+pub use markdown::render_markdown;
 pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};
 pub use row::Row;

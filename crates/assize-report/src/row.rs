@@ -175,7 +175,8 @@ impl<'a> Row<'a> {
         }
         let unpriced = self.has_unpriced_tokens();
         let mut take = |name: &str, value: f64| {
-            if !(unpriced && value == 0.0 && name.starts_with("cost_")) {
+            let is_unknown = unpriced && value == 0.0 && name.starts_with("cost_");
+            if value.is_finite() && !is_unknown {
                 take(name, value);
             }
         };
@@ -192,6 +193,11 @@ impl<'a> Row<'a> {
         for (name, value) in &self.extensions.0 {
             take(name, *value);
         }
+    }
+
+    /// Names of all extensions, also of those that hold no number.
+    pub(crate) fn extension_names(&self) -> impl Iterator<Item = &str> {
+        self.extensions.0.iter().map(|(name, _)| &**name)
     }
 
     fn is_foreign(&self) -> bool {
@@ -305,7 +311,7 @@ impl<'de> Visitor<'de> for NumberVisitor {
     }
 }
 
-/// The numbers of an object, by name. What is no number is left out.
+/// The numbers of an object, by name. What is no number is NaN.
 #[derive(Debug, Default)]
 struct Numbers<'a>(Vec<(Cow<'a, str>, f64)>);
 
@@ -331,7 +337,7 @@ impl<'de> Visitor<'de> for NumbersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut numbers = Vec::new();
         while let Some((name, value)) = items.next_entry::<Text<'de>, MaybeNumber>()? {
-            numbers.extend(value.0.map(|value| (name.0, value)));
+            numbers.push((name.0, value.0.unwrap_or(f64::NAN)));
         }
         Ok(numbers)
     }

@@ -1,7 +1,7 @@
 //! What trials come to: the one thing that every output reads.
 
 use crate::arm::{Arm, Cell};
-use crate::comparison::{Material, compare};
+use crate::comparison::{Material, compare, has_several_models};
 use crate::{
     Analysis, Caution, Chances, Comparison, MetricSummary, ReportError, Row, SuccessSummary,
     SummaryBuilder, caution, metric, success,
@@ -27,6 +27,9 @@ pub struct Summary {
     /// Nominal coverage of all intervals.
     #[serde(skip)]
     pub confidence: Level,
+    /// Names of everything that rows carry as extensions.
+    #[serde(skip)]
+    pub extensions: Vec<String>,
 }
 
 /// One mode, over all scenarios or on one.
@@ -175,6 +178,7 @@ pub(crate) fn summarize(
         cautions,
         primary,
         confidence: analysis.confidence,
+        extensions: builder.extensions.into_iter().collect(),
     })
 }
 
@@ -190,7 +194,7 @@ fn sort_arms(arms: &mut [Arm], order: &[String]) {
 /// The mode, and whatever else it takes to tell arms apart.
 fn labels(arms: &[Arm]) -> Vec<String> {
     let differ = |of: fn(&Arm) -> String| arms.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
-    let models = differ(|arm| arm.model.clone());
+    let models = has_several_models(arms);
     let natures = differ(|arm| arm.nature.as_str().to_owned());
     let suites = differ(|arm| arm.suite.clone().unwrap_or_default());
     let mut labels: Vec<String> = Vec::with_capacity(arms.len());

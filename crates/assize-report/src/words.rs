@@ -19,12 +19,16 @@ pub fn closing_line<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
     let mode = comparisons.peek()?.mode_a().to_owned();
     // What is known comes before what is not.
     let (known, open): (Vec<_>, Vec<_>) =
-        comparisons.partition(|comparison| is_known(comparison.verdict()));
-    let clauses = known.into_iter().chain(open).map(clause);
-    Some(format!(
-        "{mode}: {}",
-        clauses.collect::<Vec<_>>().join(", ")
-    ))
+        comparisons.partition(|comparison| comparison.verdict() != Verdict::Inconclusive);
+    let mut clauses: Vec<String> = known.into_iter().map(clause).collect();
+    if !open.is_empty() {
+        let names = open
+            .iter()
+            .map(|comparison| short_name(comparison.metric()));
+        let names = names.collect::<Vec<_>>().join(", ");
+        clauses.push(format!("cannot tell for {names}"));
+    }
+    Some(format!("{mode}: {}", clauses.join(", ")))
 }
 
 /// A whole sentence with scope, interval and design.
@@ -45,11 +49,16 @@ pub fn p_value(p: Option<f64>) -> String {
     }
 }
 
-fn is_known(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Better | Verdict::Worse | Verdict::Equivalent
-    )
+/// The metric as tables name it.
+pub(crate) fn metric_name(metric: &str) -> String {
+    match Noun::of(metric).name {
+        name if name == metric => metric.to_owned(),
+        name => format!("{name} ({metric})"),
+    }
+}
+
+fn short_name(metric: &str) -> &str {
+    Noun::of(metric).name
 }
 
 fn clause(comparison: &Comparison) -> String {
@@ -76,7 +85,7 @@ fn success_clause(success: &SuccessComparison) -> String {
                 number(high)
             )
         }
-        Verdict::Inconclusive => format!("success: cannot tell ({})", points_range(low, high)),
+        Verdict::Inconclusive => format!("cannot tell for success ({})", points_range(low, high)),
     }
 }
 
@@ -86,8 +95,11 @@ fn metric_clause(metric: &MetricComparison) -> String {
         return format!("{} not comparable ({})", noun.name, reason(metric.reason));
     };
     match metric.verdict {
+        Verdict::Inconclusive if shown.is_degenerate() => {
+            format!("cannot tell for {} (nothing varied)", noun.name)
+        }
         Verdict::Inconclusive => {
-            format!("{}: cannot tell ({})", noun.name, noun.range(&shown))
+            format!("cannot tell for {} ({})", noun.name, noun.range(&shown))
         }
         Verdict::Equivalent => {
             format!("{} equivalent ({})", noun.name, noun.range(&shown))
@@ -110,6 +122,10 @@ fn metric_sentence(metric: &MetricComparison) -> String {
     let scope = scope(metric.scope, metric.scenarios);
     let design = design(metric);
     match metric.verdict {
+        Verdict::Inconclusive if shown.is_degenerate() => format!(
+            "Cannot tell whether {a} differs from {b} by {}: the measurements do not vary, so no interval exists.",
+            noun.name
+        ),
         Verdict::Inconclusive => format!(
             "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}.{}",
             noun.name,

@@ -1,6 +1,7 @@
 //! `assize run`: load, plan, run, show.
 
 use crate::cli::{RunArguments, Where};
+use crate::commands::report;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
 use assize_engine::store::RunDirectory;
 use assize_engine::{Cell, Listener, Plan, ProfileSuiteResult, RunTarget, run_profile_suite};
-use assize_report::{Analysis, Summary};
+use assize_report::Summary;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -262,9 +263,13 @@ fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments)
     } else {
         Exit::Done
     };
+    let sources = [Source::of_run(&result.run()?)];
+    let summary = verdict::summarize(&sources, &sources[0].analysis)?;
+    if let Err(error) = report::write_beside(&summary, &sources) {
+        // The trials are safe, and `assize report` can try again.
+        warn(&format!("the report could not be written: {error:#}"));
+    }
     if !arguments.json {
-        let source = Source::of_run(&result.run()?);
-        let summary = verdict::summarize(&[source], &Analysis::default())?;
         print_result(&summary, &result.directory);
     }
     if result.open > 0 {
@@ -289,6 +294,9 @@ pub(super) fn print_result(summary: &Summary, directory: &Path) {
     print(format!("rows    {}", path("rows.jsonl")));
     if directory.join("traces").exists() {
         print(format!("traces  {}", path("traces/")));
+    }
+    if directory.join("report/report.md").exists() {
+        print(format!("report  {}", path("report/report.md")));
     }
 }
 

@@ -8,7 +8,6 @@ use crate::terminal::{plain, print, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunState};
-use assize_report::Analysis;
 use comfy_table::{Table, presets};
 use serde_json::json;
 use std::path::Path;
@@ -120,7 +119,8 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
         plan.seed
     ));
     print(format!("fingerprint {}", manifest.fingerprint));
-    let summary = verdict::summarize(&[Source::of_run(&run)], &Analysis::default())?;
+    let source = Source::of_run(&run);
+    let summary = verdict::summarize(std::slice::from_ref(&source), &source.analysis)?;
     print_result(&summary, run.path());
     Ok(Exit::Done)
 }

@@ -1,12 +1,15 @@
 //! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
+use crate::cli::Where;
+use crate::commands::results_dir;
 use crate::terminal::plain;
 use anyhow::{Context, Result};
+use assize_contracts::Plugins;
 use assize_engine::store::RunDirectory;
 use assize_report::{Analysis, Summary, SummaryBuilder};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows are long, and their reader is the bottleneck.
 const BUFFER: usize = 1 << 18;
@@ -22,6 +25,8 @@ pub(crate) struct Source {
     pub(crate) modes: Vec<String>,
     /// The run's directory, for rows that lie in one.
     pub(crate) run: Option<PathBuf>,
+    /// How its suite wants to be read.
+    pub(crate) analysis: Analysis,
 }
 
 impl Source {
@@ -39,7 +44,24 @@ impl Source {
             suite: Some(manifest.name.clone()),
             modes,
             run: Some(run.path().to_owned()),
+            analysis: Analysis::default(),
         }
+    }
+
+    /// A file as it is named, or else a run by its id, a part of it, `last`, or its directory.
+    pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(Self {
+                rows: path.to_owned(),
+                suite: None,
+                modes: Vec::new(),
+                run: None,
+                analysis: Analysis::default(),
+            });
+        }
+        let run = RunDirectory::find(&results_dir(place, plugins)?, name)?;
+        Ok(Self::of_run(&run))
     }
 
     /// Opens the file. A run without any finished trial has none, and no rows either.

@@ -5,8 +5,8 @@ mod table;
 mod verdict;
 
 pub(crate) use progress::{JsonLines, Progress};
-pub(crate) use table::summary_table;
-pub(crate) use verdict::print_summary;
+pub(crate) use table::{comparison_table, summary_table};
+pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
 
 use crate::commands::UsageError;
 use crate::suite::SuiteError;

@@ -1,7 +1,10 @@
 //! The closing table: one line per mode.
 
 use super::plain;
-use assize_report::{MetricSummary, ModeSummary, Summary, duration, money, percent, quantity};
+use assize_report::{
+    Comparison, MetricSummary, ModeSummary, Summary, comparison_cells, comparison_heading,
+    duration, money, percent, quantity,
+};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 /// One line per mode; what nobody measured is "unknown".
@@ -33,6 +36,19 @@ pub(crate) fn summary_table(summary: &Summary) -> Table {
             right(known(median("cost_total_usd"), money)),
             right(known(median("tool_calls_total"), quantity)),
         ]);
+    }
+    table
+}
+
+/// Every metric of a pair of modes, with all its numbers.
+pub(crate) fn comparison_table(pair: &[Comparison], summary: &Summary) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    let heading = comparison_heading(pair.first(), summary);
+    table.set_header(heading.iter().map(|cell| plain(cell)));
+    for comparison in pair {
+        let cells = comparison_cells(comparison, summary);
+        table.add_row(cells.iter().map(|cell| plain(cell)));
     }
     table
 }
