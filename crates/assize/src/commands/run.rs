@@ -185,7 +185,7 @@ fn in_runtime(
     listener: Arc<dyn Listener>,
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
-    profile.provenance = provenance(&suite.path);
+    profile.provenance.extend(provenance(&suite.path));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -2,11 +2,13 @@
 
 use crate::cli::Where;
 use crate::commands::results_dir;
+use crate::suite::AnalysisSpec;
 use crate::terminal::plain;
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::store::RunDirectory;
 use assize_report::{Analysis, Summary, SummaryBuilder};
+use serde::Deserialize;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -42,9 +44,9 @@ impl Source {
         Self {
             rows: run.path().join("rows.jsonl"),
             suite: Some(manifest.name.clone()),
+            analysis: recorded_analysis(run, &modes),
             modes,
             run: Some(run.path().to_owned()),
-            analysis: Analysis::default(),
         }
     }
 
@@ -79,6 +81,18 @@ impl Source {
     pub(crate) fn describe(&self, what: &str) -> String {
         format!("{what} `{}`", plain(&self.rows.display().to_string()))
     }
+}
+
+/// How the run's suite wants it to be read. A baseline that was not run this time gives way to the first mode.
+fn recorded_analysis(run: &RunDirectory, modes: &[String]) -> Analysis {
+    let recorded = run.manifest().provenance.get("analysis");
+    let spec = recorded.and_then(|spec| AnalysisSpec::deserialize(spec).ok());
+    let analysis = spec.and_then(|spec| spec.resolve().ok());
+    let mut analysis = analysis.unwrap_or_default();
+    analysis.baseline = analysis
+        .baseline
+        .filter(|baseline| modes.contains(baseline));
+    analysis
 }
 
 /// Everything that follows from the rows of these files.

@@ -1,5 +1,6 @@
 //! The keys of a suite file.
 
+use super::analysis::AnalysisSpec;
 use assize_engine::Order;
 use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -15,7 +16,6 @@ pub(super) const LATER: &[&str] = &[
     "runners",
     "evaluators",
     "judge",
-    "analysis",
     "gates",
     "capture",
     "prices",
@@ -65,6 +65,9 @@ pub struct SuiteFile {
     /// How often, in which order, how many at once.
     #[serde(default)]
     pub execution: ExecutionSpec,
+    /// How trials are read as evidence.
+    #[serde(default)]
+    pub analysis: AnalysisSpec,
     /// What is kept, and where.
     #[serde(default)]
     pub output: OutputSpec,
