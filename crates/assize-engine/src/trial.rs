@@ -179,7 +179,7 @@ impl Trials {
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
-        match failure {
+        match failure.or(parts.failure.take()) {
             Some(failure) => parts.failure = Some(failure),
             None => match self.score(slot, scenario, &result, parts).await {
                 Ok(score) => parts.score = Some(score),

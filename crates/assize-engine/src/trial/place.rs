@@ -30,7 +30,10 @@ impl Trials {
             .await?
         {
             Ok(workspace) => parts.workspace = Some(workspace),
-            Err(message) => parts.failure = Some(Failure::of_workspace(message)),
+            Err(message) => {
+                let failure = Failure::of_workspace("workspace_setup_failed", message);
+                parts.failure = Some(failure);
+            }
         }
         Ok(parts.workspace.is_some())
     }
@@ -42,7 +45,10 @@ impl Trials {
         };
         let name = archive_name(self.cell_seed(slot, number));
         let observed = self.workspaces.observe(workspace, name).await;
-        parts.changes = observed.changes;
+        match observed.changes {
+            Ok(changes) => parts.changes = changes,
+            Err(message) => parts.failure = Some(Failure::of_workspace("workspace_lost", message)),
+        }
         parts.losses.extend(observed.loss.map(|message| HookError {
             hook: "workspace".to_owned(),
             message,
@@ -51,7 +57,7 @@ impl Trials {
 
     /// How many files were changed in which way, as metrics.
     pub(super) fn count_changes(&self, parts: &RowParts, metrics: &mut JsonMap) {
-        if parts.workspace.is_none() {
+        if parts.workspace.is_none() || parts.failure.is_some() {
             return;
         }
         for kind in ["added", "modified", "deleted"] {
