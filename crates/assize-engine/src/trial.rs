@@ -17,7 +17,6 @@ use assize_contracts::{
     HookEvent, JsonMap, MetricValue, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
     ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
 };
-pub(crate) use place::archive_name;
 use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
@@ -236,7 +235,7 @@ impl Trials {
             workdir: workdir.to_owned(),
             permissions: self.suite.permissions.clone(),
             provider_overrides: Arc::clone(&slot.mode.overrides),
-            seed: self.cell_seed(slot, attempt),
+            seed: self.seed_of(slot, attempt),
         };
         guarded_provider(slot.instance.provider.create_session(&params)).await
     }

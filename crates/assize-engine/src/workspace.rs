@@ -35,6 +35,11 @@ pub(crate) struct TrialWorkspace {
     before: Arc<Snapshot>,
 }
 
+/// The file of a kept workspace. Names of scenarios and modes are not fit to be paths.
+pub(crate) fn archive_name(attempt_seed: u64) -> String {
+    format!("{attempt_seed:016x}.tar.zst")
+}
+
 /// What an agent left behind.
 pub(crate) struct Observed {
     /// Files and links, not directories, and nothing of git's own. An error says why nobody knows.
