@@ -17,11 +17,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Trials that may wait for the disk before trials wait for the writer.
 const QUEUE: usize = 512;
+
+/// How long the first trial of a batch waits for others. Nobody waits for it meanwhile.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// Bytes that hold most rows and many traces.
 const TYPICAL_RECORD: usize = 4096;
@@ -246,8 +250,14 @@ impl WriterThread {
 
     fn work(mut self, mut receiver: mpsc::Receiver<Message>) -> Result<Self, StoreError> {
         let mut batch = Vec::new();
-        // Whatever came in while the last batch went to disk becomes the next one.
         while receiver.blocking_recv_many(&mut batch, QUEUE) > 0 {
+            // Trials that end together share the cost of making them durable.
+            std::thread::sleep(GATHER);
+            while batch.len() < QUEUE
+                && let Ok(message) = receiver.try_recv()
+            {
+                batch.push(message);
+            }
             self.commit(&batch)?;
             batch.clear();
         }

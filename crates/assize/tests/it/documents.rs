@@ -1,74 +1,120 @@
-//! The examples in the documents: files are written as they stand, commands run, and what is shown appears.
+//! What the documents show is what the program does.
 
-use crate::sandbox::{Sandbox, words};
+use crate::support::{Suite, assize};
+use std::path::{Path, PathBuf};
 
-/// A fenced block: its first line without the fence, and its content.
-struct Block {
-    head: String,
-    body: String,
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn blocks(text: &str) -> Vec<Block> {
-    let fenced = text.split("```").skip(1).step_by(2);
-    let parts = fenced.filter_map(|block| block.split_once('\n'));
-    parts
-        .map(|(head, body)| Block {
-            head: head.to_owned(),
-            body: body.to_owned(),
-        })
-        .collect()
-}
-
-/// Numbers and distances vary from machine to machine.
-fn essence(text: &str) -> String {
-    let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
-    let words: String = text.chars().map(digits).collect();
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shorter = |words: String| words.replace("00", "0");
-    (0..8).fold(words, |words, _| shorter(words))
-}
-
-/// Runs the lines that begin with `$ assize` and looks for the others in what they print.
-fn follow(sandbox: &Sandbox, console: &str) {
-    let mut printed = String::new();
-    for line in console.lines().filter(|line| !line.trim().is_empty()) {
-        match line.strip_prefix("$ assize ") {
-            Some(command) => {
-                let arguments = shlex::split(command).unwrap();
-                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-                let output = sandbox.assize(&arguments).output().unwrap();
-                assert!(output.status.success(), "{line}\n{}", words(&output));
-                printed = essence(&words(&output));
-            }
-            None => assert!(
-                printed.contains(&essence(line)),
-                "no `{}` in\n{printed}",
-                essence(line)
-            ),
+/// The fenced blocks of a language in a page.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(page)).unwrap();
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() == format!("```{language}") {
+            let block: Vec<&str> = lines
+                .by_ref()
+                .take_while(|line| line.trim() != "```")
+                .collect();
+            blocks.push(block.join("\n") + "\n");
         }
     }
+    blocks
 }
 
-/// Every section stands for itself.
-fn check(document: &str) {
-    for section in document.split("\n## ") {
-        let sandbox = Sandbox::new(&[]);
-        for Block { head, body } in blocks(section) {
-            match head.split_once(' ') {
-                Some((_, file)) => sandbox.write(file, &body),
-                None if head == "console" => follow(&sandbox, &body),
-                None => {}
-            }
+/// A snippet with what it leaves out: modes for a provider, a suite for a scenario.
+fn check(page: &str, snippet: &str) {
+    const SCENARIOS: &str = "scenarios: { paths: ['scenarios/*.yaml'] }\n";
+    let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
+    let suite = Suite::new();
+    match (has("modes:"), has("provider:"), has("id:")) {
+        (true, ..) => suite.write("assize.yaml", snippet),
+        (_, true, _) => suite.write(
+            "assize.yaml",
+            format!("{snippet}modes: {{ a: {{}} }}\n{SCENARIOS}"),
+        ),
+        (.., true) => suite.write("scenarios/three.yaml", snippet),
+        _ => panic!("{page} has a snippet that is neither suite nor scenario:\n{snippet}"),
+    };
+    suite.write(
+        "scenarios/fix-bug-of-the-page.yaml",
+        "id: fix-bug\nprompt: x\n",
+    );
+    if has("id: fix-bug") {
+        std::fs::remove_file(suite.path().join("scenarios/fix-bug-of-the-page.yaml")).unwrap();
+    }
+    let output = assize(suite.path())
+        .arg("check")
+        .env("DOCS_TOKEN", "secret")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{page}:\n{snippet}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn suites_and_scenarios_in_the_documents_are_valid() {
+    let mut count = 0;
+    for page in ["README.md", "docs/suites.md", "docs/providers.md"] {
+        for snippet in blocks(page, "yaml") {
+            check(page, &snippet);
+            count += 1;
         }
+    }
+    assert!(count >= 6, "only {count} snippets were found");
+}
+
+#[test]
+fn the_readme_shows_the_plugin_that_is_built() {
+    let letters = |text: &str| {
+        text.split_whitespace()
+            .collect::<String>()
+            .replace(",)", ")")
+    };
+    let example = std::fs::read_to_string(root().join("crates/assize/examples/plugin.rs")).unwrap();
+    for page in ["README.md", "docs/plugins-in-rust.md"] {
+        let shown = blocks(
+            page,
+            if page == "README.md" {
+                "rust"
+            } else {
+                "rust,ignore"
+            },
+        )
+        .remove(0);
+        assert!(
+            letters(&example).contains(&letters(&shown)),
+            "{page} shows another plugin than\n{example}"
+        );
     }
 }
 
 #[test]
-fn commands() {
-    check(include_str!("../../../../docs/commands.md"));
-}
-
-#[test]
-fn workspaces() {
-    check(include_str!("../../../../docs/workspaces.md"));
+fn links_between_documents_lead_somewhere() {
+    for page in [
+        "README.md",
+        "docs/suites.md",
+        "docs/providers.md",
+        "docs/runs.md",
+        "docs/plugins-in-rust.md",
+    ] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let file = target.split('#').next().unwrap_or_default();
+            let path = root().join(page).with_file_name("").join(file);
+            assert!(
+                target.contains("://") || path.exists(),
+                "{page} links to `{target}`"
+            );
+        }
+    }
 }

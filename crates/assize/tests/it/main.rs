@@ -16,4 +16,5 @@ mod sandbox;
 mod schema;
 mod support;
 mod try_commands;
+mod walkthroughs;
 mod workspaces;
