@@ -1,5 +1,41 @@
-//! From stored trials to what people read. No IO, and never sees the engine.
+//! From stored trials to what people read. No IO of its own, and never sees the engine.
+//!
+//! Rows go one at a time into a [`SummaryBuilder`], which keeps numbers only; the [`Summary`] it ends in is what the
+//! terminal, the pages and the files are all made of.
 
+mod error;
+mod row;
+mod rows;
+
+mod analysis;
+mod arm;
+mod builder;
+mod caution;
+mod comparison;
+mod metric;
+mod success;
 mod summary;
 
-pub use summary::{ArmSummary, RunSummary, Values};
+mod number;
+mod words;
+
+mod cells;
+mod escape;
+mod flat;
+mod markdown;
+
+pub use analysis::{Analysis, default_direction};
+pub use builder::{SeenCells, SummaryBuilder};
+pub use caution::Caution;
+pub use cells::{comparison_cells, comparison_heading};
+pub use comparison::{Comparison, Headline, headline};
+pub use error::ReportError;
+pub use flat::{CsvWriter, JsonArrayWriter};
+pub use markdown::render_markdown;
+pub use metric::MetricSummary;
+pub use number::{amount, duration, money, percent, quantity};
+pub use row::Row;
+pub use rows::{RowBytes, read_rows};
+pub use success::{Chances, SuccessSummary};
+pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};
+pub use words::{closing_line, p_value, sentence, verdict_line};

@@ -1,149 +1,305 @@
-//! What trials come to, per mode and model. Rows are taken one at a time; only the numbers are kept.
+//! What trials come to: the one thing that every output reads.
 
-use assize_contracts::{Outcome, ProfileRow};
+use crate::arm::{Arm, Cell};
+use crate::comparison::{Material, compare, has_several_models};
+use crate::{
+    Analysis, Caution, Chances, Comparison, MetricSummary, ReportError, Row, SuccessSummary,
+    SummaryBuilder, caution, metric, success,
+};
+use assize_stats::{CostPerSuccess, Level, cost_per_success};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 
-/// The trials of a run, counted and measured.
-#[derive(Debug, Default)]
-pub struct RunSummary {
-    arms: Vec<ArmSummary>,
+/// Everything that is said about a set of trials.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Modes in the order of the suite. Where models, suites or natures differ, they are part of the name.
+    pub modes: Named<ModeSummary>,
+    /// Scenarios in the order in which they were first seen.
+    pub scenarios: Named<ScenarioSummary>,
+    /// Pair by pair, the deciding metrics first.
+    pub comparisons: Vec<Comparison>,
+    /// Reasons to be careful.
+    pub cautions: Vec<Caution>,
+    /// The metrics that decide.
+    #[serde(skip)]
+    pub primary: Vec<String>,
+    /// Nominal coverage of all intervals.
+    #[serde(skip)]
+    pub confidence: Level,
+    /// Names of everything that rows carry as extensions.
+    #[serde(skip)]
+    pub extensions: Vec<String>,
 }
 
-/// The trials of one mode with one model.
-#[derive(Debug, Default)]
-pub struct ArmSummary {
-    /// The mode.
-    pub mode: String,
-    /// The model.
-    pub model: String,
-    /// Trials that reached the goal.
-    pub passed: u64,
-    /// Trials that did not.
-    pub failed: u64,
-    /// Trials that taught nothing; they are in no other number.
-    pub void: u64,
-    /// Trials that ran out of time; their numbers are lower bounds.
+/// One mode, over all scenarios or on one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModeSummary {
+    /// All trials, void ones included.
+    pub runs: u64,
+    /// How many reached the goal.
+    pub success: SuccessSummary,
+    /// Everything measured, by the collectors' names.
+    pub metrics: Named<MetricSummary>,
+    /// What several tries are worth.
+    pub pass_k: Vec<Chances>,
+    /// What one success costs. Absent when no cost is known.
+    pub cost_per_success: Option<CostPerSuccess>,
+    /// Where the numbers come from.
+    pub nature: Nature,
+    /// Trials that ran out of time.
     pub censored: u64,
-    /// Trials made up by the `simulated` provider.
-    pub simulated: u64,
-    /// Trials played back from recordings.
-    pub replayed: u64,
-    /// Wall times in milliseconds.
-    pub wall_ms: Values,
-    /// Tokens, all kinds together.
-    pub tokens_total: Values,
-    /// Cost in US dollars.
-    pub cost_usd: Values,
-    /// Tool calls.
-    pub tool_calls: Values,
+    /// Checks by `scenario/id`.
+    #[serde(skip)]
+    pub checks: Named<(u64, u64)>,
+    /// Failed and void trials by what went wrong.
+    #[serde(skip)]
+    pub reasons: Named<u64>,
 }
 
-/// Measurements of one metric. Trials in which nobody measured it are not in here.
-#[derive(Debug, Default)]
-pub struct Values(Vec<f64>);
+/// One scenario in all modes.
+#[derive(Debug, Serialize)]
+pub struct ScenarioSummary {
+    /// The modes that ran it.
+    pub modes: Named<ModeSummary>,
+}
 
-impl RunSummary {
-    /// Counts one trial.
-    pub fn add(&mut self, row: &ProfileRow) {
-        let arm = self.arm(&row.mode, &row.model);
-        arm.simulated += u64::from(row.simulated);
-        arm.replayed += u64::from(row.replayed);
-        match row.outcome {
-            Some(Outcome::Void) => {
-                arm.void += 1;
-                return;
-            }
-            Some(Outcome::Pass) => arm.passed += 1,
-            Some(Outcome::Fail) => arm.failed += 1,
-            None if row.success => arm.passed += 1,
-            None => arm.failed += 1,
+/// Where trials come from. Trials of different nature are never counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nature {
+    /// A real agent.
+    Live,
+    /// A recording.
+    Replayed,
+    /// Made up.
+    Simulated,
+}
+
+impl Nature {
+    pub(crate) fn of(row: &Row<'_>) -> Self {
+        match (row.simulated, row.replayed) {
+            (true, _) => Self::Simulated,
+            (_, true) => Self::Replayed,
+            _ => Self::Live,
         }
-        arm.censored += u64::from(row.censored);
-        arm.wall_ms
-            .push(row.timing.wall_ms.map(|wall| wall.value()));
-        arm.tokens_total
-            .push(row.tokens.total.map(|total| total as f64));
-        arm.cost_usd
-            .push(row.cost.total_usd.map(|cost| cost.value()));
-        arm.tool_calls
-            .push(row.tool_calls.total.map(|total| total as f64));
     }
 
-    /// Modes and models in the order of their names.
-    pub fn arms(&self) -> &[ArmSummary] {
-        &self.arms
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Replayed => "replayed",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+/// Values by name, in an order that means something. A JSON object.
+#[derive(Debug)]
+pub struct Named<T>(pub Vec<(String, T)>);
+
+impl<T> Named<T> {
+    /// The value of that name.
+    pub fn find(&self, name: &str) -> Option<&T> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value)
     }
 
-    /// Whether the model must be said to tell the lines apart.
-    pub fn has_several_models(&self) -> bool {
-        self.arms
-            .windows(2)
-            .any(|pair| pair[0].model != pair[1].model)
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// What a reader must know to take the numbers for what they are.
-    pub fn remarks(&self) -> Vec<String> {
-        let sum = |count: fn(&ArmSummary) -> u64| self.arms.iter().map(count).sum::<u64>();
-        let mut remarks = Vec::new();
-        if sum(|arm| arm.simulated) > 0 {
-            remarks.push(
-                "simulated: these numbers are made up by a stand-in, not measured on an agent"
-                    .to_owned(),
-            );
-        }
-        if sum(|arm| arm.replayed) > 0 {
-            remarks.push("replayed: these numbers come from recordings".to_owned());
-        }
-        let void = sum(|arm| arm.void);
-        if void > 0 {
-            remarks.push(format!(
-                "{void} void trials taught nothing about the agent and are in no number; `--resume ID --only void` runs them again"
-            ));
-        }
-        let censored = sum(|arm| arm.censored);
-        if censored > 0 {
-            remarks.push(format!(
-                "{censored} trials ran out of time; their time, tokens and cost are lower bounds"
-            ));
-        }
-        remarks
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
-    fn arm(&mut self, mode: &str, model: &str) -> &mut ArmSummary {
-        let place = self
-            .arms
-            .binary_search_by(|arm| (arm.mode.as_str(), arm.model.as_str()).cmp(&(mode, model)));
-        let place = place.unwrap_or_else(|place| {
-            let arm = ArmSummary {
-                mode: mode.to_owned(),
-                model: model.to_owned(),
-                ..ArmSummary::default()
-            };
-            self.arms.insert(place, arm);
-            place
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+pub(crate) fn summarize(
+    mut builder: SummaryBuilder,
+    analysis: &Analysis,
+) -> Result<Summary, ReportError> {
+    sort_arms(&mut builder.arms, &analysis.mode_order);
+    let labels = labels(&builder.arms);
+    for cell in builder
+        .arms
+        .iter_mut()
+        .flat_map(|arm| arm.cells.values_mut())
+    {
+        cell.fill_categories(&builder.metrics);
+    }
+    let modes = modes(&builder, &labels, analysis.confidence);
+    let scenarios = scenarios(&builder, &labels, analysis.confidence);
+    let mut cautions = caution::of_rows(&builder, &labels);
+    cautions.extend(caution::of_modes(modes.iter().filter_map(
+        |(label, mode)| {
+            let cost = mode.cost_per_success.as_ref()?;
+            Some((label, &cost.warnings))
+        },
+    )));
+    // From here on only measurements are needed, not which trial they belong to.
+    for cell in builder
+        .arms
+        .iter_mut()
+        .flat_map(|arm| arm.cells.values_mut())
+    {
+        for column in &mut cell.columns {
+            column.retain(|value| value.is_finite());
+        }
+    }
+    let primary = analysis.primary_among(&builder.metrics.names);
+    let material = Material {
+        arms: &builder.arms,
+        labels: &labels,
+        scenarios: &builder.scenarios,
+        metrics: &builder.metrics.names,
+        primary: &primary,
+    };
+    let comparisons = compare(&material, analysis)?;
+    cautions.extend(caution::of_comparisons(&comparisons, &primary));
+    Ok(Summary {
+        modes,
+        scenarios,
+        comparisons,
+        cautions,
+        primary,
+        confidence: analysis.confidence,
+        extensions: builder.extensions.into_iter().collect(),
+    })
+}
+
+/// In the suite's order; what it does not name stays in the order in which it came.
+fn sort_arms(arms: &mut [Arm], order: &[String]) {
+    let place = |mode: &str| {
+        let place = order.iter().position(|known| known == mode);
+        place.unwrap_or(order.len())
+    };
+    arms.sort_by_key(|arm| place(&arm.mode));
+}
+
+/// The mode, and whatever else it takes to tell arms apart.
+fn labels(arms: &[Arm]) -> Vec<String> {
+    let differ = |of: fn(&Arm) -> String| arms.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+    let models = has_several_models(arms);
+    let natures = differ(|arm| arm.nature.as_str().to_owned());
+    let suites = differ(|arm| arm.suite.clone().unwrap_or_default());
+    let mut labels: Vec<String> = Vec::with_capacity(arms.len());
+    for arm in arms {
+        let mut label = arm.mode.clone();
+        if models {
+            label.push_str(&format!(" ({})", arm.model));
+        }
+        if natures {
+            label.push_str(&format!(" [{}]", arm.nature.as_str()));
+        }
+        if suites {
+            label.push_str(&format!(" @ {}", arm.suite.as_deref().unwrap_or("rows")));
+        }
+        while labels.contains(&label) {
+            label.push('\'');
+        }
+        labels.push(label);
+    }
+    labels
+}
+
+fn modes(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<ModeSummary> {
+    let summary = |(arm, label): (&Arm, &String)| {
+        let cells: Vec<&Cell> = arm.cells.values().collect();
+        let mut mode = mode(builder, arm, &cells, level);
+        let checks = arm.cells.iter().flat_map(|(scenario, cell)| {
+            let scenario = &builder.scenarios[*scenario];
+            let named = move |id: &String| format!("{scenario}/{id}");
+            let tallies = cell.checks.iter();
+            tallies.map(move |(id, tally)| (named(id), (tally.passed, tally.made)))
         });
-        &mut self.arms[place]
+        mode.checks = Named(checks.collect());
+        (label.clone(), mode)
+    };
+    Named(builder.arms.iter().zip(labels).map(summary).collect())
+}
+
+fn scenarios(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<ScenarioSummary> {
+    let summary = |(place, id): (usize, &String)| {
+        let arms = builder.arms.iter().zip(labels);
+        let ran = arms.filter_map(|(arm, label)| Some((arm, label, arm.cells.get(&place)?)));
+        let modes = ran.map(|(arm, label, cell)| {
+            let mode = mode(builder, arm, &[cell], level);
+            (label.clone(), mode)
+        });
+        let modes = Named(modes.collect());
+        (id.clone(), ScenarioSummary { modes })
+    };
+    Named(builder.scenarios.iter().enumerate().map(summary).collect())
+}
+
+fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
+    let metrics = builder.metrics.names.iter().enumerate();
+    let metrics = metrics.filter_map(|(place, name)| {
+        let summary = metric::summarize(name, place, cells)?;
+        Some((name.clone(), summary))
+    });
+    let success = success::summarize(cells, level);
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for (reason, count) in cells.iter().flat_map(|cell| &cell.reasons) {
+        *reasons.entry(reason.clone()).or_default() += count;
+    }
+    let cut_off = |cell: &&Cell| cell.censored.iter().filter(|cut| **cut).count() as u64;
+    ModeSummary {
+        runs: success.trials + success.void,
+        success,
+        metrics: Named(metrics.collect()),
+        pass_k: success::chances(cells, level),
+        cost_per_success: price_of_success(builder, cells),
+        nature: arm.nature,
+        censored: cells.iter().map(cut_off).sum(),
+        checks: Named(Vec::new()),
+        reasons: Named(reasons.into_iter().collect()),
     }
 }
 
-impl Values {
-    fn push(&mut self, value: Option<f64>) {
-        self.0.extend(value.filter(|value| value.is_finite()));
+fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPerSuccess> {
+    let place = builder.metrics.find("cost_total_usd")?;
+    let (mut costs, mut successes) = (Vec::new(), Vec::new());
+    for cell in cells {
+        for (trial, success) in cell.success.iter().enumerate() {
+            let cost = cell.value(place, trial);
+            if cost.is_finite() {
+                costs.push(cost);
+                successes.push(*success);
+            }
+        }
+    }
+    let price = cost_per_success(&costs, &successes).ok();
+    price.filter(|_| !costs.is_empty())
+}
+
+impl Summary {
+    /// Comparisons of the deciding metrics, pair by pair.
+    pub fn decisive(&self) -> impl Iterator<Item = &Comparison> {
+        let decides = |name: &str| self.primary.iter().any(|known| known == name);
+        self.comparisons
+            .iter()
+            .filter(move |comparison| decides(comparison.metric()))
     }
 
-    /// Half of the trials lie below. Absent without any measurement.
-    pub fn median(&self) -> Option<f64> {
-        self.percentile(0.5)
-    }
-
-    /// The value below which this share of the trials lies, between neighbours interpolated.
-    pub fn percentile(&self, share: f64) -> Option<f64> {
-        let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
-        let place = share * (sorted.len().checked_sub(1)?) as f64;
-        let (low, high) = (
-            sorted[place.floor() as usize],
-            sorted[place.ceil() as usize],
-        );
-        Some(low + (high - low) * place.fract())
+    /// The comparisons of each pair of modes.
+    pub fn pairs(&self) -> impl Iterator<Item = &[Comparison]> {
+        self.comparisons
+            .chunk_by(|a, b| (a.mode_a(), a.mode_b()) == (b.mode_a(), b.mode_b()))
     }
 }

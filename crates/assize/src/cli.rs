@@ -1,6 +1,7 @@
 //! The command line.
 
 use assize_engine::Order;
+use assize_stats::{Scope, Statistic};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ First steps:
                           compare two commands at once, without a file
   assize init demo        write a suite that runs at once, without a key
   assize run demo         run it: two modes, a table at the end
+  assize compare          is one mode better, and is it real or luck?
   assize show last/0      look at one trial
 
 Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 5 incomplete (--resume continues), 130 interrupted twice.";
@@ -38,6 +40,10 @@ pub(crate) enum Command {
     Runs(RunsArguments),
     /// Show one trial: outcome, checks, timeline
     Show(ShowArguments),
+    /// Write the report of a run, or of rows from elsewhere: Markdown, CSV, JSON
+    Report(ReportArguments),
+    /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
+    Compare(CompareArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -312,6 +318,117 @@ pub(crate) struct ShowArguments {
     /// Show inputs and outputs in full
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize report                       the last run, into its own report/ directory
+  assize report rows.jsonl --out r    rows that another profiler wrote
+  assize report 3f9a 81c2             two runs of a suite together")]
+pub(crate) struct ReportArguments {
+    /// Runs (id, part of it, `last`, directory) or files of rows (JSON Lines, or a JSON array) [default: last]
+    pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// What to write (may be repeated)
+    #[arg(long, value_name = "FORMAT", default_value = "all")]
+    pub(crate) format: Vec<ReportFormat>,
+    /// Where to write it [default: `report` in the run, or here]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Everything
+    All,
+    /// report.md
+    Md,
+    /// data/results.csv
+    Csv,
+    /// data/results.json and data/summary.json
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize compare                      the modes of the last run
+  assize compare 3f9a last            two runs, scenario by scenario
+  assize compare last --metric tokens_total --statistic mean")]
+pub(crate) struct CompareArguments {
+    /// A run (id, part of it, `last`, directory) or a file of rows
+    #[arg(default_value = "last")]
+    pub(crate) a: String,
+    /// A second one: each of its modes is compared with the same mode of the first
+    pub(crate) b: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The mode others are compared with [default: the suite's, else the first]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) baseline: Option<String>,
+    /// Only this metric (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Vec<String>,
+    /// What summarises the runs of one scenario
+    #[arg(long, value_name = "STATISTIC")]
+    pub(crate) statistic: Option<StatisticArgument>,
+    /// What the verdict speaks about
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<ScopeArgument>,
+    /// All metrics, as a table
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// One JSON object per comparison and line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StatisticArgument {
+    /// The middle value
+    Median,
+    /// The arithmetic mean
+    Mean,
+    /// The 90th percentile
+    P90,
+    /// The 95th percentile
+    P95,
+    /// The smallest value
+    Min,
+    /// The largest value
+    Max,
+}
+
+impl From<StatisticArgument> for Statistic {
+    fn from(statistic: StatisticArgument) -> Self {
+        match statistic {
+            StatisticArgument::Median => Self::Median,
+            StatisticArgument::Mean => Self::Mean,
+            StatisticArgument::P90 => Self::P90,
+            StatisticArgument::P95 => Self::P95,
+            StatisticArgument::Min => Self::Min,
+            StatisticArgument::Max => Self::Max,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ScopeArgument {
+    /// New tasks like these
+    Population,
+    /// Exactly these tasks
+    Suite,
+}
+
+impl From<ScopeArgument> for Scope {
+    fn from(scope: ScopeArgument) -> Self {
+        match scope {
+            ScopeArgument::Population => Self::Population,
+            ScopeArgument::Suite => Self::Suite,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

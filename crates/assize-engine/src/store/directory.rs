@@ -164,6 +164,12 @@ impl OpenRun {
         let done = repair(&run.path)?;
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
+        // How trials are read as evidence may change between them; what was run may not.
+        if let Some(analysis) = now.provenance.get("analysis") {
+            manifest
+                .provenance
+                .insert("analysis".to_owned(), analysis.clone());
+        }
         manifest.state = RunState::Running;
         manifest.write(&run.path)?;
         Ok(Self {

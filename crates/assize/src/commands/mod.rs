@@ -1,12 +1,15 @@
 //! One module per command; each reads as a recipe.
 
 mod check;
+mod compare;
 mod init;
+mod report;
 mod run;
 mod runs;
 mod schema;
 mod show;
 mod try_out;
+mod verdict;
 
 use crate::cli::{Arguments, Command, Where};
 use crate::exit::Exit;
@@ -25,6 +28,8 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Run(arguments) => run::run(&arguments, plugins),
         Command::Runs(arguments) => runs::runs(&arguments, plugins),
         Command::Show(arguments) => show::show(&arguments, plugins),
+        Command::Report(arguments) => report::report(&arguments, plugins),
+        Command::Compare(arguments) => compare::compare(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

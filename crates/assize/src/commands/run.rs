@@ -1,16 +1,17 @@
 //! `assize run`: load, plan, run, show.
 
 use crate::cli::{RunArguments, Where};
+use crate::commands::report;
+use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
-use crate::terminal::{JsonLines, Progress, plain, print, say, summary_table, warn};
+use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
 use assize_engine::store::RunDirectory;
 use assize_engine::{Cell, Listener, Plan, ProfileSuiteResult, RunTarget, run_profile_suite};
-use assize_report::RunSummary;
-use console::style;
+use assize_report::Summary;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -185,7 +186,7 @@ pub(super) fn in_runtime(
     listener: Arc<dyn Listener>,
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
-    profile.provenance = provenance(&suite.path);
+    profile.provenance.extend(provenance(&suite.path));
     // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
     let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -265,9 +266,11 @@ fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments)
     } else {
         Exit::Done
     };
-    let mut summary = RunSummary::default();
-    for row in result.run()?.rows()? {
-        summary.add(&row?);
+    let sources = [Source::of_run(&result.run()?)];
+    let summary = verdict::summarize(&sources, &sources[0].analysis)?;
+    if let Err(error) = report::write_beside(&summary, &sources) {
+        // The trials are safe, and `assize report` can try again.
+        warn(&format!("the report could not be written: {error:#}"));
     }
     if !arguments.json {
         print_result(&summary, &result.directory);
@@ -288,15 +291,15 @@ fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments)
 }
 
 /// The table of a run and the paths to its parts.
-pub(super) fn print_result(summary: &RunSummary, directory: &Path) {
-    print(summary_table(summary).to_string());
-    for remark in summary.remarks() {
-        print(format!("{} {remark}", style("note:").yellow().bold()));
-    }
+pub(super) fn print_result(summary: &Summary, directory: &Path) {
+    print_summary(summary);
     let path = |name: &str| plain(&directory.join(name).display().to_string());
     print(format!("rows    {}", path("rows.jsonl")));
     if directory.join("traces").exists() {
         print(format!("traces  {}", path("traces/")));
+    }
+    if directory.join("report/report.md").exists() {
+        print(format!("report  {}", path("report/report.md")));
     }
 }
 

@@ -1,13 +1,13 @@
 //! `assize runs`: list, show, remove and prune.
 
 use crate::cli::{RunsAction, RunsArguments};
+use crate::commands::verdict::{self, Source};
 use crate::commands::{results_dir, run::print_result};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunState};
-use assize_report::RunSummary;
 use comfy_table::{Table, presets};
 use serde_json::json;
 use std::path::Path;
@@ -119,10 +119,8 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
         plan.seed
     ));
     print(format!("fingerprint {}", manifest.fingerprint));
-    let mut summary = RunSummary::default();
-    for row in run.rows()? {
-        summary.add(&row?);
-    }
+    let source = Source::of_run(&run);
+    let summary = verdict::summarize(std::slice::from_ref(&source), &source.analysis)?;
     print_result(&summary, run.path());
     Ok(Exit::Done)
 }

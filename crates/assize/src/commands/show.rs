@@ -3,10 +3,11 @@
 use crate::cli::ShowArguments;
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
-use crate::terminal::{duration, money, one_line, plain, print, quantity};
+use crate::terminal::{one_line, plain, print};
 use anyhow::Result;
 use assize_contracts::{Outcome, Plugins, ProfileRow, SessionTrace, TraceEvent};
 use assize_engine::store::{CellKey, RunDirectory};
+use assize_report::{duration, money, quantity};
 use console::style;
 use serde_json::{Value, json};
 

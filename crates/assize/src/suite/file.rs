@@ -1,5 +1,6 @@
 //! The keys of a suite file.
 
+use super::analysis::AnalysisSpec;
 use super::hooks::HooksSpec;
 use assize_engine::{KeepWorkspace, Order};
 use schemars::JsonSchema;
@@ -16,7 +17,6 @@ pub(super) const LATER: &[&str] = &[
     "runners",
     "evaluators",
     "judge",
-    "analysis",
     "gates",
     "capture",
     "prices",
@@ -64,6 +64,9 @@ pub struct SuiteFile {
     /// How often, in which order, how many at once.
     #[serde(default)]
     pub execution: ExecutionSpec,
+    /// How trials are read as evidence.
+    #[serde(default)]
+    pub analysis: AnalysisSpec,
     /// What is kept, and where.
     #[serde(default)]
     pub output: OutputSpec,

@@ -116,6 +116,7 @@ impl Loader<'_> {
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         self.limits(&file, &providers);
+        self.analysis(&file);
         if !self.problems.is_empty() {
             return None;
         }
@@ -150,7 +151,7 @@ impl Loader<'_> {
             mode_resolver: resolver,
             hooks,
             description: JsonMap::new(),
-            provenance: JsonMap::new(),
+            provenance: JsonMap::from_iter([("analysis".to_owned(), json!(file.analysis))]),
             secrets,
         };
         profile.description = describe(&profile, &file, as_written);
@@ -174,6 +175,28 @@ impl Loader<'_> {
             profile,
             remarks,
         })
+    }
+
+    /// The baseline may be any mode of the suite, also one that is not selected this time.
+    fn analysis(&mut self, file: &SuiteFile) {
+        if let Err(misfits) = file.analysis.resolve() {
+            for misfit in misfits {
+                self.problem(&["analysis", misfit.key], misfit.message);
+            }
+        }
+        let known: Vec<&str> = match &file.modes {
+            Modes::Names(names) => names.iter().map(String::as_str).collect(),
+            Modes::Definitions(modes) => modes.iter().map(|(name, _)| name.as_str()).collect(),
+        };
+        if let Some(baseline) = &file.analysis.baseline
+            && !known.contains(&baseline.as_str())
+        {
+            let message = format!(
+                "unknown mode `{baseline}` (known modes: {})",
+                listed(&known)
+            );
+            self.problem(&["analysis", "baseline"], message);
+        }
     }
 
     fn problem(&mut self, keys: &[&str], message: impl Into<String>) {

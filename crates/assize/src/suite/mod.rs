@@ -3,6 +3,7 @@
 //! `document` reads YAML, TOML and JSON alike and remembers where everything stood; `file` says which keys there are;
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
+mod analysis;
 mod document;
 mod environment;
 mod file;
@@ -13,6 +14,9 @@ mod problem;
 mod scenario;
 mod selection;
 
+pub use analysis::{
+    AnalysisSpec, DirectionName, MarginSpec, ScopeName, StatisticName, StatisticSpec,
+};
 pub use document::Document;
 pub use file::SuiteFile;
 pub use hooks::{HookCommandsSpec, HooksSpec};

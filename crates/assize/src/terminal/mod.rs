@@ -1,12 +1,12 @@
 //! What people see: colors, errors, tables, progress. Text from agents and files never reaches the terminal raw.
 
-mod number;
 mod progress;
 mod table;
+mod verdict;
 
-pub(crate) use number::{duration, money, percent, quantity};
 pub(crate) use progress::{JsonLines, Progress};
-pub(crate) use table::summary_table;
+pub(crate) use table::{comparison_table, summary_table};
+pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
 
 use crate::commands::UsageError;
 use crate::suite::SuiteError;

@@ -1,8 +1,9 @@
 //! Progress of a run: a live line per mode on a terminal, an occasional line in a pipe, JSON lines for machines.
 
-use super::{duration, money, one_line, plain, print, quantity, say, warn};
+use super::{one_line, plain, print, say, warn};
 use assize_contracts::Outcome;
 use assize_engine::{Event, Listener, TrialBrief};
+use assize_report::{duration, money, quantity};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;

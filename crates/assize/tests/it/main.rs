@@ -16,5 +16,6 @@ mod sandbox;
 mod schema;
 mod support;
 mod try_commands;
+mod verdict;
 mod walkthroughs;
 mod workspaces;

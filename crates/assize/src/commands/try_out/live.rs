@@ -1,8 +1,9 @@
 //! A line that shows how far the comparison is and what it looks like so far. Only on a terminal.
 
-use crate::terminal::{duration, one_line, warn};
+use crate::terminal::{one_line, warn};
 use assize_contracts::ProfileRow;
 use assize_engine::{Event, Listener};
+use assize_report::duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! What the runs of each command came to.
 
-use crate::terminal::{duration, money, percent, quantity};
 use anyhow::Result;
 use assize_contracts::{Outcome, ProfileRow};
 use assize_engine::ProfileSuiteResult;
+use assize_report::{duration, money, percent, quantity};
 use assize_stats::{Description, describe};
 
 pub(super) struct Measured {

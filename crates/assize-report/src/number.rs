@@ -1,7 +1,7 @@
-//! Numbers as people read them.
+//! Numbers as people read them, the same in every output.
 
 /// Milliseconds in a fitting unit: `340 ms`, `2.4 s`, `3 min 05 s`.
-pub(crate) fn duration(milliseconds: f64) -> String {
+pub fn duration(milliseconds: f64) -> String {
     let seconds = milliseconds / 1e3;
     if milliseconds < 10.0 {
         format!("{milliseconds:.1} ms")
@@ -22,7 +22,7 @@ pub(crate) fn duration(milliseconds: f64) -> String {
 }
 
 /// A count with a unit prefix where it is long: `980`, `24.1k`, `3.2M`.
-pub(crate) fn quantity(value: f64) -> String {
+pub fn quantity(value: f64) -> String {
     match value.abs() {
         size if size >= 1e9 => format!("{:.1}G", value / 1e9),
         size if size >= 1e6 => format!("{:.1}M", value / 1e6),
@@ -33,7 +33,7 @@ pub(crate) fn quantity(value: f64) -> String {
 }
 
 /// Dollars with as many digits as matter.
-pub(crate) fn money(usd: f64) -> String {
+pub fn money(usd: f64) -> String {
     match usd.abs() {
         size if size == 0.0 || size >= 1.0 => format!("${usd:.2}"),
         size if size >= 0.01 => format!("${usd:.3}"),
@@ -41,8 +41,21 @@ pub(crate) fn money(usd: f64) -> String {
     }
 }
 
+/// A value of a metric, in the unit that its name tells.
+pub fn amount(metric: &str, value: f64) -> String {
+    if metric.ends_with("_ms") {
+        duration(value)
+    } else if metric.ends_with("_usd") {
+        money(value)
+    } else if metric.ends_with("_rate") {
+        percent(value)
+    } else {
+        quantity(value)
+    }
+}
+
 /// A share in percent.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 

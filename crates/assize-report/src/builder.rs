@@ -1,0 +1,140 @@
+//! Rows go in one at a time, a summary comes out. Memory grows with the numbers, never with the text of rows.
+
+use crate::arm::{Arm, Cell, MetricNames};
+use crate::summary::Nature;
+use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::io::BufRead;
+
+/// Collects trials of any number of runs.
+#[derive(Debug, Default)]
+pub struct SummaryBuilder {
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) scenarios: Vec<String>,
+    places: HashMap<String, usize>,
+    pub(crate) metrics: MetricNames,
+    pub(crate) extensions: BTreeSet<String>,
+    seen: SeenCells,
+    pub(crate) duplicates: u64,
+    pub(crate) torn: u64,
+}
+
+impl SummaryBuilder {
+    /// Adds every row of a reader; `suite` tells apart suites whose rows must not be mixed.
+    pub fn read(&mut self, reader: impl BufRead, suite: Option<&str>) -> Result<(), ReportError> {
+        read_rows(reader, |bytes| self.add_bytes(bytes, suite).map(drop))
+    }
+
+    /// Adds only the rows of one mode, under another name: to compare it with itself in another run.
+    pub fn read_mode_as(
+        &mut self,
+        reader: impl BufRead,
+        mode: &str,
+        name: &str,
+    ) -> Result<(), ReportError> {
+        read_rows(reader, |bytes| match Row::parse(bytes.json) {
+            Ok(row) if row.mode != mode => Ok(()),
+            Ok(mut row) => {
+                row.mode = name.into();
+                self.add(&row, None);
+                Ok(())
+            }
+            Err(_) => self.add_bytes(bytes, None).map(drop),
+        })
+    }
+
+    /// Adds a row as it stands in its file. Tells whether it counts.
+    pub fn add_bytes(
+        &mut self,
+        bytes: RowBytes<'_>,
+        suite: Option<&str>,
+    ) -> Result<bool, ReportError> {
+        match Row::parse(bytes.json) {
+            Ok(row) => Ok(self.add(&row, suite)),
+            Err(_) if bytes.may_be_torn => {
+                self.torn += 1;
+                Ok(false)
+            }
+            Err(error) => Err(ReportError::Row {
+                number: bytes.number,
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    /// Adds one trial. A second row of the same cell is counted as a duplicate and otherwise ignored.
+    pub fn add(&mut self, row: &Row<'_>, suite: Option<&str>) -> bool {
+        if !self.seen.is_new(row, suite) {
+            self.duplicates += 1;
+            return false;
+        }
+        for name in row.extension_names() {
+            if !self.extensions.contains(name) {
+                self.extensions.insert(name.to_owned());
+            }
+        }
+        let scenario = self.scenario(&row.scenario_id);
+        let arm = self.arm(row, suite);
+        let cell: &mut Cell = self.arms[arm].cells.entry(scenario).or_default();
+        cell.add(row, &mut self.metrics);
+        true
+    }
+
+    /// Everything that follows from the rows.
+    pub fn finish(self, analysis: &Analysis) -> Result<Summary, ReportError> {
+        summary::summarize(self, analysis)
+    }
+
+    fn scenario(&mut self, id: &str) -> usize {
+        if let Some(place) = self.places.get(id) {
+            return *place;
+        }
+        self.scenarios.push(id.to_owned());
+        self.places.insert(id.to_owned(), self.scenarios.len() - 1);
+        self.scenarios.len() - 1
+    }
+
+    fn arm(&mut self, row: &Row<'_>, suite: Option<&str>) -> usize {
+        let nature = Nature::of(row);
+        let is_same = |arm: &Arm| {
+            arm.mode == row.mode
+                && arm.model == row.model
+                && arm.nature == nature
+                && arm.suite.as_deref() == suite
+        };
+        self.arms.iter().position(is_same).unwrap_or_else(|| {
+            self.arms.push(Arm {
+                suite: suite.map(str::to_owned),
+                mode: row.mode.clone().into_owned(),
+                model: row.model.clone().into_owned(),
+                nature,
+                cells: Default::default(),
+            });
+            self.arms.len() - 1
+        })
+    }
+}
+
+/// The trials met so far, so that none counts twice.
+#[derive(Debug, Default)]
+pub struct SeenCells(HashSet<u64>);
+
+impl SeenCells {
+    /// Whether the row is the first one of its cell.
+    pub fn is_new(&mut self, row: &Row<'_>, suite: Option<&str>) -> bool {
+        self.0.insert(fingerprint(row, suite))
+    }
+}
+
+/// What tells one trial from another, in 64 bits: a clash among a million rows is as likely as one in 30 million.
+fn fingerprint(row: &Row<'_>, suite: Option<&str>) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((
+        suite,
+        &row.run_id,
+        &row.scenario_id,
+        &row.mode,
+        &row.model,
+        row.iteration,
+    ))
+}

@@ -1,0 +1,324 @@
+//! `report.md`: the verdict first, then what it rests on. Readable raw and on GitHub.
+
+use crate::cells::{comparison_cells, comparison_heading, not_available, shown};
+use crate::comparison::{headline, level_percent};
+use crate::escape::markdown as safe;
+use crate::words::{closing_line, sentence};
+use crate::{Comparison, ModeSummary, Summary, money, percent};
+use assize_stats::Verdict;
+use std::fmt::Write;
+
+const GLOSSARY: &str = "\
+- **Success**: trials that reached their goal, of those that could be judged. Void trials taught nothing about the agent.
+- **Interval**: the values that fit the data. If it holds 0 %, the data fit no difference as well.
+- **On tasks like these**: the scenarios are a sample of tasks; **on exactly these tasks** speaks about no others.
+- **Difference**: how much the mode is above or below the baseline, scenario by scenario; on exactly these tasks it compares
+  geometric means, which may differ from the medians beside it.
+- **Effect**: difference of the means in standard deviations (Cohen's d): 0.2 small, 0.5 medium, 0.8 large.
+- **p**, **adjusted p**: how often chance alone gives such a difference; adjusted for the number of questions asked.
+- **better**, **worse**: the interval excludes 0 and the adjusted p is at most 0.05. **equivalent**: the difference is shown to
+  be below the margin. **cannot tell**: the data fit both; that is not \"no difference\". **not comparable**: there is no number.
+- **pass@k**: chance that at least one of k tries succeeds; **pass^k**: that all do.
+- **active tokens**: all tokens but those read from a prompt cache.
+";
+
+/// The page for a summary, under this title.
+pub fn render_markdown(summary: &Summary, title: &str) -> String {
+    let mut page = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut page, summary, title);
+    page
+}
+
+fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Result {
+    writeln!(page, "# {}\n", safe(title))?;
+    write_verdict(page, summary)?;
+    write_glance(page, summary)?;
+    write_comparisons(page, summary)?;
+    write_scenarios(page, summary)?;
+    write_checks(page, summary)?;
+    write_efficiency(page, summary)?;
+    write_failures(page, summary)?;
+    write_cautions(page, summary)?;
+    writeln!(page, "## Glossary\n\n{GLOSSARY}")
+}
+
+fn write_verdict(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    writeln!(page, "## Verdict\n")?;
+    for caution in summary.cautions.iter().filter(|caution| caution.is_primary) {
+        writeln!(page, "> {}\n", safe(&caution.text))?;
+    }
+    for pair in summary.pairs() {
+        let decides =
+            |found: &&Comparison| summary.primary.iter().any(|name| name == found.metric());
+        if let Some(line) = closing_line(pair.iter().filter(decides)) {
+            writeln!(
+                page,
+                "**{}** (against {})\n",
+                safe(&line),
+                safe(pair[0].mode_b())
+            )?;
+        }
+        for comparison in pair.iter().filter(decides) {
+            writeln!(page, "- {}", safe(&sentence(comparison)))?;
+        }
+        writeln!(page)?;
+    }
+    if summary.comparisons.is_empty() {
+        writeln!(page, "There is nothing to compare: one mode, or none.\n")?;
+    }
+    Ok(())
+}
+
+fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let level = level_percent(summary.confidence);
+    let mut table = Table::new(
+        "Results at a glance",
+        &[
+            "Mode",
+            "Trials",
+            "Success",
+            &format!("{level} interval"),
+            "Time (median)",
+            "Time (p90)",
+            "Tokens",
+            "Active tokens",
+            "Cost",
+            "Cost per success",
+            "Tool calls",
+        ],
+    );
+    for (name, mode) in summary.modes.iter() {
+        let median = |metric: &str| shown(metric, mode.metrics.find(metric), |found| found.median);
+        let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
+        table.row(vec![
+            safe(name),
+            mode.runs.to_string(),
+            success(mode),
+            mode.success.ci95.map_or_else(unknown, |[low, high]| {
+                format!("{} to {}", percent(low), percent(high))
+            }),
+            median("latency_wall_ms"),
+            shown(
+                "latency_wall_ms",
+                mode.metrics.find("latency_wall_ms"),
+                |found| found.p90,
+            ),
+            median("tokens_total"),
+            median("tokens_active"),
+            median("cost_total_usd"),
+            price.map_or_else(unknown, money),
+            median("tool_calls_total"),
+        ]);
+    }
+    table.write(page)
+}
+
+fn write_comparisons(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    for pair in summary.pairs() {
+        let title = format!(
+            "{} compared with {}",
+            safe(pair[0].mode_a()),
+            safe(pair[0].mode_b())
+        );
+        let (constant, varying): (Vec<_>, Vec<_>) = pair.iter().partition(|found| is_same(found));
+        let (judged, other): (Vec<&Comparison>, Vec<&Comparison>) = varying
+            .into_iter()
+            .partition(|found| found.verdict() != Verdict::NotComparable);
+        comparison_table(&title, &judged, summary).write(page)?;
+        if !other.is_empty() {
+            writeln!(
+                page,
+                "<details><summary>Metrics without a verdict</summary>\n"
+            )?;
+            comparison_table("", &other, summary).write(page)?;
+            writeln!(page, "</details>\n")?;
+        }
+        if !constant.is_empty() {
+            let names = constant.iter().map(|found| safe(found.metric()));
+            let names = names.collect::<Vec<_>>().join(", ");
+            writeln!(page, "The same in every trial of both: {names}.\n")?;
+        }
+    }
+    Ok(())
+}
+
+fn comparison_table(title: &str, comparisons: &[&Comparison], summary: &Summary) -> Table {
+    let heading = comparison_heading(comparisons.first().copied(), summary);
+    let heading = heading.map(|cell| safe(&cell));
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    let mut table = Table::new(title, &heading);
+    for comparison in comparisons {
+        let cells = comparison_cells(comparison, summary);
+        table.row(cells.iter().map(|cell| safe(cell)).collect());
+    }
+    table
+}
+
+/// One value, everywhere: nothing to compare and nothing to see.
+fn is_same(comparison: &Comparison) -> bool {
+    match comparison {
+        Comparison::Success(_) => false,
+        Comparison::Metric(found) => {
+            headline(found).is_some_and(|shown| shown.is_degenerate() && shown.value == 0.0)
+        }
+    }
+}
+
+fn write_scenarios(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new(
+        "Per scenario",
+        &[
+            "Scenario",
+            "Mode",
+            "Success",
+            "Time (median)",
+            "Tokens",
+            "Cost",
+            "Tool calls",
+        ],
+    );
+    for (scenario, modes) in summary.scenarios.iter() {
+        for (name, mode) in modes.modes.iter() {
+            let median =
+                |metric: &str| shown(metric, mode.metrics.find(metric), |found| found.median);
+            table.row(vec![
+                safe(scenario),
+                safe(name),
+                success(mode),
+                median("latency_wall_ms"),
+                median("tokens_total"),
+                median("cost_total_usd"),
+                median("tool_calls_total"),
+            ]);
+        }
+    }
+    table.write(page)
+}
+
+fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new("Checks", &["Check", "Mode", "Held"]);
+    for (name, mode) in summary.modes.iter() {
+        for (check, (held, made)) in mode.checks.iter() {
+            table.row(vec![safe(check), safe(name), format!("{held} of {made}")]);
+        }
+    }
+    table.rows.sort_by(|a, b| a[0].cmp(&b[0]));
+    table.write(page)
+}
+
+fn write_efficiency(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new(
+        "Several tries",
+        &["Mode", "k", "pass@k", "pass^k", "Scenarios"],
+    );
+    for (name, mode) in summary.modes.iter() {
+        for chances in &mode.pass_k {
+            let share = |share: Option<f64>| share.map_or_else(not_available, percent);
+            let found = &chances.chances;
+            table.row(vec![
+                safe(name),
+                chances.k.to_string(),
+                share(found.pass_at_k),
+                share(found.pass_hat_k),
+                found.scenarios_used.to_string(),
+            ]);
+        }
+    }
+    table.write(page)
+}
+
+fn write_failures(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new("Failures and voids", &["Mode", "What went wrong", "Trials"]);
+    for (name, mode) in summary.modes.iter() {
+        for (reason, count) in mode.reasons.iter() {
+            table.row(vec![safe(name), safe(reason), count.to_string()]);
+        }
+    }
+    table.write(page)
+}
+
+fn write_cautions(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    if summary.cautions.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "## Cautions\n")?;
+    for caution in &summary.cautions {
+        write!(page, "- {} (`{}`)", safe(&caution.text), caution.code)?;
+        if !caution.places.is_empty() {
+            write!(page, ": {}", safe(&caution.places.join("; ")))?;
+        }
+        writeln!(page)?;
+    }
+    writeln!(page)
+}
+
+/// A table under a heading; left out when it has no rows.
+struct Table {
+    title: String,
+    heading: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(title: &str, heading: &[&str]) -> Self {
+        Self {
+            title: title.to_owned(),
+            heading: heading.iter().map(|&cell| cell.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Cells are padded, so that the raw text is a table as well.
+    fn write(&self, page: &mut String) -> std::fmt::Result {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let lines = || std::iter::once(&self.heading).chain(&self.rows);
+        let width = |column: usize| {
+            lines()
+                .map(|cells| cells[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.heading.len()).map(width).collect();
+        if !self.title.is_empty() {
+            writeln!(page, "## {}\n", self.title)?;
+        }
+        for (place, cells) in lines().enumerate() {
+            for (cell, &width) in cells.iter().zip(&widths) {
+                write!(page, "| {cell:<width$} ")?;
+            }
+            writeln!(page, "|")?;
+            if place == 0 {
+                let rules: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+                writeln!(page, "| {} |", rules.join(" | "))?;
+            }
+        }
+        writeln!(page)
+    }
+}
+
+fn success(mode: &ModeSummary) -> String {
+    let success = &mode.success;
+    let rate = success.rate.map_or_else(unknown, |rate| {
+        format!(
+            "{} of {} ({})",
+            success.passed,
+            success.trials,
+            percent(rate)
+        )
+    });
+    match success.void {
+        0 => rate,
+        void => format!("{rate}, {void} void"),
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}

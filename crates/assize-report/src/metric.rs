@@ -1,0 +1,94 @@
+//! One metric over trials: the plain description, or what is left of it where trials were cut off.
+
+use crate::arm::Cell;
+use assize_stats::{Description, censored_median, censored_percentile, describe};
+use serde::Serialize;
+
+/// Summary of a metric. A number is absent where trials that ran out of time leave it unknown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricSummary {
+    /// Trials in which it was measured.
+    pub count: usize,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Middle value; with cut-off times the Kaplan-Meier median.
+    pub median: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Distance between the quartiles.
+    pub iqr: Option<f64>,
+    /// Standard deviation divided by the mean; absent when the mean is 0.
+    pub cv: Option<f64>,
+    /// Standard deviation.
+    pub stddev: Option<f64>,
+    /// Trials that were cut off, for times.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub censored: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The metric in this column over the given cells. None when nobody measured it.
+pub(crate) fn summarize(name: &str, place: usize, cells: &[&Cell]) -> Option<MetricSummary> {
+    let mut values = Vec::new();
+    let mut completed = Vec::new();
+    for cell in cells {
+        for trial in 0..cell.success.len() {
+            let value = cell.value(place, trial);
+            if value.is_finite() {
+                values.push(value);
+                completed.push(!cell.censored[trial]);
+            }
+        }
+    }
+    if values.is_empty() {
+        return None;
+    }
+    let description = describe(&values);
+    // Only clocks are known to run until the limit; of other numbers a cut-off trial says just "at least".
+    let is_time = name.starts_with("latency_");
+    if is_time && completed.contains(&false) {
+        return Some(censored(&description, &values, &completed));
+    }
+    Some(MetricSummary {
+        count: description.count,
+        mean: Some(description.mean),
+        median: Some(description.median),
+        p90: Some(description.p90),
+        p95: Some(description.p95),
+        min: description.min,
+        max: description.max,
+        iqr: Some(description.iqr),
+        cv: description.cv_defined.then_some(description.cv),
+        stddev: Some(description.stddev),
+        censored: 0,
+    })
+}
+
+fn censored(description: &Description, values: &[f64], completed: &[bool]) -> MetricSummary {
+    let median = censored_median(values, completed).ok();
+    let percentile = |share| censored_percentile(values, completed, share).ok().flatten();
+    let quartiles = percentile(0.25).zip(percentile(0.75));
+    MetricSummary {
+        count: description.count,
+        mean: median.as_ref().and_then(|median| median.restricted_mean),
+        median: median.as_ref().and_then(|median| median.median),
+        p90: percentile(0.9),
+        p95: percentile(0.95),
+        min: description.min,
+        max: description.max,
+        iqr: quartiles.map(|(low, high)| high - low),
+        cv: None,
+        stddev: None,
+        censored: completed.iter().filter(|done| !**done).count(),
+    }
+}

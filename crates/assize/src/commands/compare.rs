@@ -1,0 +1,163 @@
+//! `assize compare`: the verdict in words, metric by metric.
+
+use crate::cli::CompareArguments;
+use crate::commands::UsageError;
+use crate::commands::verdict::{self, Source};
+use crate::exit::Exit;
+use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_with_bar};
+use anyhow::{Context, Result};
+use assize_contracts::Plugins;
+use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, closing_line};
+use console::style;
+
+pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result<Exit> {
+    let first = Source::find(&arguments.a, &arguments.place, plugins)?;
+    let analysis = analysis(arguments, &first.analysis);
+    let summaries = match &arguments.b {
+        None => vec![verdict::summarize(&[first], &analysis)?],
+        Some(name) => {
+            let second = Source::find(name, &arguments.place, plugins)?;
+            compare_runs(&first, &second, &analysis)?
+        }
+    };
+    let comparisons: Vec<&Comparison> = summaries
+        .iter()
+        .flat_map(|summary| &summary.comparisons)
+        .collect();
+    check_metrics(arguments, &comparisons)?;
+    if arguments.json {
+        for comparison in comparisons {
+            print(serde_json::to_string(comparison)?);
+        }
+        return Ok(Exit::Done);
+    }
+    if comparisons.is_empty() {
+        print("nothing to compare: there is only one mode");
+    }
+    for summary in &summaries {
+        show(summary, arguments);
+    }
+    Ok(Exit::Done)
+}
+
+/// The suite's wishes, under those of the command line.
+fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
+    let mut analysis = suite.clone();
+    if let Some(baseline) = &arguments.baseline {
+        analysis.baseline = Some(baseline.clone());
+    }
+    if let Some(statistic) = arguments.statistic {
+        analysis.statistic = statistic.into();
+        analysis.statistics.clear();
+    }
+    if let Some(scope) = arguments.scope {
+        analysis.scope = scope.into();
+    }
+    if !arguments.metric.is_empty() {
+        // Who asks for metrics declares them.
+        analysis.metrics = Some(arguments.metric.clone());
+        analysis.primary = Some(arguments.metric.clone());
+    }
+    analysis
+}
+
+/// One summary per mode that both runs have: the second run against the first, paired by scenario.
+fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<Vec<Summary>> {
+    let names = labels(first, second);
+    let modes = common_modes(first, second)?;
+    if modes.is_empty() {
+        return Err(UsageError::new("the two have no mode in common").into());
+    }
+    let several = modes.len() > 1;
+    let mut summaries = Vec::new();
+    for mode in modes {
+        let label = |run: &String| match several {
+            true => format!("{mode} ({run})"),
+            false => run.clone(),
+        };
+        let mut builder = SummaryBuilder::default();
+        for (source, run) in [(first, &names[0]), (second, &names[1])] {
+            if let Some(reader) = source.open()? {
+                builder
+                    .read_mode_as(reader, &mode, &label(run))
+                    .with_context(|| source.describe("in"))?;
+            }
+        }
+        let pair = Analysis {
+            baseline: None,
+            mode_order: vec![label(&names[0]), label(&names[1])],
+            ..analysis.clone()
+        };
+        summaries.push(builder.finish(&pair)?);
+    }
+    Ok(summaries)
+}
+
+/// What the two are called: the run's id, or the file.
+fn labels(first: &Source, second: &Source) -> [String; 2] {
+    let name = |source: &Source| {
+        let path = source.run.as_ref().unwrap_or(&source.rows);
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let names = [name(first), name(second)];
+    match names[0] == names[1] {
+        true => [first, second].map(|source| source.rows.display().to_string()),
+        false => names,
+    }
+}
+
+fn common_modes(first: &Source, second: &Source) -> Result<Vec<String>> {
+    let modes = |source: &Source| -> Result<Vec<String>> {
+        let mut modes = source.modes.clone();
+        let Some(reader) = source.open()?.filter(|_| modes.is_empty()) else {
+            return Ok(modes);
+        };
+        assize_report::read_rows(reader, |bytes| {
+            if let Ok(row) = assize_report::Row::parse(bytes.json)
+                && !modes.iter().any(|mode| *mode == row.mode)
+            {
+                modes.push(row.mode.into_owned());
+            }
+            Ok(())
+        })?;
+        Ok(modes)
+    };
+    let others = modes(second)?;
+    let mut common = modes(first)?;
+    common.retain(|mode| others.contains(mode));
+    Ok(common)
+}
+
+/// A metric that nothing measured was probably misspelt.
+fn check_metrics(arguments: &CompareArguments, comparisons: &[&Comparison]) -> Result<()> {
+    let is_known = |name: &&String| comparisons.iter().any(|found| found.metric() == *name);
+    let unknown = arguments.metric.iter().find(|name| !is_known(name));
+    match unknown {
+        Some(name) if !comparisons.is_empty() || arguments.metric.len() == 1 => Err(UsageError {
+            message: format!("no trial measured `{name}`"),
+            hint: Some("`assize compare --verbose` lists the metrics there are".to_owned()),
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+fn show(summary: &Summary, arguments: &CompareArguments) {
+    let decides = |found: &&Comparison| summary.primary.iter().any(|name| name == found.metric());
+    for pair in summary.pairs() {
+        let heading = format!("{} against {}", pair[0].mode_a(), pair[0].mode_b());
+        print(style(plain(&heading)).bold().to_string());
+        for comparison in pair.iter().filter(decides) {
+            print(verdict_with_bar(comparison));
+        }
+        if arguments.verbose {
+            print(comparison_table(pair, summary).to_string());
+        }
+    }
+    print_cautions(summary);
+    for pair in summary.pairs() {
+        let closing = closing_line(pair.iter().filter(decides));
+        closing.into_iter().for_each(|line| print(plain(&line)));
+    }
+}

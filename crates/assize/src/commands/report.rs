@@ -1,0 +1,137 @@
+//! `assize report`: the pages and tables of runs, or of rows from elsewhere.
+
+use crate::cli::{ReportArguments, ReportFormat};
+use crate::commands::verdict::{self, Source};
+use crate::exit::Exit;
+use crate::terminal::{plain, print, print_cautions};
+use anyhow::{Context, Result};
+use assize_contracts::Plugins;
+use assize_report::{
+    CsvWriter, JsonArrayWriter, ReportError, Row, SeenCells, Summary, closing_line, read_rows,
+    render_markdown,
+};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<Exit> {
+    let sources = sources(arguments, plugins)?;
+    let summary = verdict::summarize(&sources, &sources[0].analysis)?;
+    let out = match (&arguments.out, &sources[..]) {
+        (Some(out), _) => out.clone(),
+        (None, [Source { run: Some(run), .. }]) => run.join("report"),
+        (None, _) => PathBuf::from("report"),
+    };
+    let written = write(&summary, &sources, &out, &arguments.format)?;
+    for pair in summary.pairs() {
+        let decides = |name: &str| summary.primary.iter().any(|known| known == name);
+        let line = closing_line(pair.iter().filter(|found| decides(found.metric())));
+        line.into_iter().for_each(|line| print(plain(&line)));
+    }
+    print_cautions(&summary);
+    for path in written {
+        print(plain(&path.display().to_string()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes everything into the `report` directory of a run.
+pub(crate) fn write_beside(summary: &Summary, sources: &[Source]) -> Result<()> {
+    let Some(run) = sources.first().and_then(|source| source.run.as_ref()) else {
+        return Ok(());
+    };
+    write(summary, sources, &run.join("report"), &[ReportFormat::All])?;
+    Ok(())
+}
+
+fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>> {
+    let last = ["last".to_owned()];
+    let names = match arguments.sources.is_empty() {
+        true => &last[..],
+        false => &arguments.sources,
+    };
+    let find = |name: &String| Source::find(name, &arguments.place, plugins);
+    names.iter().map(find).collect()
+}
+
+fn write(
+    summary: &Summary,
+    sources: &[Source],
+    out: &Path,
+    formats: &[ReportFormat],
+) -> Result<Vec<PathBuf>> {
+    let wants = |format| formats.contains(&ReportFormat::All) || formats.contains(&format);
+    let mut written = Vec::new();
+    if wants(ReportFormat::Md) {
+        let page = render_markdown(summary, &title(sources));
+        written.push(replace(&out.join("report.md"), |file| {
+            Ok(file.write_all(page.as_bytes())?)
+        })?);
+    }
+    if wants(ReportFormat::Csv) {
+        written.push(replace(&out.join("data/results.csv"), |file| {
+            let mut table = CsvWriter::new(file, &summary.extensions)?;
+            each_row(sources, |row, json| table.write(row, json))
+        })?);
+    }
+    if wants(ReportFormat::Json) {
+        written.push(replace(&out.join("data/results.json"), |file| {
+            let mut array = JsonArrayWriter::new(file)?;
+            each_row(sources, |_, json| array.write(json))?;
+            array.finish()?;
+            Ok(())
+        })?);
+        written.push(replace(&out.join("data/summary.json"), |file| {
+            serde_json::to_writer_pretty(&mut *file, summary)?;
+            Ok(file.write_all(b"\n")?)
+        })?);
+    }
+    Ok(written)
+}
+
+/// Every trial once, with the text it stands in.
+fn each_row(
+    sources: &[Source],
+    mut visit: impl FnMut(&Row<'_>, &[u8]) -> Result<(), ReportError>,
+) -> Result<()> {
+    let mut seen = SeenCells::default();
+    for source in sources {
+        let Some(reader) = source.open()? else {
+            continue;
+        };
+        read_rows(reader, |bytes| match Row::parse(bytes.json) {
+            Ok(row) if seen.is_new(&row, source.suite.as_deref()) => visit(&row, bytes.json),
+            // The summary has counted repeated and torn rows, and refused broken ones.
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+fn title(sources: &[Source]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for source in sources {
+        let file = || {
+            let name = source.rows.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let name = source.suite.clone().unwrap_or_else(file);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// Writes a file beside its place and moves it there, so that a reader never sees half of it.
+fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<PathBuf> {
+    let cannot = || format!("cannot write `{}`", path.display());
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory).with_context(cannot)?;
+    let unfinished = path.with_extension("unfinished");
+    let mut file = BufWriter::new(File::create(&unfinished).with_context(cannot)?);
+    fill(&mut file).with_context(cannot)?;
+    file.flush().with_context(cannot)?;
+    std::fs::rename(&unfinished, path).with_context(cannot)?;
+    Ok(path.to_owned())
+}

@@ -1,0 +1,107 @@
+//! A summary in the terminal: the table, what to watch out for, and the verdict in words.
+
+use super::{plain, print, summary_table};
+use assize_report::{Comparison, Summary, headline, verdict_line};
+use assize_stats::Verdict;
+use console::style;
+
+/// The table, one line per deciding comparison, and the cautions that matter for them.
+pub(crate) fn print_summary(summary: &Summary) {
+    print(summary_table(summary).to_string());
+    let mut against = None;
+    for comparison in summary.decisive() {
+        if against != Some(comparison.mode_b()) {
+            against = Some(comparison.mode_b());
+            print(
+                style(format!("against {}", plain(comparison.mode_b())))
+                    .dim()
+                    .to_string(),
+            );
+        }
+        print(format!("  {}", verdict(comparison)));
+    }
+    print_cautions(summary);
+}
+
+/// Cautions about the trials and the deciding metrics; the others are in the report.
+pub(crate) fn print_cautions(summary: &Summary) {
+    for caution in summary.cautions.iter().filter(|caution| caution.is_primary) {
+        print(format!(
+            "{} {}",
+            style("note:").yellow().bold(),
+            plain(&caution.text)
+        ));
+    }
+}
+
+/// The interval as a small picture, then the line: left of the middle the mode has less.
+pub(crate) fn verdict_with_bar(comparison: &Comparison) -> String {
+    let bar = match span(comparison) {
+        Some(span) => bar(span),
+        None => " ".repeat(2 * HALF + 1),
+    };
+    format!("  {} {}", style(bar).dim(), verdict(comparison))
+}
+
+/// Characters on either side of no difference; the ends stand for 100 % or 100 points.
+const HALF: usize = 15;
+
+/// Lower end, estimate and upper end of the change from B to A, in percent or points.
+fn span(comparison: &Comparison) -> Option<[f64; 3]> {
+    match comparison {
+        Comparison::Success(found) => {
+            let [low, high] = found.ci95?;
+            Some([low, found.difference_pp?, high])
+        }
+        Comparison::Metric(found) => {
+            let shown = headline(found).filter(|shown| shown.is_ratio)?;
+            let [low, high] = shown.interval;
+            Some([-high, -shown.value, -low])
+        }
+    }
+}
+
+fn bar(span: [f64; 3]) -> String {
+    let place = |change: f64| {
+        let steps = (change / 100.0 * HALF as f64).round();
+        (steps.clamp(-(HALF as f64), HALF as f64) + HALF as f64) as usize
+    };
+    let [low, at, high] = span.map(place);
+    let mark = |column: usize| match column {
+        _ if column == at => '●',
+        _ if column == low && span[0] < -100.0 => '◂',
+        _ if column == high && span[2] > 100.0 => '▸',
+        _ if column == low => '├',
+        _ if column == high => '┤',
+        HALF => '│',
+        _ if (low..high).contains(&column) => '─',
+        _ => '·',
+    };
+    (0..=2 * HALF).map(mark).collect()
+}
+
+/// The line of a comparison, marked by its verdict.
+fn verdict(comparison: &Comparison) -> String {
+    let line = plain(&verdict_line(comparison));
+    match comparison.verdict() {
+        Verdict::Better => style(format!("✓ {line}")).green().to_string(),
+        Verdict::Worse => style(format!("✗ {line}")).red().to_string(),
+        Verdict::Equivalent => style(format!("= {line}")).cyan().to_string(),
+        _ => format!("? {line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_where_the_interval_lies() {
+        assert_eq!(
+            bar([-44.0, -31.0, -14.0]),
+            "········├─●──┤·│···············"
+        );
+        assert_eq!(bar([-79.0, 0.0, 165.0]), "···├───────────●──────────────▸");
+        assert_eq!(bar([0.0, 0.0, 0.0]), "···············●···············");
+    }
+}
