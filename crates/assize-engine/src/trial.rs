@@ -17,7 +17,6 @@ use assize_contracts::{
     HookEvent, JsonMap, MetricValue, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
     ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
 };
-pub(crate) use place::archive_name;
 use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
@@ -179,7 +178,7 @@ impl Trials {
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
-        match failure {
+        match failure.or(parts.failure.take()) {
             Some(failure) => parts.failure = Some(failure),
             None => match self.score(slot, scenario, &result, parts).await {
                 Ok(score) => parts.score = Some(score),
@@ -236,7 +235,7 @@ impl Trials {
             workdir: workdir.to_owned(),
             permissions: self.suite.permissions.clone(),
             provider_overrides: Arc::clone(&slot.mode.overrides),
-            seed: self.cell_seed(slot, attempt),
+            seed: self.seed_of(slot, attempt),
         };
         guarded_provider(slot.instance.provider.create_session(&params)).await
     }

@@ -7,6 +7,8 @@ use assize_process::workspace::{
 };
 use assize_process::{Bound, Command, Error, Output};
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,13 +35,26 @@ pub(crate) struct TrialWorkspace {
     before: Arc<Snapshot>,
 }
 
+/// The file of a kept workspace. Names of scenarios and modes are not fit to be paths.
+pub(crate) fn archive_name(attempt_seed: u64) -> String {
+    format!("{attempt_seed:016x}.tar.zst")
+}
+
 /// What an agent left behind.
-#[derive(Default)]
 pub(crate) struct Observed {
-    /// Files and links, not directories, and nothing of git's own.
-    pub(crate) changes: Vec<WorkspaceChange>,
-    /// What could not be recorded.
+    /// Files and links, not directories, and nothing of git's own. An error says why nobody knows.
+    pub(crate) changes: Result<Vec<WorkspaceChange>, String>,
+    /// Why nothing is kept of it, if something should be.
     pub(crate) loss: Option<String>,
+}
+
+impl Observed {
+    fn nothing(reason: String) -> Self {
+        Self {
+            changes: Err(reason),
+            loss: None,
+        }
+    }
 }
 
 /// Whose set-up it is.
@@ -105,7 +120,7 @@ impl TrialWorkspaces {
         let (keep, kept) = (self.keep, self.kept.clone());
         spawn_blocking(move || observe(&path, &before, keep, &kept.join(name)))
             .await
-            .unwrap_or_default()
+            .unwrap_or_else(|panic| Observed::nothing(panic.to_string()))
     }
 }
 
@@ -159,14 +174,9 @@ fn printed(output: &Output) -> String {
 }
 
 fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) -> Observed {
-    let changes = match before.changes(path) {
+    let changes = match make_readable(path).and_then(|()| before.changes(path)) {
         Ok(changes) => changes,
-        Err(error) => {
-            return Observed {
-                loss: Some(error.explained()),
-                ..Observed::default()
-            };
-        }
+        Err(error) => return Observed::nothing(error.explained()),
     };
     let kept = match keep {
         KeepWorkspace::None => Ok(()),
@@ -176,19 +186,35 @@ fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) 
             .changes(path)
             .and_then(|all| archive_of(path, &all, archive)),
     };
+    let told = changes.iter().filter(|change| is_told(change)).map(told);
     Observed {
-        changes: changes
-            .iter()
-            .filter(|change| is_told(change))
-            .map(told)
-            .collect(),
+        changes: Ok(told.collect()),
         loss: kept.err().map(|error| error.explained()),
     }
 }
 
+/// An agent that removed, replaced or locked its workspace has changed it, no more. Checks need a directory to look into.
+fn make_readable(path: &Path) -> Result<(), Error> {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let made = if is_directory {
+        match fs::read_dir(path) {
+            Ok(_) => Ok(()),
+            Err(_) => fs::set_permissions(path, fs::Permissions::from_mode(0o700)),
+        }
+    } else {
+        let _ = fs::remove_file(path);
+        fs::create_dir(path)
+    };
+    made.map_err(|source| Error::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })
+}
+
 fn archive_of(path: &Path, changes: &[Change], archive: &Path) -> Result<(), Error> {
     if let Some(parent) = archive.parent() {
-        std::fs::create_dir_all(parent).map_err(|source| Error::File {
+        fs::create_dir_all(parent).map_err(|source| Error::File {
             action: "create",
             path: parent.to_owned(),
             source,

@@ -131,6 +131,7 @@ async fn an_error_that_the_program_tells_is_the_agents_fault() {
         (error.fault, error.message.as_str()),
         (Fault::Agent, "no credit")
     );
+    assert_eq!(errors(&done.trace), ["no credit"]);
 }
 
 #[tokio::test]

@@ -49,6 +49,10 @@ impl EventsFile {
     }
 
     fn read(&self, limit: u64) -> std::io::Result<Vec<u8>> {
+        // Opening a pipe would wait for somebody to write to it.
+        if !std::fs::metadata(&self.path)?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
         let mut file = File::open(&self.path)?;
         // A program may also begin its file anew.
         if file.metadata()?.len() >= self.start {
@@ -147,14 +151,15 @@ impl Turn {
             let message = format!("{} processes could not be ended", exit.survivors);
             self.note(message, true, ended_ms);
         }
-        if let Some(failure) = &failure {
-            self.note(failure.message.clone(), false, ended_ms);
-        } else if exit.stopped == Some(Stopped::TimedOut) {
-            self.note(
-                "the time was over, and the program was ended".to_owned(),
-                false,
-                ended_ms,
-            );
+        match &failure {
+            // The program has told it itself.
+            Some(_) if self.told.fatal.is_some() => {}
+            Some(failure) => self.note(failure.message.clone(), false, ended_ms),
+            None if exit.stopped == Some(Stopped::TimedOut) => {
+                let message = "the time was over, and the program was ended";
+                self.note(message.to_owned(), false, ended_ms);
+            }
+            None => {}
         }
         let result = self.result(exit);
         Ended {

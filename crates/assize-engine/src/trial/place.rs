@@ -3,8 +3,8 @@
 use super::row::RowParts;
 use super::talk::Failure;
 use super::{Cancelled, Slot, Trials};
-use crate::random::derive_seed;
-use crate::workspace::Setting;
+use crate::random::attempt_seed;
+use crate::workspace::{Setting, archive_name};
 use assize_contracts::{BaseScenario, HookError, JsonMap, Number};
 use std::borrow::Cow;
 use std::path::Path;
@@ -30,7 +30,10 @@ impl Trials {
             .await?
         {
             Ok(workspace) => parts.workspace = Some(workspace),
-            Err(message) => parts.failure = Some(Failure::of_workspace(message)),
+            Err(message) => {
+                let failure = Failure::of_workspace("workspace_setup_failed", message);
+                parts.failure = Some(failure);
+            }
         }
         Ok(parts.workspace.is_some())
     }
@@ -40,9 +43,12 @@ impl Trials {
         let Some(workspace) = &parts.workspace else {
             return;
         };
-        let name = archive_name(self.cell_seed(slot, number));
+        let name = archive_name(self.seed_of(slot, number));
         let observed = self.workspaces.observe(workspace, name).await;
-        parts.changes = observed.changes;
+        match observed.changes {
+            Ok(changes) => parts.changes = changes,
+            Err(message) => parts.failure = Some(Failure::of_workspace("workspace_lost", message)),
+        }
         parts.losses.extend(observed.loss.map(|message| HookError {
             hook: "workspace".to_owned(),
             message,
@@ -51,7 +57,7 @@ impl Trials {
 
     /// How many files were changed in which way, as metrics.
     pub(super) fn count_changes(&self, parts: &RowParts, metrics: &mut JsonMap) {
-        if parts.workspace.is_none() {
+        if parts.workspace.is_none() || parts.failure.is_some() {
             return;
         }
         for kind in ["added", "modified", "deleted"] {
@@ -66,23 +72,11 @@ impl Trials {
         }
     }
 
-    /// The same for the same cell and attempt in every run with the same seed.
-    pub(super) fn cell_seed(&self, slot: &Slot<'_>, attempt: u32) -> u64 {
-        let (iteration, attempt) = (slot.iteration.to_string(), attempt.to_string());
-        let cell = [
-            &slot.scenario.id,
-            &slot.arm.mode,
-            &slot.arm.model,
-            &iteration,
-            &attempt,
-        ];
-        derive_seed(self.suite.execution.seed, &cell.map(String::as_str))
+    pub(super) fn seed_of(&self, slot: &Slot<'_>, attempt: u32) -> u64 {
+        let cell = [&*slot.scenario.id, &slot.arm.mode, &slot.arm.model];
+        let seed = self.suite.execution.seed;
+        attempt_seed(seed, cell, slot.iteration, attempt as usize)
     }
-}
-
-/// The file of a kept workspace. Names of scenarios and modes are not fit to be paths.
-pub(crate) fn archive_name(cell_seed: u64) -> String {
-    format!("{cell_seed:016x}.tar.zst")
 }
 
 /// The scenario with `{workspace}` and `{iteration}` replaced in what the agent is told.

@@ -49,11 +49,11 @@ impl Failure {
         }
     }
 
-    /// Without a workspace there was no session, so there is no reason why it ended.
-    pub(super) fn of_workspace(message: String) -> Self {
+    /// The workspace could not be made or not be read: nothing about the agent can be judged.
+    pub(super) fn of_workspace(code: &str, message: String) -> Self {
         Self {
             outcome: Outcome::Void,
-            code: "workspace_setup_failed".to_owned(),
+            code: code.to_owned(),
             message,
             reason: None,
             details: Vec::new(),

@@ -29,6 +29,7 @@ fn check(page: &str, snippet: &str) {
     const SCENARIOS: &str = "scenarios: { paths: ['scenarios/*.yaml'] }\n";
     let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
     let suite = Suite::new();
+    suite.write("fixtures/pager/pager.py", "");
     match (has("modes:"), has("provider:"), has("id:")) {
         (true, ..) => suite.write("assize.yaml", snippet),
         (_, true, _) => suite.write(

@@ -141,6 +141,16 @@ fn a_change_elsewhere_fails_the_check() {
 }
 
 #[test]
+fn an_agent_that_destroys_its_workspace_is_judged_all_the_same() {
+    let scenario = "workspace: { from: fixture }\nchecks: [ { changed: { only: [] } }, { command: { run: 'true' } } ]";
+    for script in ["rm -rf \"$PWD\"", "rm -rf \"$PWD\"; ln -s / \"$PWD\""] {
+        let row = check(script, scenario, &FILES, "fail");
+        assert_eq!(row["extensions"]["files_deleted"], 3, "{row}");
+        assert_eq!(row["checkpointDetails"][1]["passed"], true, "{row}");
+    }
+}
+
+#[test]
 fn workspaces_are_kept_as_asked() {
     for (keep, script, kept) in [
         ("changed", "true", 0),
