@@ -51,6 +51,8 @@ pub enum Event<'a> {
         /// Place in the plan.
         position: Option<u64>,
     },
+    /// The warm-up is over; the trials that count begin.
+    WarmupFinished,
     /// Something that weakens the result.
     Caution(&'a Caution),
     /// Nothing more will happen.

@@ -83,6 +83,7 @@ impl Scheduler {
         if let Ok(record) = self.trials.run(&slot).await {
             writer.write_warmup(self.encoder.encode(record)).await;
         }
+        self.trials.listener.on_event(&Event::WarmupFinished);
     }
 
     fn slot<'a>(&'a self, cell: &Cell, instances: &'a Instances) -> Slot<'a> {

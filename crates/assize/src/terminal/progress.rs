@@ -112,6 +112,9 @@ impl Listener for Progress {
                 state.running.remove(&trial.position);
                 state.count(trial);
             }
+            Event::WarmupFinished => {
+                state.running.remove(&None);
+            }
             Event::TrialCancelled { position } => {
                 state.running.remove(position);
             }
