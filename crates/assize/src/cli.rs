@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
     Compare(CompareArguments),
+    /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
+    Analyze(AnalyzeArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -429,6 +431,26 @@ impl From<ScopeArgument> for Scope {
             ScopeArgument::Suite => Self::Suite,
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize analyze session.json             one session
+  assize analyze sessions/                all sessions below a directory
+  assize analyze last --analyzer loops    every trial of the last run, its findings kept beside the rows")]
+pub(crate) struct AnalyzeArguments {
+    /// Sessions: files, directories, or runs
+    #[arg(required = true, value_name = "SESSION|DIR|RUN")]
+    pub(crate) sources: Vec<String>,
+    /// Only this analyzer (may be repeated) [default: the five]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) analyzer: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// One JSON object per session and line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

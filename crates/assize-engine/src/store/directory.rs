@@ -190,7 +190,7 @@ impl OpenRun {
             if row.outcome == Some(Outcome::Void) {
                 serde_json::to_writer(&mut void, &row).expect("a row is plain data");
                 void.push(b'\n');
-                reopened.insert(key_of(&row));
+                reopened.insert(CellKey::of(&row));
             }
         }
         if !reopened.is_empty() {
@@ -211,16 +211,6 @@ impl OpenRun {
         on_failure: CancellationToken,
     ) -> Writer {
         Writer::start(self.path, self.manifest, self.lock, listener, on_failure)
-    }
-}
-
-/// The cell a row belongs to.
-pub(crate) fn key_of(row: &ProfileRow) -> CellKey {
-    CellKey {
-        scenario_id: row.scenario_id.clone(),
-        mode: row.mode.clone(),
-        model: row.model.clone(),
-        iteration: row.iteration,
     }
 }
 

@@ -21,6 +21,18 @@ pub struct CellKey {
     pub iteration: i64,
 }
 
+impl CellKey {
+    /// The cell a row belongs to.
+    pub fn of(row: &ProfileRow) -> Self {
+        Self {
+            scenario_id: row.scenario_id.clone(),
+            mode: row.mode.clone(),
+            model: row.model.clone(),
+            iteration: row.iteration,
+        }
+    }
+}
+
 /// The complete lines of a file, in order. A last line without a line break was never finished and is left out.
 pub(crate) struct Lines {
     path: PathBuf,

@@ -1,6 +1,5 @@
 //! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then tells.
 
-use super::directory::key_of;
 use super::error::{StoreError, io};
 use super::files::AppendFile;
 use super::manifest::{Manifest, RunState};
@@ -79,7 +78,7 @@ impl Encoder {
                 .map(|trace| compress(&self.line(&*trace)))
                 .unwrap_or_default(),
             brief: TrialBrief::of(&row),
-            key: key_of(&row),
+            key: CellKey::of(&row),
         }
     }
 

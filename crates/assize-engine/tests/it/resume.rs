@@ -3,7 +3,7 @@
 use crate::support::*;
 use assize_contracts::testing::{Script, ScriptedPrompt};
 use assize_contracts::*;
-use assize_engine::store::{RunDirectory, StoreError};
+use assize_engine::store::{CellKey, RunDirectory, StoreError};
 use assize_engine::{EngineError, RunTarget};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -86,12 +86,7 @@ async fn records_without_a_row_are_dropped() {
     let run = RunDirectory::open(&directory).unwrap();
     let traces = run.traces().unwrap();
     for row in run.rows().unwrap().map(Result::unwrap) {
-        let key = assize_engine::store::CellKey {
-            scenario_id: row.scenario_id,
-            mode: row.mode,
-            model: row.model,
-            iteration: row.iteration,
-        };
+        let key = CellKey::of(&row);
         let trace = traces.trace(&key).unwrap().unwrap();
         assert_eq!(
             Some(trace.session_id),

@@ -1,5 +1,6 @@
 //! One module per command; each reads as a recipe.
 
+mod analyze;
 mod check;
 mod compare;
 mod init;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Show(arguments) => show::show(&arguments, plugins),
         Command::Report(arguments) => report::report(&arguments, plugins),
         Command::Compare(arguments) => compare::compare(&arguments, plugins),
+        Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

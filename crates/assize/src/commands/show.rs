@@ -18,13 +18,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     let (run_id, position) = split(&arguments.trial)?;
     let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, run_id)?;
     let row = find_row(&run, position)?;
-    let key = CellKey {
-        scenario_id: row.scenario_id.clone(),
-        mode: row.mode.clone(),
-        model: row.model.clone(),
-        iteration: row.iteration,
-    };
-    let trace = run.traces()?.trace(&key)?;
+    let trace = run.traces()?.trace(&CellKey::of(&row))?;
     if arguments.json {
         print(json!({"row": row, "trace": trace}).to_string());
         return Ok(Exit::Done);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod analyze;
 mod bad_input;
 mod crash;
 mod documents;

@@ -1,0 +1,250 @@
+//! `assize analyze`: explain stored sessions again, without any agent.
+
+use crate::cli::AnalyzeArguments;
+use crate::commands::{UsageError, results_dir};
+use crate::exit::Exit;
+use crate::suite::suggest;
+use crate::terminal::{one_line, plain, print, say, warn};
+use anyhow::{Context, Result};
+use assize_contracts::{
+    AnalysisFinding, Analyzer, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace,
+};
+use assize_engine::store::{CellKey, RunDirectory, TraceReader};
+use assize_measures::analyzers::{ALL, FIVE, TraceAnalyzer};
+use console::style;
+use rayon::prelude::*;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Sessions that are worked on before any of them is shown; bounds what is held at once.
+const BATCH: usize = 64;
+
+/// A session, and what it is called in the output.
+enum Session {
+    File(PathBuf),
+    Trial(PathBuf, CellKey),
+}
+
+pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result<Exit> {
+    let analyzers = chosen(&arguments.analyzer)?;
+    let mut unreadable = 0;
+    for source in &arguments.sources {
+        let path = Path::new(source);
+        if path.exists() && !path.join("manifest.json").exists() {
+            let sessions: Vec<Session> = files(path)?.into_iter().map(Session::File).collect();
+            unreadable += explain(&sessions, None, &analyzers, arguments, |_| Ok(()))?;
+        } else {
+            let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, source)?;
+            unreadable += analyze_run(&run, &analyzers, arguments)?;
+        }
+    }
+    if unreadable > 0 {
+        anyhow::bail!("{unreadable} of the sessions could not be read");
+    }
+    Ok(Exit::Done)
+}
+
+/// The analyzers asked for, or the usual five.
+fn chosen(names: &[String]) -> Result<Vec<TraceAnalyzer>, UsageError> {
+    if names.is_empty() {
+        return Ok(FIVE.to_vec());
+    }
+    let known: Vec<&str> = ALL.iter().map(|analyzer| analyzer.name()).collect();
+    let find = |name: &String| {
+        ALL.iter()
+            .find(|analyzer| analyzer.name() == name)
+            .copied()
+            .ok_or_else(|| UsageError {
+                message: format!("unknown analyzer `{name}`"),
+                hint: suggest(name, &known),
+            })
+    };
+    names.iter().map(find).collect()
+}
+
+/// A file, or all JSON files below a directory, sorted.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut directories = vec![path.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = std::fs::read_dir(&directory)
+            .with_context(|| format!("cannot read `{}`", directory.display()))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Explains every trial of a run that has a trace, and keeps the findings beside the rows.
+fn analyze_run(
+    run: &RunDirectory,
+    analyzers: &[TraceAnalyzer],
+    arguments: &AnalyzeArguments,
+) -> Result<u64> {
+    let sessions: Vec<Session> = run
+        .rows()?
+        .map(|row| row.map(|row| Session::Trial(run.path().to_owned(), CellKey::of(&row))))
+        .collect::<Result<_, _>>()?;
+    let path = run.path().join("analysis.jsonl");
+    let written = path.with_extension("tmp");
+    let mut file = std::io::BufWriter::new(
+        std::fs::File::create(&written)
+            .with_context(|| format!("cannot write `{}`", written.display()))?,
+    );
+    let traces = run.traces()?;
+    let unreadable = explain(&sessions, Some(&traces), analyzers, arguments, |bundle| {
+        serde_json::to_writer(&mut file, bundle)?;
+        Ok(file.write_all(b"\n")?)
+    })?;
+    file.into_inner()?.sync_data()?;
+    std::fs::rename(&written, &path)
+        .with_context(|| format!("cannot replace `{}`", path.display()))?;
+    say(format!(
+        "findings kept in {}",
+        plain(&path.display().to_string())
+    ));
+    Ok(unreadable)
+}
+
+/// Explains sessions on all cores, shows them in order, and tells how many could not be read.
+fn explain(
+    sessions: &[Session],
+    traces: Option<&TraceReader>,
+    analyzers: &[TraceAnalyzer],
+    arguments: &AnalyzeArguments,
+    mut keep: impl FnMut(&SessionAnalysisBundle) -> Result<()>,
+) -> Result<u64> {
+    let mut unreadable = 0;
+    for batch in sessions.chunks(BATCH) {
+        let bundles: Vec<Result<Option<SessionAnalysisBundle>>> = batch
+            .par_iter()
+            .map(|session| session.explain(traces, analyzers))
+            .collect();
+        for (session, bundle) in batch.iter().zip(bundles) {
+            match bundle {
+                Ok(Some(bundle)) => {
+                    keep(&bundle)?;
+                    show(&session.name(), &bundle, arguments.json)?;
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    unreadable += 1;
+                    warn(&format!("{}: {error:#}", session.name()));
+                }
+            }
+        }
+    }
+    Ok(unreadable)
+}
+
+impl Session {
+    /// The path as it was given, or the trial's place in its run.
+    fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Trial(run, key) => {
+                let CellKey {
+                    scenario_id,
+                    mode,
+                    model,
+                    iteration,
+                } = key;
+                format!(
+                    "{}: {scenario_id} · {mode} · {model} #{iteration}",
+                    run.display()
+                )
+            }
+        }
+    }
+
+    /// What the analyzers find. Nothing for a trial without a trace.
+    fn explain(
+        &self,
+        traces: Option<&TraceReader>,
+        analyzers: &[TraceAnalyzer],
+    ) -> Result<Option<SessionAnalysisBundle>> {
+        let (trace, key) = match self {
+            Self::File(path) => {
+                let text = std::fs::read(path)?;
+                let trace: SessionTrace =
+                    serde_json::from_slice(&text).context("not a session trace")?;
+                (Some(trace), None)
+            }
+            Self::Trial(_, key) => {
+                let trace = traces
+                    .map(|traces| traces.trace(key))
+                    .transpose()?
+                    .flatten();
+                (trace, Some(key))
+            }
+        };
+        let results = |trace: &SessionTrace| {
+            let named =
+                |analyzer: &TraceAnalyzer| (analyzer.name().to_owned(), analyzer.find(trace));
+            analyzers.iter().map(named).collect()
+        };
+        Ok(trace.map(|trace| SessionAnalysisBundle {
+            schema_version: Some(SCHEMA_VERSION),
+            session_id: trace.session_id.clone(),
+            scenario_id: key.map(|key| key.scenario_id.clone()).unwrap_or_default(),
+            mode: key.map(|key| key.mode.clone()).unwrap_or_default(),
+            model: key.map(|key| key.model.clone()).unwrap_or_default(),
+            iteration: key.map(|key| key.iteration),
+            results: results(&trace),
+        }))
+    }
+}
+
+fn show(name: &str, bundle: &SessionAnalysisBundle, as_json: bool) -> Result<()> {
+    if as_json {
+        let mut value = serde_json::to_value(bundle)?;
+        value["source"] = name.into();
+        print(value.to_string());
+        return Ok(());
+    }
+    print(style(plain(name)).bold().to_string());
+    for (analyzer, result) in &bundle.results {
+        print(format!(
+            "  {:<13} {}",
+            plain(analyzer),
+            one_line(&result.summary, 100)
+        ));
+        for (key, finding) in &result.findings {
+            if let Some(text) = worth_reading(finding) {
+                print(
+                    style(format!("    {key}: {}", one_line(&text, 100)))
+                        .dim()
+                        .to_string(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lists and tables say something the summary does not.
+fn worth_reading(finding: &AnalysisFinding) -> Option<String> {
+    match finding {
+        AnalysisFinding::List { values } if !values.is_empty() => Some(values.join(" → ")),
+        AnalysisFinding::Table { rows, .. } if !rows.is_empty() => Some(
+            rows.iter()
+                .map(|row| row.join(" "))
+                .collect::<Vec<_>>()
+                .join("; "),
+        ),
+        _ => None,
+    }
+}
