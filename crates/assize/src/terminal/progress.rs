@@ -95,7 +95,8 @@ impl Listener for Progress {
                     0 => String::new(),
                     done => format!(", {done} already done"),
                 };
-                state.line(&format!("run {run_id}: {cells} trials{already}"));
+                let trials = if *cells == 1 { "trial" } else { "trials" };
+                state.line(&format!("run {run_id}: {cells} {trials}{already}"));
             }
             Event::CellStarted {
                 position,

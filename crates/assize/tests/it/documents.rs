@@ -119,3 +119,40 @@ fn links_between_documents_lead_somewhere() {
         }
     }
 }
+
+/// Times vary and with them the width of columns; all else follows from the seed.
+fn essence(line: &str) -> String {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || "─═".contains(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    for unit in 1..words.len() {
+        if words[unit] == "ms" {
+            words[unit - 1] = "some".to_owned();
+        }
+    }
+    words.join(" ")
+}
+
+#[test]
+fn the_readme_shows_what_the_quickstart_prints() {
+    let results = tempfile::tempdir().unwrap();
+    let output = assize(&root())
+        .args(["run", "examples/quickstart", "-q", "--output"])
+        .arg(results.path())
+        .output()
+        .unwrap();
+    let printed: Vec<String> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(essence)
+        .collect();
+    let shown = blocks("README.md", "text").remove(0);
+    for line in shown.lines().filter(|line| !line.contains("less time")) {
+        assert!(
+            printed.contains(&essence(line)),
+            "`{line}` is not what the quickstart prints:\n{printed:#?}"
+        );
+    }
+}

@@ -9,7 +9,7 @@ fn an_initialized_suite_checks_and_runs_at_once() {
     assert!(written.contains("fresh/assize.yaml"), "{written}");
     let checked = suite.done(&["check", "fresh"]);
     assert!(
-        checked.contains("2 scenarios in 2 modes × 5 repetitions = 20 trials"),
+        checked.contains("8 scenarios in 2 modes × 5 repetitions = 80 trials"),
         "{checked}"
     );
     let table = suite.done(&["run", "fresh", "-n", "1", "-q"]);

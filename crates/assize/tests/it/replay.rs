@@ -15,7 +15,10 @@ fn recorded_agents_keep_their_own_tokens() {
         .unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{stdout}");
-    assert!(stdout.contains("replayed"), "{stdout}");
+    assert!(
+        stdout.contains("Replayed: these numbers come from recordings"),
+        "{stdout}"
+    );
     let run = std::fs::read_dir(results.path())
         .unwrap()
         .next()

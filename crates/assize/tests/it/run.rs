@@ -24,11 +24,19 @@ fn the_quickstart_ends_with_a_table_that_a_person_understands() {
         "plain",
         "with-docs",
         "unknown",
-        "simulated",
+        "Simulated: these numbers are made up",
+        "against plain",
+        "report.md",
     ] {
         assert!(stdout.contains(words), "no `{words}` in\n{stdout}");
     }
     assert!(!stdout.contains('\u{1b}'), "no escape codes in a pipe");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let way = "provider: { uses: command, command: [\"claude\", \"-p\", \"{prompt}\"] }";
+    assert!(
+        stderr.trim_end().ends_with(way),
+        "it ends with the line to change:\n{stderr}"
+    );
     let run = std::fs::read_dir(results.path())
         .unwrap()
         .next()
@@ -241,7 +249,7 @@ fn a_trial_that_runs_out_of_time_keeps_what_it_used() {
     );
     let stdout = suite.done(&["run", "--timeout", "200"]);
     assert!(
-        stdout.contains("≥") && stdout.contains("1 trials ran out of time"),
+        stdout.contains("> 2") && stdout.contains("1 trial ran out of time"),
         "{stdout}"
     );
     let row = &suite.rows()[0];
