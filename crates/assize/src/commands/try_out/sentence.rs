@@ -32,7 +32,10 @@ pub(super) fn sentences(measured: &Measured) -> Result<Vec<String>> {
     let counted = |name: &str| {
         let command = commands.iter().find(|command| command.name == name);
         command.map_or_else(String::new, |command| {
-            format!("{} of {}", command.passed, command.passed + command.failed)
+            match command.passed + command.failed {
+                0 => "never judged".to_owned(),
+                judged => format!("{} of {judged}", command.passed),
+            }
         })
     };
     let mut sentences: Vec<String> = comparisons.metrics.iter().map(of_metric).collect();
@@ -119,31 +122,64 @@ fn of_metric(comparison: &MetricComparison) -> String {
         "tokens" => "which uses fewer tokens",
         _ => "which costs less",
     };
-    let factor = comparison.suite.as_ref().and_then(Factor::of);
-    match (comparison.verdict, factor) {
-        (Verdict::Better, Some(factor)) => claim(metric, mode_a, mode_b, factor),
-        (Verdict::Worse, Some(factor)) => claim(metric, mode_b, mode_a, factor.inverted()),
-        (_, Some(factor)) => format!(
+    let Some(factor) = comparison.suite.as_ref().and_then(Factor::of) else {
+        let reason = comparison.reason.unwrap_or("too few runs");
+        return format!("cannot tell {question}: {reason}");
+    };
+    let claim = if factor.value >= 1.0 {
+        Claim {
+            metric,
+            better: mode_a,
+            worse: mode_b,
+            factor,
+        }
+    } else {
+        Claim {
+            metric,
+            better: mode_b,
+            worse: mode_a,
+            factor: factor.inverted(),
+        }
+    };
+    match comparison.verdict {
+        Verdict::Better | Verdict::Worse => claim.words("is"),
+        // The interval is clear, but so few runs can fall that way by chance.
+        _ if claim.factor.low > 1.0 => {
+            format!("cannot be sure with so few runs: {}", claim.words("looks"))
+        }
+        _ => format!(
             "cannot tell {question}: `{mode_a}` may be anything from {} to {} times as {} as `{mode_b}`",
             times(factor.low),
             times(factor.high),
             word(metric)
         ),
-        (_, None) => format!(
-            "cannot tell {question}: {}",
-            comparison.reason.unwrap_or("too few runs")
-        ),
     }
 }
 
-fn claim(metric: &str, better: &str, worse: &str, Factor { value, low, high }: Factor) -> String {
-    format!(
-        "`{better}` is {} times as {} as `{worse}` (95 % interval {} to {})",
-        times(value),
-        word(metric),
-        times(low),
-        times(high)
-    )
+/// That one command is better than another.
+struct Claim<'a> {
+    metric: &'a str,
+    better: &'a str,
+    worse: &'a str,
+    factor: Factor,
+}
+
+impl Claim<'_> {
+    fn words(&self, verb: &str) -> String {
+        let Self {
+            metric,
+            better,
+            worse,
+            factor,
+        } = self;
+        format!(
+            "`{better}` {verb} {} times as {} as `{worse}` (95 % interval {} to {})",
+            times(factor.value),
+            word(metric),
+            times(factor.low),
+            times(factor.high)
+        )
+    }
 }
 
 fn word(metric: &str) -> &'static str {
@@ -234,6 +270,20 @@ mod tests {
         assert!(
             said[1].starts_with(
                 "both succeed equally often: `two` 4 of 4, `one` 4 of 4 (the rates may"
+            ),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn few_runs_that_look_clear_are_not_trusted() {
+        let said = said(
+            runs("slow", &[200.0, 204.0, 202.0], 3),
+            runs("fast", &[100.0, 102.0, 101.0], 3),
+        );
+        assert!(
+            said[0].starts_with(
+                "cannot be sure with so few runs: `fast` looks 2.00 times as fast as `slow`"
             ),
             "{said:?}"
         );
