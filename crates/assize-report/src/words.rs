@@ -8,9 +8,23 @@ use assize_stats::{MetricComparison, Scope, SuccessComparison, Verdict};
 /// Permutation and interval methods cannot tell p-values below this apart.
 const FLOOR: f64 = 1e-4;
 
+/// Above this many percent more, people think in multiples.
+const MANY_PERCENT: f64 = 400.0;
+
+/// A design that sees only differences above this sees none.
+const BLIND_PERCENT: f64 = 99.5;
+
 /// One line about one comparison: `with-docs: 31 % fewer tokens (14 % to 44 %)`.
 pub fn verdict_line(comparison: &Comparison) -> String {
     format!("{}: {}", comparison.mode_a(), clause(comparison))
+}
+
+/// The same without the mode, where it stands above.
+pub fn clause(comparison: &Comparison) -> String {
+    match comparison {
+        Comparison::Success(success) => success_clause(success),
+        Comparison::Metric(metric) => metric_clause(metric),
+    }
 }
 
 /// One line about all given comparisons of one pair of modes.
@@ -59,13 +73,6 @@ pub(crate) fn metric_name(metric: &str) -> String {
 
 fn short_name(metric: &str) -> &str {
     Noun::of(metric).name
-}
-
-fn clause(comparison: &Comparison) -> String {
-    match comparison {
-        Comparison::Success(success) => success_clause(success),
-        Comparison::Metric(metric) => metric_clause(metric),
-    }
 }
 
 fn success_clause(success: &SuccessComparison) -> String {
@@ -248,9 +255,12 @@ impl<'a> Noun<'a> {
         } else {
             [low, high]
         };
-        let [from, to] = ends.map(|end| {
-            let word = if is_less(shown, end) { "less" } else { "more" };
-            format!("{} {word}", self.size(shown, end))
+        let [from, to] = ends.map(|end| match is_less(shown, end) {
+            true => format!("{} less", self.size(shown, end)),
+            false if shown.is_ratio && end < -MANY_PERCENT => {
+                format!("{:.0} times as much", 1.0 - end / 100.0)
+            }
+            false => format!("{} more", self.size(shown, end)),
         });
         format!("from {from} to {to}")
     }
@@ -306,11 +316,12 @@ fn plan(metric: &MetricComparison) -> String {
             _ => String::new(),
         };
     };
-    let sees = plan.min_detectable_pct.map(|percent| {
-        format!(
+    let sees = plan.min_detectable_pct.map(|percent| match percent {
+        _ if percent > BLIND_PERCENT => " This design can hardly see any difference.".to_owned(),
+        _ => format!(
             " This design sees only differences above {} %.",
             number(percent)
-        )
+        ),
     });
     let target = number(plan.target_pct);
     let needs = match (plan.repetitions_needed, plan.scenarios_needed) {
