@@ -1,9 +1,11 @@
 //! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
 
+mod command;
 mod replay;
 mod settings;
 mod simulated;
 
+pub use command::CommandProvider;
 pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
 
@@ -14,4 +16,5 @@ pub fn plugins() -> Plugins {
     Plugins::new()
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
+        .provider(CommandProvider::default)
 }

@@ -9,7 +9,7 @@ use assize_contracts::{
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A recording larger than this is no session of an agent.
@@ -43,6 +43,8 @@ const PLACEHOLDERS: [&str; 4] = ["scenario", "mode", "model", "iteration"];
 /// The provider `replay`.
 #[derive(Default)]
 pub struct ReplayProvider {
+    /// The suite's directory; sessions may have a workspace of their own.
+    directory: OnceLock<PathBuf>,
     recordings: Mutex<HashMap<PathBuf, Arc<SessionTrace>>>,
     sessions: Mutex<HashMap<String, ReplaySession>>,
 }
@@ -92,7 +94,8 @@ impl SessionProvider for ReplayProvider {
         Ok(())
     }
 
-    async fn init(&self, _: &ProviderConfig) -> Result<(), ProviderError> {
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        let _ = self.directory.set(config.workdir.clone());
         Ok(())
     }
 
@@ -102,7 +105,8 @@ impl SessionProvider for ReplayProvider {
     ) -> Result<SessionHandle, ProviderError> {
         let settings: ReplaySettings = read(&params.provider_overrides)
             .map_err(|problem| ProviderError::service(problem.message))?;
-        let path = params.workdir.join(fill_in(&settings.session, params));
+        let directory = self.directory.get().unwrap_or(&params.workdir);
+        let path = directory.join(fill_in(&settings.session, params));
         let recording = self.recording(&path)?;
         let session_id = format!("replay-{:016x}", params.seed);
         let session = ReplaySession {

@@ -1,5 +1,6 @@
 //! A seeded stand-in for an agent: for trying things out, planning and load. Everything it gives is marked `simulated`.
 
+mod repertoire;
 mod session;
 mod settings;
 
@@ -8,6 +9,7 @@ use assize_contracts::{
     CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult, ProviderError,
     ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
 };
+use repertoire::Simulation;
 use session::SimulatedSession;
 use settings::SimulatedSettings;
 use std::collections::HashMap;
@@ -23,29 +25,26 @@ pub struct SimulatedProvider {
 }
 
 /// What was read, and from which settings.
-type ReadSettings = (Arc<JsonMap>, Arc<SimulatedSettings>);
+type ReadSettings = (Arc<JsonMap>, Arc<Simulation>);
 
 impl SimulatedProvider {
     /// Reading settings costs more than a whole simulated session, so each mode's are read once.
-    fn settings(
-        &self,
-        params: &CreateSessionParams,
-    ) -> Result<Arc<SimulatedSettings>, ProviderError> {
+    fn simulation(&self, params: &CreateSessionParams) -> Result<Arc<Simulation>, ProviderError> {
         let mut known = lock(&self.settings);
         match known.get(&params.mode) {
-            Some((overrides, settings)) if Arc::ptr_eq(overrides, &params.provider_overrides) => {
-                Ok(Arc::clone(settings))
+            Some((overrides, simulation)) if Arc::ptr_eq(overrides, &params.provider_overrides) => {
+                Ok(Arc::clone(simulation))
             }
             _ => {
                 let read: SimulatedSettings = read(&params.provider_overrides)
                     .map_err(|problem| ProviderError::service(problem.message))?;
-                let settings = Arc::new(read);
+                let simulation = Arc::new(Simulation::new(read));
                 let entry = (
                     Arc::clone(&params.provider_overrides),
-                    Arc::clone(&settings),
+                    Arc::clone(&simulation),
                 );
                 known.insert(params.mode.clone(), entry);
-                Ok(settings)
+                Ok(simulation)
             }
         }
     }
@@ -86,10 +85,10 @@ impl SessionProvider for SimulatedProvider {
         &self,
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
-        let settings = self.settings(params)?;
+        let simulation = self.simulation(params)?;
         let now = unix_ms();
         let session_id = format!("sim-{:016x}", params.seed);
-        let session = SimulatedSession::draw(settings, params, &session_id, now);
+        let session = SimulatedSession::draw(simulation, params, &session_id, now);
         lock(&self.sessions).insert(session_id.clone(), session);
         Ok(SessionHandle {
             session_id,

@@ -3,6 +3,7 @@
 use crate::{BaseScenario, BoxError, Number, PromptResult, SessionTrace};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Extracts metrics from a finished session.
 #[async_trait]
@@ -36,17 +37,21 @@ pub struct CustomMetric {
     /// Numbers are aggregated, texts are kept.
     pub value: MetricValue,
     /// For display: `count`, `ms`, `USD`, `tokens`, `ratio`.
-    pub unit: String,
+    pub unit: Cow<'static, str>,
 }
 
 impl CustomMetric {
     /// A numeric metric. `None` for a number that is not finite: it was not measured.
-    pub fn number(name: impl Into<String>, value: f64, unit: &str) -> Option<Self> {
+    pub fn number(
+        name: impl Into<String>,
+        value: f64,
+        unit: impl Into<Cow<'static, str>>,
+    ) -> Option<Self> {
         let value = MetricValue::Number(Number::new(value)?);
         Some(Self {
             name: name.into(),
             value,
-            unit: unit.to_owned(),
+            unit: unit.into(),
         })
     }
 }

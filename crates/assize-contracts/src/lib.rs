@@ -31,6 +31,8 @@ mod provider;
 mod runner;
 mod scorer;
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod plugins;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -47,8 +49,8 @@ pub use mode_resolver::{ModeConfig, ModeResolver};
 pub use number::{Millis, Number, Usd};
 pub use plugins::{Plugins, ProviderSource};
 pub use prompt::{
-    CompletionReason, CostBreakdown, PromptMetrics, PromptResult, TimingBreakdown, TimingSegment,
-    ToolCallRecord,
+    CompletionReason, CostBreakdown, ProgramUse, PromptMetrics, PromptResult, TimingBreakdown,
+    TimingSegment, ToolCallRecord,
 };
 pub use provider::{
     CreateSessionParams, Fault, Nature, OverrideProblem, PermissionConfig, ProviderConfig,

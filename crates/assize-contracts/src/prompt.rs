@@ -30,6 +30,39 @@ pub struct PromptMetrics {
     pub tool_calls: Option<Vec<ToolCallRecord>>,
     /// Money spent, as the agent reports it.
     pub cost: CostBreakdown,
+    /// The program behind the session. Absent when the provider started none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramUse>,
+}
+
+/// How the program behind a session ended and what it used, with everything it started. What the system does not tell
+/// is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProgramUse {
+    /// Its exit code. Absent when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// CPU time.
+    pub cpu_ms: Option<Millis>,
+    /// The most memory in use.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl ProgramUse {
+    /// Both, one after the other: CPU time adds up, the larger peak and the later ending count.
+    pub fn then(&self, next: &Self) -> Self {
+        Self {
+            cpu_ms: self.cpu_ms.zip(next.cpu_ms).map(|(a, b)| a + b),
+            peak_memory_bytes: self
+                .peak_memory_bytes
+                .zip(next.peak_memory_bytes)
+                .map(|(a, b)| a.max(b)),
+            ..*next
+        }
+    }
 }
 
 /// Why a turn ended.

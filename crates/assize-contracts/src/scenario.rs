@@ -79,12 +79,12 @@ impl BaseScenario {
     }
 }
 
-/// Where an agent's files come from: a directory or a git commit, then set-up commands.
+/// Where an agent's files come from: a directory, a git commit or nothing at all, then set-up commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WorkspaceSpec {
-    /// A directory that is copied afresh for every attempt.
+    /// A directory that is copied afresh for every attempt, relative to the suite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// A commit that is checked out afresh for every attempt.
@@ -93,6 +93,9 @@ pub struct WorkspaceSpec {
     /// Commands run in the workspace before the agent starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// How long each of them may take. Default: ten minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_timeout_ms: Option<u64>,
     /// Environment of the set-up commands.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -103,7 +106,7 @@ pub struct WorkspaceSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GitSource {
-    /// Path of the repository.
+    /// Path of the repository, relative to the suite.
     pub repo: String,
     /// Branch, tag or commit.
     #[serde(rename = "ref")]

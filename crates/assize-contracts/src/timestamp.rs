@@ -2,6 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+// Every trial writes and reads a dozen times, so our own form is done by hand; all others are left to `jiff`.
+
+const DAY: i64 = 86_400_000;
+
+/// The beginning of year 0 and the end of year 9999.
+const FIRST: i64 = -62_167_219_200_000;
+const LAST: i64 = 253_402_300_799_999;
+
 /// An RFC 3339 time in UTC with milliseconds when Assize writes it; as found when someone else did.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -9,23 +17,38 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(String);
 
 impl Timestamp {
-    /// The given number of milliseconds since 1970, clamped to the years a date can be written for.
+    /// The given number of milliseconds since 1970, clamped to the years that are written with four digits.
     pub fn from_unix_ms(milliseconds: i64) -> Self {
-        let instant =
-            jiff::Timestamp::from_millisecond(milliseconds).unwrap_or(if milliseconds < 0 {
-                jiff::Timestamp::MIN
-            } else {
-                jiff::Timestamp::MAX
-            });
-        Self(format!("{instant:.3}"))
+        let milliseconds = milliseconds.clamp(FIRST, LAST);
+        let (day, in_day) = (milliseconds.div_euclid(DAY), milliseconds.rem_euclid(DAY));
+        let (year, month, day) = date_of(day);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        for (start, length, value) in [
+            (0, 4, year),
+            (5, 2, month),
+            (8, 2, day),
+            (11, 2, in_day / 3_600_000),
+            (14, 2, in_day / 60_000 % 60),
+            (17, 2, in_day / 1000 % 60),
+            (20, 3, in_day % 1000),
+        ] {
+            let mut rest = value;
+            for digit in text[start..start + length].iter_mut().rev() {
+                *digit = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+        }
+        Self(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Milliseconds since 1970. Absent when the text is not a time.
     pub fn unix_ms(&self) -> Option<i64> {
-        self.0
-            .parse::<jiff::Timestamp>()
-            .ok()
-            .map(|instant| instant.as_millisecond())
+        read_own_form(self.0.as_bytes()).or_else(|| {
+            self.0
+                .parse::<jiff::Timestamp>()
+                .ok()
+                .map(|instant| instant.as_millisecond())
+        })
     }
 
     /// The text as it stands in the record.
@@ -46,9 +69,89 @@ impl std::fmt::Display for Timestamp {
     }
 }
 
+/// Year, month and day of a day since 1970, in the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").
+fn date_of(day: i64) -> (i64, i64, i64) {
+    // Years are counted from March, so that the leap day is the last one.
+    let shifted = day + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// The day since 1970 of a date.
+fn day_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// Reads `2026-03-03T17:03:45.126Z` and nothing else.
+fn read_own_form(text: &[u8]) -> Option<i64> {
+    let is_separated = text.len() == 24
+        && [
+            (4, b'-'),
+            (7, b'-'),
+            (10, b'T'),
+            (13, b':'),
+            (16, b':'),
+            (19, b'.'),
+            (23, b'Z'),
+        ]
+        .iter()
+        .all(|(place, separator)| text[*place] == *separator);
+    let number = |start: usize, end: usize| {
+        text[start..end].iter().try_fold(0, |number, digit| {
+            digit
+                .is_ascii_digit()
+                .then(|| number * 10 + i64::from(digit - b'0'))
+        })
+    };
+    if !is_separated {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    // A date that does not exist is for the careful reader to refuse.
+    let exists = date_of(day_of(year, month, day)) == (year, month, day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    let seconds = ((day_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    exists.then_some(seconds * 1000 + number(20, 23)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn our_own_form_agrees_with_the_library(milliseconds in FIRST..LAST) {
+            let ours = Timestamp::from_unix_ms(milliseconds);
+            let theirs = jiff::Timestamp::from_millisecond(milliseconds).unwrap();
+            prop_assert_eq!(ours.as_str(), format!("{theirs:.3}"));
+            prop_assert_eq!(read_own_form(ours.as_str().as_bytes()), Some(milliseconds));
+        }
+    }
+
+    #[test]
+    fn dates_that_do_not_exist_are_no_times() {
+        for text in [
+            "2026-02-30T00:00:00.000Z",
+            "2026-13-01T00:00:00.000Z",
+            "2026-01-01T25:00:00.000Z",
+        ] {
+            assert_eq!(Timestamp::from(text.to_owned()).unix_ms(), None, "{text}");
+        }
+    }
 
     #[test]
     fn milliseconds_are_always_written() {

@@ -33,9 +33,10 @@ impl SessionTrace {
     /// Groups events into turns at their boundaries and totals them.
     pub fn from_events(
         session_id: String,
-        events: Vec<Arc<TraceEvent>>,
+        events: Vec<impl Into<Arc<TraceEvent>>>,
         tokens: TokenBreakdown,
     ) -> Self {
+        let events: Vec<Arc<TraceEvent>> = events.into_iter().map(Into::into).collect();
         let turns = group_into_turns(&events);
         let summary = TraceSummary {
             total_turns: turns.len() as u64,

@@ -44,7 +44,7 @@ pub enum Event<'a> {
         trial: &'a TrialBrief,
         /// The row as it was stored: JSON, secrets removed.
         #[serde(skip)]
-        json: &'a str,
+        json: &'a [u8],
     },
     /// A trial was cut off and stays open.
     TrialCancelled {

@@ -13,11 +13,14 @@ mod hooks;
 mod instances;
 mod schedule;
 mod trial;
+mod workspace;
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod profile;
 pub mod store;
 
 pub use event::{Caution, Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError};
 pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
-pub use suite::{Execution, Mode, Output, ProfileSuite};
+pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};

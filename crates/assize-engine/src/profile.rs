@@ -10,11 +10,13 @@ use crate::store::{
 };
 use crate::suite::ProfileSuite;
 use crate::trial::Trials;
+use crate::workspace::TrialWorkspaces;
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// Where a run goes.
@@ -121,8 +123,10 @@ pub async fn run_profile_suite(
             suite: Arc::clone(&suite),
             hooks: Hooks::new(&suite.hooks),
             units: Arc::clone(&writer.units),
+            workspaces: TrialWorkspaces::new(&directory, suite.output.keep_workspace),
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
+            turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             clashes: Mutex::default(),
         },
         plan,
@@ -263,26 +267,15 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let created_at = Timestamp::from_unix_ms(since_1970.as_millis() as i64);
-    let unique = blake3::hash(
-        &[
-            &since_1970.as_nanos().to_le_bytes()[..],
-            &std::process::id().to_le_bytes(),
-        ]
-        .concat(),
-    );
-    // `2026-11-15T21:03:59.120Z` becomes `20261115-210359`, which sorts by time and reads well.
+    // `2026-11-15T21:03:59.120Z` becomes `20261115-210359-1eb8`, which reads well and sorts by time even within a second.
     let digits: String = created_at
         .as_str()
         .chars()
         .filter(char::is_ascii_digit)
         .take(14)
         .collect();
-    let run_id = format!(
-        "{}-{}-{}",
-        &digits[..8],
-        &digits[8..],
-        &unique.to_hex()[..4]
-    );
+    let fraction = (u64::from(since_1970.subsec_nanos()) << 16) / 1_000_000_000;
+    let run_id = format!("{}-{}-{fraction:04x}", &digits[..8], &digits[8..]);
     let mut manifest = Manifest::new(
         run_id,
         suite.name.clone(),

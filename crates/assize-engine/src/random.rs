@@ -17,6 +17,13 @@ pub(crate) fn derive_seed(seed: u64, names: &[&str]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
+/// The seed of one attempt at a cell, given by scenario, mode and model. The same in every run with the same seed.
+pub(crate) fn attempt_seed(seed: u64, cell: [&str; 3], iteration: i64, attempt: usize) -> u64 {
+    let [scenario, mode, model] = cell;
+    let (iteration, attempt) = (iteration.to_string(), attempt.to_string());
+    derive_seed(seed, &[scenario, mode, model, &iteration, &attempt])
+}
+
 /// Shuffles in place. Written out, because the shuffle of a library may change between versions.
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -6,6 +6,7 @@ use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
     ProviderScope, ProviderSource, RunHooks, Scorer,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,6 +107,21 @@ pub struct Output {
     pub session_export: bool,
     /// Keep every exported trace.
     pub store_traces: bool,
+    /// What of workspaces is kept.
+    pub keep_workspace: KeepWorkspace,
+}
+
+/// What of a trial's workspace is kept, as a compressed archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepWorkspace {
+    /// Files that the agent added or modified, and a list of all changes.
+    #[default]
+    Changed,
+    /// Everything.
+    All,
+    /// Nothing.
+    None,
 }
 
 impl Default for Output {
@@ -113,6 +129,7 @@ impl Default for Output {
         Self {
             session_export: true,
             store_traces: true,
+            keep_workspace: KeepWorkspace::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
 
+mod place;
 mod row;
 mod talk;
 
@@ -8,21 +9,26 @@ use crate::guard::{guarded, guarded_provider};
 use crate::hooks::Hooks;
 use crate::instances::Instance;
 use crate::plan::Arm;
-use crate::random::derive_seed;
 use crate::store::{TrialRecord, Units};
 use crate::suite::{Mode, ProfileSuite};
+use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
     AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, HookError,
     HookEvent, JsonMap, MetricValue, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
     ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
 };
+use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
+use serde_json::map::Entry;
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use talk::{Failure, Talk, converse};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long an export may take; it also follows timeouts, where the agent may be stuck.
@@ -31,15 +37,21 @@ const EXPORT_LIMIT: Duration = Duration::from_secs(30);
 /// How long a session may take to end after a cancel.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
+/// An answer that took this long was waited for.
+const WAITED_FOR: Duration = Duration::from_millis(1);
+
 /// What all trials of a run share.
 pub(crate) struct Trials {
     pub(crate) run_id: String,
     pub(crate) suite: Arc<ProfileSuite>,
     pub(crate) hooks: Hooks,
     pub(crate) units: Arc<Units>,
+    pub(crate) workspaces: TrialWorkspaces,
     pub(crate) listener: Arc<dyn Listener>,
     /// Ends running trials.
     pub(crate) cancel: CancellationToken,
+    /// Lets ended sessions through a few at a time, so that those which end meanwhile are timed without delay.
+    pub(crate) turnstile: Semaphore,
     /// Metric names that two collectors gave and that were said to clash.
     pub(crate) clashes: Mutex<BTreeSet<String>>,
 }
@@ -99,48 +111,74 @@ impl Trials {
     ) -> Result<TrialRecord, Cancelled> {
         let mut parts = RowParts::default();
         let scenario = self.before_scenario(slot, &mut parts.losses).await;
-        let opened = self.unless_cancelled(self.open_session(slot, number)).await;
-        let cancelled = match opened {
-            Err(Cancelled) => true,
-            Ok(Err(error)) => {
-                parts.failure = Some(Failure::of_create(error));
-                false
-            }
-            Ok(Ok(session)) => {
-                let over = self
-                    .in_session(slot, &scenario, &session, &mut parts)
-                    .await
-                    .is_err();
-                self.destroy(slot, &session, over, &mut parts.losses).await;
-                parts.session = Some(session);
-                over
-            }
+        let talked = match self.prepare(slot, &scenario, &mut parts).await {
+            Ok(true) => self.with_session(slot, number, &scenario, &mut parts).await,
+            prepared => prepared.map(drop),
         };
+        if let Some(workspace) = parts.workspace.take() {
+            workspace.remove().await;
+        }
         let mut record = compose(&self.run_id, slot, clock, parts);
         self.after_scenario(slot, scenario, &mut record).await;
-        if cancelled {
-            Err(Cancelled)
-        } else {
-            Ok(record)
+        talked.map(|()| record)
+    }
+
+    /// Opens a session, lets the agent work and ends it again.
+    async fn with_session(
+        &self,
+        slot: &Slot<'_>,
+        number: u32,
+        scenario: &BaseScenario,
+        parts: &mut RowParts,
+    ) -> Result<(), Cancelled> {
+        let workdir = parts
+            .workspace
+            .as_ref()
+            .map_or(&*self.suite.directory, TrialWorkspace::path);
+        let scenario = filled(scenario, workdir, slot.iteration);
+        let opening = self.open_session(slot, number, workdir);
+        match self.unless_cancelled(opening).await? {
+            Err(error) => {
+                parts.failure = Some(Failure::of_create(error));
+                Ok(())
+            }
+            Ok(session) => {
+                let talking = converse(&*slot.instance.provider, &session, &scenario);
+                let began = Instant::now();
+                let talked = match self.unless_cancelled(talking).await {
+                    Ok(talk) => {
+                        if began.elapsed() > WAITED_FOR {
+                            self.pass_the_turnstile().await;
+                        }
+                        self.observe(slot, number, parts).await;
+                        self.judge(slot, &scenario, &session, talk, parts).await;
+                        Ok(())
+                    }
+                    Err(Cancelled) => Err(Cancelled),
+                };
+                self.destroy(slot, &session, talked.is_err(), &mut parts.losses)
+                    .await;
+                parts.session = Some(session);
+                talked
+            }
         }
     }
 
-    /// What happens while the session lives.
-    async fn in_session(
+    /// What is learnt from a conversation while its session lives.
+    async fn judge(
         &self,
         slot: &Slot<'_>,
         scenario: &BaseScenario,
         session: &SessionHandle,
+        talk: Talk,
         parts: &mut RowParts,
-    ) -> Result<(), Cancelled> {
-        let talking = converse(&*slot.instance.provider, session, scenario);
-        let talk = self.unless_cancelled(talking).await?;
+    ) {
         parts.trace = self.export(slot, session, &mut parts.losses).await;
         let Talk { result, failure } = talk.completed_from(parts.trace.as_deref());
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
-        match failure {
+        match failure.or(parts.failure.take()) {
             Some(failure) => parts.failure = Some(failure),
             None => match self.score(slot, scenario, &result, parts).await {
                 Ok(score) => parts.score = Some(score),
@@ -148,7 +186,15 @@ impl Trials {
             },
         }
         parts.result = Some(result);
-        Ok(())
+    }
+
+    /// Lets sessions that end at the same time be timed before this one is worked up.
+    async fn pass_the_turnstile(&self) {
+        let place = self.turnstile.acquire().await;
+        // The runtime favours whom it woke last; stepping back lets the others go first.
+        tokio::task::yield_now().await;
+        // Not held any longer: a scorer may take its time.
+        drop(place);
     }
 
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
@@ -176,15 +222,8 @@ impl Trials {
         &self,
         slot: &Slot<'_>,
         attempt: u32,
+        workdir: &Path,
     ) -> Result<SessionHandle, ProviderError> {
-        let (iteration, attempt_number) = (slot.iteration.to_string(), attempt.to_string());
-        let cell = [
-            &slot.scenario.id,
-            &slot.arm.mode,
-            &slot.arm.model,
-            &iteration,
-            &attempt_number,
-        ];
         let params = CreateSessionParams {
             system_instructions: slot.mode.system_instructions.clone(),
             scenario_id: slot.scenario.id.clone(),
@@ -193,10 +232,10 @@ impl Trials {
             mode: slot.arm.mode.clone(),
             model: slot.arm.model.clone(),
             environment: Arc::clone(&slot.mode.environment),
-            workdir: self.suite.directory.clone(),
+            workdir: workdir.to_owned(),
             permissions: self.suite.permissions.clone(),
             provider_overrides: Arc::clone(&slot.mode.overrides),
-            seed: derive_seed(self.suite.execution.seed, &cell.map(String::as_str)),
+            seed: self.seed_of(slot, attempt),
         };
         guarded_provider(slot.instance.provider.create_session(&params)).await
     }
@@ -243,10 +282,13 @@ impl Trials {
                             MetricValue::Text(text) => Value::String(text),
                         };
                         self.units.learn(&metric.name, &metric.unit);
-                        if metrics.contains_key(&metric.name) {
-                            self.say_clash(&metric.name, collector.id());
+                        match metrics.entry(metric.name) {
+                            Entry::Vacant(place) => drop(place.insert(value)),
+                            Entry::Occupied(mut place) => {
+                                self.say_clash(place.key(), collector.id());
+                                place.insert(value);
+                            }
                         }
-                        metrics.insert(metric.name, value);
                     }
                 }
                 Err(error) => parts.losses.push(HookError {
@@ -255,6 +297,7 @@ impl Trials {
                 }),
             }
         }
+        self.count_changes(parts, &mut metrics);
         metrics
     }
 
@@ -320,8 +363,11 @@ impl Trials {
             iteration: slot.iteration,
             metadata: scenario.extensions.clone(),
             result: Some(Arc::clone(result)),
-            workspace: None,
-            changes: Vec::new(),
+            workspace: parts
+                .workspace
+                .as_ref()
+                .map(|workspace| workspace.path().to_owned()),
+            changes: parts.changes.clone(),
         };
         match guarded(self.suite.scorer.evaluate(scenario, &context)).await {
             Ok(ScorerResult {

@@ -9,7 +9,9 @@ mod collectors;
 mod composite;
 
 pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, load_references};
-pub use collectors::{CostCollector, LatencyCollector, TokenCollector, ToolCallsCollector};
+pub use collectors::{
+    CostCollector, LatencyCollector, ProgramCollector, TokenCollector, ToolCallsCollector,
+};
 pub use composite::{CompositeScorer, make_scorer};
 
 use assize_contracts::Plugins;
@@ -31,6 +33,7 @@ fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
         .collector(LatencyCollector)
         .collector(CostCollector)
         .collector(ToolCallsCollector)
+        .collector(ProgramCollector)
         .scorer(checks);
     analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer)
 }

@@ -10,6 +10,11 @@ use nix::sys::signal::Signal;
 use crate::wire::Order;
 use crate::{cgroup, open_files};
 
+/// Variables of the host that programs usually cannot do without and that hold no secrets.
+pub const USUAL_ENVIRONMENT: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+];
+
 /// A program to run under a keeper. Nothing is inherited: environment, directory and stdin are as given here.
 #[derive(Clone)]
 pub struct Command {
@@ -129,6 +134,14 @@ impl Command {
             Some(value) => self.env(name.as_ref(), value),
             None => self,
         }
+    }
+
+    /// Passes the usual variables of the host on ([`USUAL_ENVIRONMENT`]) and says that there is no terminal.
+    pub fn pass_usual_env(self) -> Self {
+        let passed = USUAL_ENVIRONMENT
+            .into_iter()
+            .fold(self, |command, name| command.pass_env(name));
+        passed.env("TERM", "dumb")
     }
 
     /// Sets what the program reads.

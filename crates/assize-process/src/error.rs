@@ -86,6 +86,18 @@ impl Error {
         }
     }
 
+    /// The error with its cause and the way out, on one line: for records that have room for one.
+    pub fn explained(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(cause) = std::error::Error::source(self) {
+            text.push_str(&format!(": {cause}"));
+        }
+        if let Some(hint) = self.hint() {
+            text.push_str(&format!(" (hint: {hint})"));
+        }
+        text
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File {

@@ -1,5 +1,6 @@
 //! How a program ended and what its whole tree used.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::wire::{Fields, Parser, nanos};
@@ -33,6 +34,15 @@ impl Exit {
     pub fn is_success(&self) -> bool {
         self.status == Some(Status::Exited(0)) && self.stopped.is_none()
     }
+
+    /// How it ended, as the rest of a sentence: `ended with exit code 3`, `did not end within 200 ms`.
+    pub fn in_words(&self, timeout: Duration) -> String {
+        match (self.stopped, self.status) {
+            (Some(Stopped::Cancelled), _) => "was ended from outside".to_owned(),
+            (None, Some(status)) => format!("ended with {status}"),
+            _ => format!("did not end within {} ms", timeout.as_millis()),
+        }
+    }
 }
 
 /// How a program ended.
@@ -42,6 +52,15 @@ pub enum Status {
     Exited(i32),
     /// This signal ended it.
     Signalled(i32),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(formatter, "exit code {code}"),
+            Self::Signalled(signal) => write!(formatter, "signal {signal}"),
+        }
+    }
 }
 
 /// Why a program was ended from outside.

@@ -44,7 +44,7 @@ mod running;
 mod sys;
 mod wire;
 
-pub use command::{Bound, Command, Stdin};
+pub use command::{Bound, Command, Stdin, USUAL_ENVIRONMENT};
 pub use error::{Error, Result};
 pub use exit::{CpuTime, Exit, PeakMemory, Scope, Status, Stopped, Volume};
 pub use lines::{Line, LineSplitter};

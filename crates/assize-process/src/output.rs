@@ -43,7 +43,15 @@ impl Captured {
         }
     }
 
-    fn push(&mut self, chunk: Chunk) {
+    /// The end of the text, at most about this many bytes: what a program that failed had to say.
+    pub fn last_words(&self, longest: usize) -> String {
+        let text = self.text();
+        let text = text.trim();
+        text[text.ceil_char_boundary(text.len().saturating_sub(longest))..].to_owned()
+    }
+
+    /// Takes the next chunk of the stream.
+    pub fn push(&mut self, chunk: Chunk) {
         let end = (self.head.len() + self.tail.len()) as u64 + self.cut;
         self.cut += chunk.offset.saturating_sub(end);
         let part = if self.cut == 0 {

@@ -16,6 +16,8 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 First steps:
+  assize try -m CMD -m CMD --prompt TEXT
+                          compare two commands at once, without a file
   assize init demo        write a suite that runs at once, without a key
   assize run demo         run it: two modes, a table at the end
   assize compare          is one mode better, and is it real or luck?
@@ -26,6 +28,8 @@ Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 5 incomplet
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Compare commands on one prompt, without any file
+    Try(TryArguments),
     /// Write a suite that runs at once
     Init(InitArguments),
     /// Validate a suite and everything it names, without running
@@ -47,6 +51,52 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize try -m 'claude -p {prompt}' -m 'codex exec {prompt}' --prompt 'Fix the tests' \\
+      --workspace ./project --check 'make test' -n 5
+  assize try -m ./old -m ./new --prompt hi --save comparison
+
+A command without {prompt} or {prompt_file} gets the prompt on stdin. Every run has a fresh directory of its own.")]
+pub(crate) struct TryArguments {
+    /// A command to try (give at least two; the others are compared with the first)
+    #[arg(short = 'm', long = "mode", value_name = "COMMAND", required = true)]
+    pub(crate) mode: Vec<String>,
+    /// What every command is asked
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) prompt: String,
+    /// A shell command that must succeed afterwards, in the run's directory (may be repeated)
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) check: Vec<String>,
+    /// How often each command is run
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repetitions: u32,
+    /// Runs of each command beforehand that count for nothing
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) warmup: u32,
+    /// The directory that every run gets a fresh copy of [default: an empty one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Time limit of every run, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 120_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// Write the results as JSON, in hyperfine's form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_json: Option<PathBuf>,
+    /// Write the results as a Markdown table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_markdown: Option<PathBuf>,
+    /// Also write the comparison as a suite for `assize run`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+    /// The result as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

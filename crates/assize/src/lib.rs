@@ -11,15 +11,21 @@
 mod cli;
 mod commands;
 mod exit;
+#[doc(hidden)]
+pub mod fuzzing;
+mod programs;
 pub mod suite;
 mod terminal;
 
 use assize_contracts::Plugins;
 use clap::Parser;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Runs the command line with the built-ins and the given plugins.
 pub fn main_with(plugins: Plugins) -> ExitCode {
+    // First of all: this binary is also the keeper of every program that it starts.
+    assize_process::keeper::main_if_asked();
     terminal::decide_on_colors();
     let arguments = cli::Arguments::parse();
     let plugins = built_in_plugins().and(plugins);
@@ -34,5 +40,6 @@ pub fn main_with(plugins: Plugins) -> ExitCode {
 
 /// Everything that suites can name without any plugin.
 pub fn built_in_plugins() -> Plugins {
-    assize_agents::plugins().and(assize_measures::plugins())
+    let checks = assize_measures::plugins_with_commands(Arc::new(programs::KeptCommands));
+    assize_agents::plugins().and(checks)
 }

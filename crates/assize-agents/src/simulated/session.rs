@@ -1,6 +1,7 @@
 //! One made-up session: everything is drawn when it is created, told when it is prompted.
 
-use super::settings::{SimulatedSettings, normal, uniform};
+use super::repertoire::Simulation;
+use super::settings::{normal, uniform};
 use assize_contracts::{
     CompletionReason, CostBreakdown, CreateSessionParams, Millis, PromptMetrics, PromptResult,
     SessionTrace, Timestamp, TimingBreakdown, TimingSegment, TokenBreakdown, ToolCallRecord,
@@ -8,15 +9,11 @@ use assize_contracts::{
 };
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-const REASONING: &str = "Considering what the task asks for and which file to look at next.";
-const OUTPUT: &str = "ok: 3 matches, 1 file changed";
-
 pub(super) struct SimulatedSession {
-    settings: Arc<SimulatedSettings>,
+    simulation: Arc<Simulation>,
     id: String,
     created_ms: i64,
     random: Xoshiro256PlusPlus,
@@ -25,13 +22,11 @@ pub(super) struct SimulatedSession {
     latency: Duration,
     told: Vec<Arc<TraceEvent>>,
     tokens: Option<TokenBreakdown>,
-    /// Every thought is the same one.
-    thought: Arc<TraceEvent>,
 }
 
 impl SimulatedSession {
     pub(super) fn draw(
-        settings: Arc<SimulatedSettings>,
+        simulation: Arc<Simulation>,
         params: &CreateSessionParams,
         id: &str,
         created_ms: i64,
@@ -39,27 +34,25 @@ impl SimulatedSession {
         let hash = blake3::hash(params.scenario_id.as_bytes());
         let mut scenario = Xoshiro256PlusPlus::from_seed(*hash.as_bytes());
         Self {
-            difficulty: settings.scenario_spread * normal(&mut scenario),
-            settings,
+            difficulty: simulation.settings.scenario_spread * normal(&mut scenario),
+            simulation,
             id: id.to_owned(),
             created_ms,
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
             latency: Duration::ZERO,
             told: Vec::new(),
             tokens: None,
-            thought: Arc::new(TraceEvent::Reasoning {
-                content: REASONING.to_owned(),
-                duration_ms: None,
-                token_count: None,
-                context: None,
-            }),
         }
     }
 
     /// How long the coming turn takes.
     pub(super) fn begin_turn(&mut self) -> Duration {
         let factor = self.difficulty.exp();
-        let milliseconds = self.settings.latency_ms.draw(&mut self.random, factor);
+        let milliseconds = self
+            .simulation
+            .settings
+            .latency_ms
+            .draw(&mut self.random, factor);
         self.latency = Duration::from_secs_f64(milliseconds.min(3.6e6) / 1e3);
         self.latency
     }
@@ -71,7 +64,10 @@ impl SimulatedSession {
         let calls = self.tell_events(share);
         let cost = self.draw_cost(share);
         self.tokens = Some(self.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)));
-        let completion_reason = match (share < 1.0, succeeds || self.settings.answer.is_some()) {
+        let completion_reason = match (
+            share < 1.0,
+            succeeds || self.simulation.settings.answer.is_some(),
+        ) {
             (true, _) => CompletionReason::Timeout,
             (false, true) => CompletionReason::Stop,
             (false, false) => CompletionReason::Error,
@@ -92,6 +88,7 @@ impl SimulatedSession {
                 timing: timing(elapsed),
                 tool_calls: Some(calls),
                 cost,
+                program: None,
             },
             completion_reason,
         }
@@ -106,7 +103,7 @@ impl SimulatedSession {
     }
 
     fn draw_success(&mut self) -> bool {
-        let rate = self.settings.success_rate;
+        let rate = self.simulation.settings.success_rate;
         // Harder scenarios succeed less often: the difficulty shifts the odds, certain stays certain.
         let odds = rate / (1.0 - rate) * (-self.difficulty).exp();
         let rate = if odds.is_finite() {
@@ -119,7 +116,7 @@ impl SimulatedSession {
 
     fn draw_tokens(&mut self, share: f64) -> TokenBreakdown {
         let factor = self.difficulty.exp();
-        let quantities = self.settings.tokens.clone();
+        let quantities = self.simulation.settings.tokens.clone();
         let mut count = |quantity: super::settings::Quantity| {
             Some((quantity.draw(&mut self.random, factor) * share).round() as u64)
         };
@@ -137,6 +134,7 @@ impl SimulatedSession {
     fn draw_cost(&mut self, share: f64) -> CostBreakdown {
         let factor = self.difficulty.exp();
         let cost = self
+            .simulation
             .settings
             .cost_usd
             .map(|cost| cost.draw(&mut self.random, factor) * share);
@@ -150,7 +148,8 @@ impl SimulatedSession {
 
     /// Turns with reasoning and tool calls; the answer is told by the caller.
     fn tell_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
-        let settings = Arc::clone(&self.settings);
+        let simulation = Arc::clone(&self.simulation);
+        let settings = &simulation.settings;
         let factor = self.difficulty.exp();
         let draw = |random: &mut _, quantity: super::settings::Quantity| {
             (quantity.draw(random, factor) * share).round() as u64
@@ -175,44 +174,21 @@ impl SimulatedSession {
                 timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
             }));
             for _ in 0..part(reasoning, turn, turns) {
-                self.told.push(Arc::clone(&self.thought));
+                self.told.push(Arc::clone(&simulation.thought));
             }
             for _ in 0..part(calls, turn, turns) {
-                records.push(self.call_tool(&settings));
+                let choice = uniform(&mut self.random);
+                let fails = uniform(&mut self.random) < settings.tool_failure_rate;
+                let (event, record) = simulation.call(choice, fails);
+                self.told.push(event);
+                records.push(record);
             }
         }
         records
     }
 
-    fn call_tool(&mut self, settings: &SimulatedSettings) -> ToolCallRecord {
-        let choice = uniform(&mut self.random) * settings.tools.len() as f64;
-        let name = settings.tools[choice as usize].clone();
-        let fails = uniform(&mut self.random) < settings.tool_failure_rate;
-        let error = fails.then(|| "simulated failure".to_owned());
-        self.told.push(Arc::new(TraceEvent::ToolCall {
-            name: name.clone(),
-            input: json!({"target": (choice * 1e3) as u64}),
-            output: if fails {
-                Value::Null
-            } else {
-                Value::String(OUTPUT.to_owned())
-            },
-            duration_ms: None,
-            success: Some(!fails),
-            error: error.clone(),
-            context: None,
-        }));
-        ToolCallRecord {
-            category: name.clone(),
-            name,
-            success: Some(!fails),
-            duration_ms: None,
-            error,
-        }
-    }
-
     fn answer(&self, prompt: &str, succeeds: bool) -> String {
-        match (&self.settings.answer, succeeds) {
+        match (&self.simulation.settings.answer, succeeds) {
             (Some(answer), true) => answer.clone(),
             (_, false) => "Simulated agent: I could not finish this.".to_owned(),
             (None, true) => {

@@ -7,6 +7,8 @@ use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
 use super::{files, writer::Writer};
 use crate::event::Listener;
+use crate::random::attempt_seed;
+use crate::workspace::archive_name;
 use assize_contracts::{Outcome, ProfileRow};
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -100,6 +102,15 @@ impl RunDirectory {
     /// Its traces.
     pub fn traces(&self) -> Result<TraceReader, StoreError> {
         TraceReader::open(&self.path)
+    }
+
+    /// The archive of the workspace that a trial left, if it was kept.
+    pub fn workspace(&self, row: &ProfileRow) -> Option<PathBuf> {
+        let cell = [&*row.scenario_id, &row.mode, &row.model];
+        let seed = self.manifest.plan.seed;
+        let seed = attempt_seed(seed, cell, row.iteration, row.attempts.len());
+        let archive = self.path.join("workspaces").join(archive_name(seed));
+        archive.is_file().then_some(archive)
     }
 
     /// Whether a process is writing to it right now.

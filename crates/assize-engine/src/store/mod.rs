@@ -6,6 +6,7 @@
 //!   rows.jsonl         one row per trial: the commit
 //!   analysis.jsonl     one bundle of findings per trial that has a trace
 //!   traces/            traces.zst (one zstd frame per trace) and index.jsonl (where each one lies)
+//!   workspaces/        what agents left in theirs, one compressed archive per attempt
 //!   warmup.jsonl       the warm-up trial, kept apart
 //!   superseded.jsonl   void rows whose cells were run again
 //!   lock               held while a process writes
@@ -27,5 +28,6 @@ pub use error::StoreError;
 pub use manifest::{Manifest, PlanRecord, RunState};
 pub use reader::{CellKey, RowReader};
 pub use redact::{Redactor, Secrets};
+pub(crate) use repair::repair;
 pub use trace_pack::TraceReader;
 pub(crate) use writer::{Encoder, TrialRecord, Units, WriterHandle};

@@ -1,6 +1,6 @@
 //! Keeps secrets out of every record: values taken from the environment, and strings that look like keys.
 
-use regex::Regex;
+use regex::{Regex, bytes};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ static KEY_LIKE: LazyLock<String> = LazyLock::new(|| {
 /// Removes secrets from JSON text.
 pub struct Redactor {
     /// Finds anything to remove in encoded JSON: values also in their escaped form.
-    encoded: Regex,
+    encoded: bytes::Regex,
     /// Finds anything to remove in the strings themselves.
     plain: Regex,
 }
@@ -91,24 +91,25 @@ impl Redactor {
             let quoted = serde_json::to_string(value).expect("text is JSON");
             quoted[1..quoted.len() - 1].to_owned()
         });
+        let valid = "escaped values and fixed patterns";
         Self {
-            encoded: pattern(escaped),
-            plain: pattern(values.iter().map(|v| (*v).to_owned())),
+            encoded: bytes::Regex::new(&pattern(escaped)).expect(valid),
+            plain: Regex::new(&pattern(values.iter().map(|v| (*v).to_owned()))).expect(valid),
         }
     }
 
     /// The same JSON without secrets in any of its strings or keys.
-    pub fn redact<'a>(&self, json: &'a str) -> Cow<'a, str> {
+    pub fn redact<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.encoded.is_match(json) {
             return Cow::Borrowed(json);
         }
         // Rare, so it may be slow: only by looking at the strings themselves do numbers stay numbers.
-        match serde_json::from_str(json) {
+        match serde_json::from_slice(json) {
             Ok(value) => {
                 let clean = self.redact_value(value);
-                Cow::Owned(serde_json::to_string(&clean).expect("a JSON value is JSON"))
+                Cow::Owned(serde_json::to_vec(&clean).expect("a JSON value is JSON"))
             }
-            Err(_) => self.encoded.replace_all(json, REDACTED),
+            Err(_) => self.encoded.replace_all(json, REDACTED.as_bytes()),
         }
     }
 
@@ -133,12 +134,13 @@ impl Redactor {
     }
 }
 
-fn pattern(values: impl Iterator<Item = String>) -> Regex {
+/// An expression for the given values and everything that looks like a key.
+fn pattern(values: impl Iterator<Item = String>) -> String {
     let mut alternatives: Vec<String> = values.map(|value| regex::escape(&value)).collect();
     // A value that begins with another one must be tried first.
     alternatives.sort_by_key(|value| std::cmp::Reverse(value.len()));
     alternatives.push(KEY_LIKE.clone());
-    Regex::new(&alternatives.join("|")).expect("escaped values and fixed patterns")
+    alternatives.join("|")
 }
 
 #[cfg(test)]
@@ -149,8 +151,8 @@ mod tests {
     fn redact(secret: &str, record: Value) -> Value {
         let mut secrets = Secrets::default();
         secrets.add("TOKEN", secret);
-        let text = serde_json::to_string(&record).unwrap();
-        serde_json::from_str(&Redactor::new(&secrets).redact(&text)).unwrap()
+        let text = serde_json::to_vec(&record).unwrap();
+        serde_json::from_slice(&Redactor::new(&secrets).redact(&text)).unwrap()
     }
 
     #[test]

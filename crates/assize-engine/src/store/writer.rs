@@ -17,11 +17,18 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Trials that may wait for the disk before trials wait for the writer.
 const QUEUE: usize = 512;
+
+/// How long the first trial of a batch waits for others. Nobody waits for it meanwhile.
+const GATHER: Duration = Duration::from_millis(2);
+
+/// Bytes that hold most rows and many traces.
+const TYPICAL_RECORD: usize = 4096;
 
 /// Level 1 takes a third of the time of the default and gives up a tenth of the size.
 const COMPRESSION: i32 = 1;
@@ -43,8 +50,8 @@ pub(crate) struct Encoder {
 pub(crate) struct Encoded {
     brief: TrialBrief,
     key: CellKey,
-    row_line: String,
-    analysis_line: String,
+    row_line: Vec<u8>,
+    analysis_line: Vec<u8>,
     trace_frame: Vec<u8>,
 }
 
@@ -69,20 +76,22 @@ impl Encoder {
                 .map(|bundle| self.line(&bundle))
                 .unwrap_or_default(),
             trace_frame: trace
-                .map(|trace| compress(self.line(&*trace).as_bytes()))
+                .map(|trace| compress(&self.line(&*trace)))
                 .unwrap_or_default(),
             brief: TrialBrief::of(&row),
             key: key_of(&row),
         }
     }
 
-    fn line(&self, record: &impl Serialize) -> String {
-        let json = serde_json::to_string(record).expect("records are plain data with text keys");
+    fn line(&self, record: &impl Serialize) -> Vec<u8> {
+        // Growing step by step would cost as much as a third of the encoding.
+        let mut json = Vec::with_capacity(TYPICAL_RECORD);
+        serde_json::to_writer(&mut json, record).expect("records are plain data with text keys");
         let mut line = match self.redactor.redact(&json) {
             Cow::Borrowed(_) => json,
             Cow::Owned(clean) => clean,
         };
-        line.push('\n');
+        line.push(b'\n');
         line
     }
 }
@@ -241,8 +250,14 @@ impl WriterThread {
 
     fn work(mut self, mut receiver: mpsc::Receiver<Message>) -> Result<Self, StoreError> {
         let mut batch = Vec::new();
-        // Whatever came in while the last batch went to disk becomes the next one.
         while receiver.blocking_recv_many(&mut batch, QUEUE) > 0 {
+            // Trials that end together share the cost of making them durable.
+            std::thread::sleep(GATHER);
+            while batch.len() < QUEUE
+                && let Ok(message) = receiver.try_recv()
+            {
+                batch.push(message);
+            }
             self.commit(&batch)?;
             batch.clear();
         }
@@ -254,10 +269,10 @@ impl WriterThread {
         let (mut rows, mut analysis, mut index) = (Vec::new(), Vec::new(), Vec::new());
         for message in batch {
             match message {
-                Message::Warmup(trial) => self.warmup.append(trial.row_line.as_bytes())?,
+                Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
                 Message::Trial(trial) => {
-                    rows.extend_from_slice(trial.row_line.as_bytes());
-                    analysis.extend_from_slice(trial.analysis_line.as_bytes());
+                    rows.extend_from_slice(&trial.row_line);
+                    analysis.extend_from_slice(&trial.analysis_line);
                     self.append_trace(trial, &mut index)?;
                 }
             }
@@ -318,7 +333,7 @@ impl WriterThread {
             return;
         };
         self.trials += 1;
-        let json = trial.row_line.trim_end();
+        let json = trial.row_line.trim_ascii_end();
         self.listener.on_event(&Event::TrialFinished {
             trial: &trial.brief,
             json,

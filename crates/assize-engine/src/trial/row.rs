@@ -3,10 +3,11 @@
 use super::Slot;
 use super::talk::Failure;
 use crate::store::TrialRecord;
+use crate::workspace::TrialWorkspace;
 use assize_contracts::{
     Attempt, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Nature, Number, Outcome,
     ProfileRow, PromptResult, SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle,
-    SessionTrace, Timestamp, ToolCallRecord, ToolCallSummary,
+    SessionTrace, Timestamp, ToolCallRecord, ToolCallSummary, WorkspaceChange,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +51,9 @@ pub(super) struct RowParts {
     pub(super) score: Option<ScorerResult>,
     pub(super) failure: Option<Failure>,
     pub(super) losses: Vec<HookError>,
+    /// Taken away before the row is made.
+    pub(super) workspace: Option<TrialWorkspace>,
+    pub(super) changes: Vec<WorkspaceChange>,
 }
 
 /// The record of an attempt.

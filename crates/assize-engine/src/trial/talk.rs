@@ -49,6 +49,17 @@ impl Failure {
         }
     }
 
+    /// The workspace could not be made or not be read: nothing about the agent can be judged.
+    pub(super) fn of_workspace(code: &str, message: String) -> Self {
+        Self {
+            outcome: Outcome::Void,
+            code: code.to_owned(),
+            message,
+            reason: None,
+            details: Vec::new(),
+        }
+    }
+
     pub(super) fn of_scorer(message: String, details: Vec<ScorerCheckResult>) -> Self {
         let reason = CompletionReason::Stop;
         Self {
@@ -146,7 +157,8 @@ impl Talk {
         if metrics.tokens == TokenBreakdown::default() {
             metrics.tokens = trace.summary.total_tokens;
         }
-        if metrics.tool_calls.is_none() && !trace.events.is_empty() {
+        // A trace without any call may come from an agent whose calls nobody can see.
+        if metrics.tool_calls.is_none() && trace.summary.total_tool_calls > 0 {
             metrics.tool_calls = Some(trace.tool_call_records());
         }
         self
@@ -196,6 +208,10 @@ impl Merged {
                 calls.extend(more);
                 Some(calls)
             }
+            _ => None,
+        };
+        metrics.program = match (metrics.program, next.metrics.program) {
+            (Some(earlier), Some(later)) => Some(earlier.then(&later)),
             _ => None,
         };
         so_far.text = next.text;

@@ -4,7 +4,9 @@
 
 mod calls;
 mod concurrency;
+mod properties;
 mod resume;
 mod scopes;
 mod secrets;
 mod support;
+mod workspaces;

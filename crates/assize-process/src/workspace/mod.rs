@@ -10,7 +10,8 @@ mod restore;
 mod snapshot;
 
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -133,6 +134,26 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         let _ = remove_tree(&self.path);
     }
+}
+
+/// Where workspaces lie unless somebody says otherwise: below the directory for temporary files, in one that is this
+/// user's alone. Far from the suite, so that a program that looks around finds no checks and no other project.
+pub fn default_root() -> Result<PathBuf> {
+    let user = nix::unistd::geteuid();
+    let root = std::env::temp_dir().join(format!("assize-{user}"));
+    match fs::DirBuilder::new().mode(0o700).create(&root) {
+        Err(source) if source.kind() != ErrorKind::AlreadyExists => {
+            return Err(Error::file("create", &root)(source));
+        }
+        _ => {}
+    }
+    let metadata = fs::symlink_metadata(&root).map_err(Error::file("open", &root))?;
+    // Anybody can put something of that name there.
+    if !metadata.is_dir() || metadata.uid() != user.as_raw() {
+        let source = io::Error::new(ErrorKind::PermissionDenied, "it belongs to somebody else");
+        return Err(Error::file("use", &root)(source));
+    }
+    Ok(root)
 }
 
 /// Removes the workspaces of processes that are gone, and returns how many processes that were.

@@ -79,6 +79,14 @@ impl Snapshot {
         Ok(Self { taken, entries })
     }
 
+    /// The snapshot of a directory with nothing in it: everything there now counts as added.
+    pub fn empty() -> Self {
+        Self {
+            taken: UNIX_EPOCH,
+            entries: BTreeMap::new(),
+        }
+    }
+
     /// How many paths there were.
     pub fn len(&self) -> usize {
         self.entries.len()

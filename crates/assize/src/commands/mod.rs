@@ -8,6 +8,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod try_out;
 mod verdict;
 
 use crate::cli::{Arguments, Command, Where};
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 /// Does what the command line says.
 pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
     match command {
+        Command::Try(arguments) => try_out::try_out(&arguments, plugins),
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments, plugins),
         Command::Run(arguments) => run::run(&arguments, plugins),

@@ -46,8 +46,26 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         )),
     };
     let suite_path = suite.path.clone();
+    let is_only_simulated = suite
+        .profile
+        .modes
+        .iter()
+        .all(|mode| mode.provider == "simulated");
     let result = in_runtime(suite, target, listener)?;
-    conclude(&result, &suite_path, arguments)
+    let exit = conclude(&result, &suite_path, arguments)?;
+    if is_only_simulated && !arguments.json && !arguments.quiet {
+        show_the_way_to_a_real_agent(&suite_path);
+    }
+    Ok(exit)
+}
+
+/// People who tried the stand-in want to know what comes next.
+fn show_the_way_to_a_real_agent(suite: &Path) {
+    say(format!(
+        "\nfor a real agent change the provider in {}, for example to\n  {}",
+        plain(&suite.display().to_string()),
+        r#"provider: { uses: command, command: ["claude", "-p", "{prompt}"] }"#
+    ));
 }
 
 /// A new run of what the flags leave of the suite.
@@ -179,13 +197,16 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn in_runtime(
+/// Runs a suite to its end, or to the next signal.
+pub(super) fn in_runtime(
     suite: LoadedSuite,
     target: RunTarget,
     listener: Arc<dyn Listener>,
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
     profile.provenance.extend(provenance(&suite.path));
+    // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
+    let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

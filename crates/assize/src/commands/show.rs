@@ -30,6 +30,9 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         return Ok(Exit::Done);
     }
     show_row(&row);
+    if let Some(archive) = run.workspace(&row) {
+        print(plain(&format!("      workspace {}", archive.display())));
+    }
     match &trace {
         Some(trace) => show_timeline(trace, if arguments.full { usize::MAX } else { EXCERPT }),
         None => print("no trace was stored for this trial"),

@@ -1,7 +1,8 @@
 //! The keys of a suite file.
 
 use super::analysis::AnalysisSpec;
-use assize_engine::Order;
+use super::hooks::HooksSpec;
+use assize_engine::{KeepWorkspace, Order};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -22,8 +23,6 @@ pub(super) const LATER: &[&str] = &[
     "plugins",
     "until",
     "budget",
-    "keep_workspace",
-    "keepWorkspace",
     "log_level",
     "logLevel",
     "composite",
@@ -60,8 +59,8 @@ pub struct SuiteFile {
     pub analyzers: Vec<String>,
     /// What judges trials. Default: the scenarios' checks.
     pub scorer: Option<ScorerSpec>,
-    /// A plugin that is called around runs, modes and trials.
-    pub hooks: Option<String>,
+    /// What is called around runs, modes and trials: commands, or a plugin.
+    pub hooks: Option<HooksSpec>,
     /// How often, in which order, how many at once.
     #[serde(default)]
     pub execution: ExecutionSpec,
@@ -192,6 +191,10 @@ pub struct OutputSpec {
     /// Keep every exported trace. Default: true.
     #[serde(alias = "storeTraces")]
     pub store_traces: Option<bool>,
+    /// What of workspaces is kept: `changed` (default), `all` or `none`.
+    #[serde(alias = "keepWorkspace")]
+    #[schemars(with = "Option<String>")]
+    pub keep_workspace: Option<KeepWorkspace>,
 }
 
 impl<'de> Deserialize<'de> for Modes {

@@ -3,6 +3,8 @@
 use super::document::Document;
 use super::environment::interpolate;
 use super::file::{LATER, ModeSpec, Modes, ProviderSpec, Scenarios, SuiteFile};
+use super::hooks::HooksSpec;
+use super::places;
 use super::problem::{Problem, SuiteError, listed, suggestion};
 use super::scenario::{self, Defaults, LoadedScenario};
 use super::selection::Selection;
@@ -16,7 +18,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const FILE_NAMES: [&str; 4] = ["assize.yaml", "assize.yml", "assize.toml", "assize.json"];
+/// What the suite file of a directory may be called.
+pub(crate) const FILE_NAMES: [&str; 4] =
+    ["assize.yaml", "assize.yml", "assize.toml", "assize.json"];
 const DEFAULT_COLLECTORS: [&str; 4] = ["token", "latency", "cost", "tool_calls"];
 
 /// A suite that can be run.
@@ -92,7 +96,7 @@ impl Loader<'_> {
         &mut self,
         file: SuiteFile,
         as_written: &Value,
-        secrets: Secrets,
+        mut secrets: Secrets,
     ) -> Option<LoadedSuite> {
         let directory = directory_of(self.document.path());
         if file.version != 1 {
@@ -104,12 +108,13 @@ impl Loader<'_> {
         }
         let resolver = self.mode_resolver(&file);
         let modes = self.modes(&file);
+        keep_passed_secret(&file, &modes, &mut secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
         let scorer = self.scorer(&file, &scenarios);
-        let collectors = self.collectors(&file);
+        let collectors = self.collectors(&file, &modes);
         let analyzers = self.analyzers(&file);
-        let hooks = self.hooks(&file);
+        let hooks = self.hooks(&file, &directory);
         self.limits(&file, &providers);
         self.analysis(&file);
         if !self.problems.is_empty() {
@@ -130,6 +135,7 @@ impl Loader<'_> {
             output: Output {
                 session_export: file.output.session_export.unwrap_or(true),
                 store_traces: file.output.store_traces.unwrap_or(true),
+                keep_workspace: file.output.keep_workspace.unwrap_or_default(),
             },
             permissions: PermissionConfig {
                 auto_approve: file.permissions.auto_approve,
@@ -387,7 +393,16 @@ impl Loader<'_> {
             }
         }
         self.refuse_duplicates(&loaded);
-        self.choose(spec, loaded)
+        let mut chosen = self.choose(spec, loaded);
+        for scenario in &mut chosen {
+            // Scenarios made from one file by variables may share what is wrong.
+            if let Err(problem) = places::resolve(scenario, directory)
+                && !self.problems.contains(&problem)
+            {
+                self.problems.push(problem);
+            }
+        }
+        chosen
     }
 
     fn refuse_duplicates(&mut self, loaded: &[LoadedScenario]) {
@@ -482,10 +497,18 @@ impl Loader<'_> {
         Some(scorer)
     }
 
-    fn collectors(&mut self, file: &SuiteFile) -> Vec<Arc<dyn assize_contracts::Collector>> {
+    fn collectors(
+        &mut self,
+        file: &SuiteFile,
+        modes: &[Mode],
+    ) -> Vec<Arc<dyn assize_contracts::Collector>> {
+        let runs_programs = modes.iter().any(|mode| mode.provider == "command");
+        let usual = DEFAULT_COLLECTORS
+            .into_iter()
+            .chain(runs_programs.then_some("program"));
         let names = match &file.collectors {
             Some(names) => names.clone(),
-            None => DEFAULT_COLLECTORS.map(str::to_owned).to_vec(),
+            None => usual.map(str::to_owned).collect(),
         };
         self.named("collector", "collectors", &names, self.plugins.collectors())
     }
@@ -519,9 +542,19 @@ impl Loader<'_> {
         found
     }
 
-    fn hooks(&mut self, file: &SuiteFile) -> Vec<Arc<dyn assize_contracts::RunHooks>> {
-        let names: Vec<String> = file.hooks.iter().cloned().collect();
-        self.named("set of hooks", "hooks", &names, self.plugins.hook_sets())
+    fn hooks(
+        &mut self,
+        file: &SuiteFile,
+        directory: &Path,
+    ) -> Vec<Arc<dyn assize_contracts::RunHooks>> {
+        match &file.hooks {
+            None => Vec::new(),
+            Some(HooksSpec::Commands(spec)) => vec![Arc::new(spec.commands(directory))],
+            Some(HooksSpec::Plugin(name)) => {
+                let names = std::slice::from_ref(name);
+                self.named("set of hooks", "hooks", names, self.plugins.hook_sets())
+            }
+        }
     }
 
     fn limits(&mut self, file: &SuiteFile, providers: &BTreeMap<String, ProviderSource>) {
@@ -594,6 +627,24 @@ impl Loader<'_> {
     }
 }
 
+/// Values of variables that programs get passed must not reach any record either.
+fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
+    let passed = modes.iter().flat_map(|mode| {
+        let keys = ["pass_env", "passEnv"].into_iter();
+        let lists = keys.filter_map(|key| mode.overrides.get(key)?.as_array());
+        lists.flatten().filter_map(Value::as_str)
+    });
+    let to_hooks = match &file.hooks {
+        Some(HooksSpec::Commands(spec)) => spec.pass_env.as_slice(),
+        _ => &[],
+    };
+    for name in passed.chain(to_hooks.iter().map(String::as_str)) {
+        if let Ok(value) = std::env::var(name) {
+            secrets.add(name, value);
+        }
+    }
+}
+
 /// What makes trials of this suite comparable with each other. Values from the environment stay as they were written.
 fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Value) -> JsonMap {
     let written = |keys: &[&str]| {
@@ -615,6 +666,9 @@ fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Value) -> Jso
         let mut content = serde_json::to_value(scenario).unwrap_or(Value::Null);
         if let Some(map) = content.as_object_mut() {
             map.remove("id");
+            if let Some(checks) = map.get_mut("checks") {
+                places::forget_directory(checks, &profile.directory);
+            }
         }
         (scenario.id.clone(), content)
     });

@@ -52,7 +52,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", plain(&self.file.display().to_string()))?;
+        let file = self.file.strip_prefix(".").unwrap_or(&self.file);
+        write!(f, "{}", plain(&file.display().to_string()))?;
         if let Some(Place { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;
         }

@@ -2,14 +2,15 @@
 
 use super::document::Document;
 use super::problem::Problem;
-use assize_contracts::{BaseScenario, DEFAULT_TIMEOUT_MS};
+use assize_contracts::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
-const LATER: &[&str] = &["workspace", "rubric"];
+const LATER: &[&str] = &["rubric"];
 
 /// A task for an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -22,7 +23,7 @@ pub struct ScenarioFile {
     /// What the scenario tests.
     #[serde(default)]
     pub description: String,
-    /// The first user message. `{iteration}` and the names in `vars` are replaced.
+    /// The first user message. `{workspace}`, `{iteration}` and the names in `vars` are replaced.
     pub prompt: String,
     /// Values to go through: every combination is a scenario of its own, `id[name=value]`.
     #[serde(default)]
@@ -39,6 +40,8 @@ pub struct ScenarioFile {
     /// For choosing scenarios.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// The files the agent works on: a fresh copy for every attempt.
+    pub workspace: Option<WorkspaceFile>,
     /// File with the JSON Schema of a valid answer.
     #[serde(alias = "outputSchema")]
     pub output_schema: Option<PathBuf>,
@@ -48,6 +51,38 @@ pub struct ScenarioFile {
     /// Whatever a plugin needs.
     #[serde(default)]
     pub extensions: Map<String, Value>,
+}
+
+/// Where the agent's files come from: a directory, a git commit or nothing at all, then set-up commands.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceFile {
+    /// A directory, relative to the suite.
+    pub from: Option<String>,
+    /// A commit of a repository on this machine.
+    pub git: Option<GitSource>,
+    /// Commands run in the workspace before the agent starts. One that fails makes the trial void.
+    pub setup: Vec<String>,
+    /// How long each of them may take. Default: 600000.
+    #[serde(alias = "setupTimeoutMs")]
+    pub setup_timeout_ms: Option<u64>,
+    /// Variables for them, besides the usual ones and the mode's.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl WorkspaceFile {
+    fn spec(&self, fill: impl Fn(&String) -> String) -> WorkspaceSpec {
+        WorkspaceSpec {
+            from: self.from.as_ref().map(&fill),
+            git: self.git.as_ref().map(|git| GitSource {
+                repo: fill(&git.repo),
+                reference: fill(&git.reference),
+            }),
+            setup: self.setup.iter().map(&fill).collect(),
+            setup_timeout_ms: self.setup_timeout_ms,
+            environment: self.environment.clone(),
+        }
+    }
 }
 
 /// What the suite says for scenarios that do not.
@@ -91,7 +126,10 @@ pub(super) fn load(
             tags: file.tags.clone(),
             extensions: file.extensions.clone(),
             turns: file.turns.iter().map(fill).collect(),
-            workspace: None,
+            workspace: file
+                .workspace
+                .as_ref()
+                .map(|workspace| workspace.spec(fill)),
             output_schema: schema.clone(),
             checks: file
                 .checks

@@ -95,7 +95,8 @@ impl Listener for Progress {
                     0 => String::new(),
                     done => format!(", {done} already done"),
                 };
-                state.line(&format!("run {run_id}: {cells} trials{already}"));
+                let trials = if *cells == 1 { "trial" } else { "trials" };
+                state.line(&format!("run {run_id}: {cells} {trials}{already}"));
             }
             Event::CellStarted {
                 position,
@@ -305,8 +306,9 @@ impl Listener for JsonLines {
         match event {
             Event::TrialFinished { json, .. } => {
                 // The stored row, so that nothing is on stdout that is not on disk.
-                let row = json.strip_prefix('{').unwrap_or(json);
-                print(format!("{{\"event\":\"trial_finished\",{row}"));
+                let row = String::from_utf8_lossy(json);
+                let fields = row.strip_prefix('{').unwrap_or(&row);
+                print(format!("{{\"event\":\"trial_finished\",{fields}"));
             }
             other => print(serde_json::to_string(other).expect("events are plain data")),
         }

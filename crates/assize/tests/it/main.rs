@@ -1,5 +1,21 @@
-//! The program as people use it, one module per command or group of commands.
+//! The program as people use it: one module per command or concern.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bad_input;
+mod crash;
+mod documents;
+mod init;
+mod plugin;
+mod programs;
+mod properties;
+mod replay;
+mod run;
+mod runs;
+mod sandbox;
+mod schema;
+mod support;
+mod try_commands;
 mod verdict;
+mod walkthroughs;
+mod workspaces;

@@ -1,0 +1,186 @@
+//! Any program: started once per prompt, its stdout is the answer or tells what happened.
+
+mod events;
+mod invocation;
+mod settings;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+use assize_contracts::{
+    CreateSessionParams, JsonMap, ModelCall, OverrideProblem, PromptResult, ProviderConfig,
+    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp,
+    TokenBreakdown, TraceEvent, async_trait,
+};
+use invocation::Invocation;
+use settings::{CommandSettings, LONGEST_GRACE};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use turn::{Ended, EventsFile, Turn};
+
+/// The provider `command`.
+#[derive(Default)]
+pub struct CommandProvider {
+    /// The suite's directory.
+    directory: OnceLock<PathBuf>,
+    sessions: Mutex<HashMap<String, CommandSession>>,
+}
+
+struct CommandSession {
+    invocation: Invocation,
+    turns: u64,
+    events: Vec<Arc<TraceEvent>>,
+    model_calls: Vec<ModelCall>,
+    tokens: Option<TokenBreakdown>,
+}
+
+#[async_trait]
+impl SessionProvider for CommandProvider {
+    fn id(&self) -> &str {
+        "command"
+    }
+
+    fn scope(&self) -> ProviderScope {
+        ProviderScope::Session
+    }
+
+    fn default_model(&self, overrides: &JsonMap) -> Option<String> {
+        overrides.get("model")?.as_str().map(str::to_owned)
+    }
+
+    /// The keeper ends the program when its time is over; there must be time left to say so.
+    fn timeout_grace(&self) -> Duration {
+        LONGEST_GRACE + Duration::from_secs(15)
+    }
+
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        CommandSettings::checked(overrides).map(drop)
+    }
+
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        let _ = self.directory.set(config.workdir.clone());
+        Ok(())
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        let settings = CommandSettings::checked(&params.provider_overrides)
+            .map_err(|problem| ProviderError::service(problem.message))?;
+        let directory = self.directory.get().unwrap_or(&params.workdir);
+        let session = CommandSession {
+            invocation: Invocation::new(settings, params, directory),
+            turns: 0,
+            events: Vec::new(),
+            model_calls: Vec::new(),
+            tokens: None,
+        };
+        let session_id = format!("command-{:016x}", params.seed);
+        self.sessions().insert(session_id.clone(), session);
+        Ok(SessionHandle {
+            session_id,
+            provider: self.id().to_owned(),
+            created_at: Timestamp::from_unix_ms(unix_ms()),
+        })
+    }
+
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let (command, events_file) = self
+            .with(handle, |session| {
+                let events_file = session.invocation.events_file().map(EventsFile::new);
+                let command = session.invocation.command(text, timeout);
+                command.map(|command| (command, events_file))
+            })?
+            .map_err(|error| {
+                ProviderError::service(format!("cannot write the prompt file: {error}"))
+            })?;
+        let running = command.start().await.map_err(not_started)?;
+        let turn = self.with(handle, |session| {
+            let turn = Turn::new(&session.invocation, events_file, running.started_at());
+            session.begin_turn(turn.started_at());
+            turn
+        })?;
+        let Ended { told, result } = turn
+            .follow(running)
+            .await
+            .map_err(|error| ProviderError::service(error.to_string()).with_code("keeper_lost"))?;
+        self.with(handle, |session| {
+            session.events.extend(told.events);
+            session.add_calls(told.model_calls);
+            session.tokens = told.tokens.map_or(session.tokens, |tokens| {
+                Some(session.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)))
+            });
+        })?;
+        result
+    }
+
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        self.with(handle, |session| {
+            let tokens = session.tokens.unwrap_or_default();
+            let events = session.events.clone();
+            let mut trace = SessionTrace::from_events(handle.session_id.clone(), events, tokens);
+            trace.model_calls = session.model_calls.clone();
+            trace
+        })
+    }
+
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
+        self.sessions().remove(&handle.session_id);
+        Ok(())
+    }
+}
+
+impl CommandProvider {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, CommandSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(
+        &self,
+        handle: &SessionHandle,
+        work: impl FnOnce(&mut CommandSession) -> T,
+    ) -> Result<T, ProviderError> {
+        let mut sessions = self.sessions();
+        let session = sessions.get_mut(&handle.session_id);
+        session
+            .map(work)
+            .ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
+    }
+}
+
+impl CommandSession {
+    fn begin_turn(&mut self, timestamp: Timestamp) {
+        self.events.push(Arc::new(TraceEvent::TurnBoundary {
+            turn_number: self.turns,
+            timestamp,
+        }));
+        self.turns += 1;
+    }
+
+    /// Every prompt counts its calls from the beginning, a trace does not.
+    fn add_calls(&mut self, calls: Vec<ModelCall>) {
+        for mut call in calls {
+            call.id = (self.model_calls.len() + 1).to_string();
+            self.model_calls.push(call);
+        }
+    }
+}
+
+/// Nothing was learnt about a program that never ran.
+fn not_started(error: assize_process::Error) -> ProviderError {
+    ProviderError::service(error.explained()).with_code("program_not_started")
+}
+
+fn unix_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_millis() as i64
+}

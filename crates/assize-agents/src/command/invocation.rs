@@ -1,0 +1,272 @@
+//! From settings, session and prompt to the program that is started.
+
+use super::settings::{CommandSettings, OutputForm};
+use assize_contracts::CreateSessionParams;
+use assize_process::{Bound, Command, Stdin};
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is kept from the end of the output, beyond `max_output` from its beginning.
+const TEXT_TAIL: u64 = 64 << 10;
+
+/// Programs tell what they used at the very end.
+const EVENTS_TAIL: u64 = 1 << 20;
+
+/// What a session knows about its program.
+pub(super) struct Invocation {
+    pub(super) settings: CommandSettings,
+    params: CreateSessionParams,
+    /// The suite's directory; a program given by a relative path is looked for here.
+    directory: PathBuf,
+    /// Holds prompt files; made when one is asked for.
+    scratch: Option<tempfile::TempDir>,
+}
+
+impl Invocation {
+    pub(super) fn new(
+        settings: CommandSettings,
+        params: &CreateSessionParams,
+        directory: &Path,
+    ) -> Self {
+        let mut params = params.clone();
+        params.workdir = absolute(&params.workdir);
+        Self {
+            settings,
+            params,
+            directory: absolute(directory),
+            scratch: None,
+        }
+    }
+
+    /// Where events are written, if not to stdout.
+    pub(super) fn events_file(&self) -> Option<PathBuf> {
+        let file = self.settings.events_file.as_deref()?;
+        let workspace = self.params.workdir.to_string_lossy();
+        Some(
+            self.params
+                .workdir
+                .join(file.replace("{workspace}", &workspace)),
+        )
+    }
+
+    /// The program for one prompt, ready to start.
+    pub(super) fn command(&mut self, prompt: &str, timeout: Duration) -> io::Result<Command> {
+        let uses = |name: &str| {
+            let placeholder = format!("{{{name}}}");
+            self.settings
+                .command
+                .iter()
+                .any(|part| part.contains(&placeholder))
+        };
+        let instructions = &self.params.system_instructions;
+        // Every prompt is a program of its own, so instructions that have no place elsewhere go with each.
+        let prompt = match instructions.is_empty() || uses("system_instructions") {
+            true => Cow::Borrowed(prompt),
+            false => Cow::Owned(format!("{instructions}\n\n{prompt}")),
+        };
+        let takes_argument = uses("prompt") || uses("prompt_file");
+        let prompt_file = match uses("prompt_file") {
+            true => self.write_prompt(&prompt)?,
+            false => String::new(),
+        };
+        let workspace = self.params.workdir.to_string_lossy();
+        let suite = self.directory.to_string_lossy();
+        let values = [
+            ("{prompt}", &*prompt),
+            ("{prompt_file}", &prompt_file),
+            ("{workspace}", &workspace),
+            ("{system_instructions}", &self.params.system_instructions),
+            ("{model}", &self.params.model),
+            ("{suite}", &suite),
+        ];
+        let mut argv: Vec<String> = self
+            .settings
+            .command
+            .iter()
+            .map(|part| fill_in(part, &values))
+            .collect();
+        if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
+            *program = self
+                .directory
+                .join(&*program)
+                .to_string_lossy()
+                .into_owned();
+        }
+        let stdin = match takes_argument {
+            true => Stdin::Closed,
+            false => Stdin::Bytes(prompt.into_owned().into_bytes()),
+        };
+        Ok(self
+            .bounded(Command::from_argv(argv, &self.params.workdir), timeout)
+            .stdin(stdin))
+    }
+
+    fn bounded(&self, command: Command, timeout: Duration) -> Command {
+        let settings = &self.settings;
+        let passed = settings
+            .pass_env
+            .iter()
+            .fold(command.pass_usual_env(), |command, name| {
+                command.pass_env(name)
+            });
+        let mut command = self
+            .params
+            .environment
+            .iter()
+            .fold(passed, |command, (name, value)| command.env(name, value))
+            .timeout(timeout)
+            .polite(settings.polite_signal.into(), settings.grace());
+        command.stdout = Bound {
+            head: settings.max_output,
+            tail: match settings.output {
+                OutputForm::Text => TEXT_TAIL,
+                OutputForm::Events => EVENTS_TAIL,
+            },
+        };
+        command.stderr = Bound {
+            head: TEXT_TAIL,
+            tail: TEXT_TAIL,
+        };
+        command
+    }
+
+    /// Outside the workspace, where it would count as a change.
+    fn write_prompt(&mut self, prompt: &str) -> io::Result<String> {
+        let scratch = match &self.scratch {
+            Some(scratch) => scratch,
+            None => self.scratch.insert(tempfile::tempdir()?),
+        };
+        let file = scratch.path().join("prompt.txt");
+        std::fs::write(&file, prompt)?;
+        Ok(file.to_string_lossy().into_owned())
+    }
+}
+
+/// Replaces placeholders in one go, so that a prompt that mentions one keeps it.
+fn fill_in(template: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find('{') {
+        let (before, after) = rest.split_at(start);
+        filled.push_str(before);
+        let known = values.iter().find(|(name, _)| after.starts_with(name));
+        let (name, value) = known.map_or(("{", "{"), |(name, value)| (*name, *value));
+        filled.push_str(value);
+        rest = &after[name.len()..];
+    }
+    filled.push_str(rest);
+    filled
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn command(argv: Value, instructions: &str) -> Command {
+        let overrides = json!({"command": argv});
+        let settings = CommandSettings::checked(overrides.as_object().unwrap()).unwrap();
+        let params = CreateSessionParams {
+            system_instructions: instructions.to_owned(),
+            model: "m-1".to_owned(),
+            workdir: "/work".into(),
+            ..CreateSessionParams::default()
+        };
+        let mut invocation = Invocation::new(settings, &params, Path::new("/suite"));
+        let mut command = invocation
+            .command("say {model}", Duration::from_secs(1))
+            .unwrap();
+        // The prompt file is gone with the invocation.
+        for part in &mut command.argv {
+            if let Ok(text) = std::fs::read_to_string(&*part) {
+                *part = format!("file: {text}").into();
+            }
+        }
+        command
+    }
+
+    fn check(argv: Value, expected: &[&str], stdin: Stdin) {
+        let command = command(argv, "");
+        assert_eq!(
+            (command.argv, command.stdin),
+            (expected.iter().map(Into::into).collect(), stdin)
+        );
+    }
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        check(
+            json!([
+                "a",
+                "--p={prompt}",
+                "{workspace}/{model}",
+                "{other} {",
+                "{suite}"
+            ]),
+            &["a", "--p=say {model}", "/work/m-1", "{other} {", "/suite"],
+            Stdin::Closed,
+        );
+    }
+
+    #[test]
+    fn a_prompt_without_a_place_goes_to_stdin() {
+        check(
+            json!(["a", "-"]),
+            &["a", "-"],
+            Stdin::Bytes(b"say {model}".to_vec()),
+        );
+    }
+
+    #[test]
+    fn a_prompt_file_holds_the_prompt() {
+        check(
+            json!(["a", "{prompt_file}"]),
+            &["a", "file: say {model}"],
+            Stdin::Closed,
+        );
+    }
+
+    #[test]
+    fn a_relative_program_lies_in_the_suite() {
+        check(
+            json!(["./a", "./b {prompt}"]),
+            &["/suite/./a", "./b say {model}"],
+            Stdin::Closed,
+        );
+    }
+
+    #[test]
+    fn instructions_without_a_place_go_before_the_prompt() {
+        assert_eq!(
+            command(json!(["a", "{prompt}"]), "Be brief.").argv[1],
+            "Be brief.\n\nsay {model}"
+        );
+        let argv = json!(["a", "{system_instructions}", "{prompt}"]);
+        assert_eq!(
+            command(argv, "Be brief.").argv[1..],
+            ["Be brief.", "say {model}"]
+        );
+    }
+
+    #[test]
+    fn only_what_is_harmless_is_passed_on() {
+        let names: Vec<_> = command(json!(["a"]), "")
+            .env
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let usual = |name: &std::ffi::OsString| {
+            name == "TERM"
+                || assize_process::USUAL_ENVIRONMENT
+                    .iter()
+                    .any(|usual| name == usual)
+        };
+        assert!(names.iter().all(usual), "{names:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! What a suite can say about a program on trial.
+
+use crate::settings::{problem, read};
+use assize_contracts::{JsonMap, OverrideProblem};
+use assize_process::Signal;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The provider's own patience must outlast it, see `timeout_grace`.
+pub(super) const LONGEST_GRACE: Duration = Duration::from_secs(30);
+
+const LARGEST_OUTPUT: u64 = 1 << 30;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CommandSettings {
+    /// The program and its arguments, with placeholders.
+    pub(super) command: Vec<String>,
+    /// The model when the suite names none.
+    #[serde(default, rename = "model")]
+    _model: Option<String>,
+    #[serde(default)]
+    pub(super) output: OutputForm,
+    /// Where events are read from instead of stdout, relative to the workspace.
+    #[serde(default, alias = "eventsFile")]
+    pub(super) events_file: Option<String>,
+    /// Variables of Assize's own environment that the program gets, besides the usual ones.
+    #[serde(default, alias = "passEnv")]
+    pub(super) pass_env: Vec<String>,
+    #[serde(default, alias = "successExit")]
+    pub(super) success_exit: SuccessExit,
+    #[serde(default, alias = "politeSignal")]
+    pub(super) polite_signal: PoliteSignal,
+    /// How long the program may take to end after the polite signal.
+    #[serde(default = "default_grace", alias = "graceMs")]
+    pub(super) grace_ms: u64,
+    /// How many bytes of output are kept.
+    #[serde(default = "default_output", alias = "maxOutput")]
+    pub(super) max_output: u64,
+}
+
+/// What the program prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutputForm {
+    /// The answer.
+    #[default]
+    Text,
+    /// One JSON event per line.
+    Events,
+}
+
+/// Which exit codes leave the judgement to the checks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SuccessExit {
+    /// Only 0; after any other the trial fails without being scored.
+    #[default]
+    Zero,
+    /// All of them.
+    Any,
+}
+
+/// How the program is asked to end when its time is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum PoliteSignal {
+    #[default]
+    #[serde(rename = "TERM", alias = "SIGTERM")]
+    Term,
+    #[serde(rename = "INT", alias = "SIGINT")]
+    Int,
+    #[serde(rename = "HUP", alias = "SIGHUP")]
+    Hup,
+    #[serde(rename = "QUIT", alias = "SIGQUIT")]
+    Quit,
+}
+
+fn default_grace() -> u64 {
+    5_000
+}
+
+fn default_output() -> u64 {
+    8 << 20
+}
+
+impl CommandSettings {
+    /// Reads the settings and looks at what their types cannot tell.
+    pub(super) fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
+        let settings: Self = read(overrides)?;
+        if settings.command.first().is_none_or(String::is_empty) {
+            let found = problem(
+                "command",
+                "found no program, expected a program and its arguments",
+            );
+            let hint = Some(
+                "for example `command: [\"my-agent\", \"--prompt\", \"{prompt}\"]`".to_owned(),
+            );
+            return Err(OverrideProblem { hint, ..found });
+        }
+        if settings.events_file.is_some() && settings.output == OutputForm::Text {
+            let found = problem("events_file", "events are read only with `output: events`");
+            let hint = Some("add `output: events`, or leave `events_file` out".to_owned());
+            return Err(OverrideProblem { hint, ..found });
+        }
+        let is_no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(name) = settings.pass_env.iter().find(is_no_name) {
+            let message = format!("found {name:?}, expected the name of an environment variable");
+            return Err(problem("pass_env", message));
+        }
+        if settings.grace() > LONGEST_GRACE {
+            let longest = LONGEST_GRACE.as_millis();
+            let message = format!("found {}, expected at most {longest} ms", settings.grace_ms);
+            return Err(problem("grace_ms", message));
+        }
+        if !(1..=LARGEST_OUTPUT).contains(&settings.max_output) {
+            let message = format!(
+                "found {}, expected between 1 and {LARGEST_OUTPUT} bytes",
+                settings.max_output
+            );
+            return Err(problem("max_output", message));
+        }
+        Ok(settings)
+    }
+
+    pub(super) fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
+    /// Whether events come on stdout rather than in a file.
+    pub(super) fn has_events_on_stdout(&self) -> bool {
+        self.output == OutputForm::Events && self.events_file.is_none()
+    }
+}
+
+impl From<PoliteSignal> for Signal {
+    fn from(signal: PoliteSignal) -> Self {
+        match signal {
+            PoliteSignal::Term => Self::SIGTERM,
+            PoliteSignal::Int => Self::SIGINT,
+            PoliteSignal::Hup => Self::SIGHUP,
+            PoliteSignal::Quit => Self::SIGQUIT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn problem_in(settings: Value) -> OverrideProblem {
+        CommandSettings::checked(settings.as_object().unwrap()).unwrap_err()
+    }
+
+    #[test]
+    fn what_cannot_work_is_named_before_a_run() {
+        for (settings, place) in [
+            (json!({"command": []}), "command"),
+            (json!({"command": [""]}), "command"),
+            (json!({"command": ["a"], "events_file": "e"}), "events_file"),
+            (json!({"command": ["a"], "pass_env": ["A=b"]}), "pass_env"),
+            (json!({"command": ["a"], "graceMs": 60_000}), "grace_ms"),
+            (json!({"command": ["a"], "max_output": 0}), "max_output"),
+            (
+                json!({"command": ["a"], "polite_signal": "KILL"}),
+                "polite_signal",
+            ),
+            (json!({"command": ["a"], "output": "xml"}), "output"),
+        ] {
+            assert_eq!(problem_in(settings).path, [place]);
+        }
+        assert!(
+            problem_in(json!({"comand": ["a"]}))
+                .message
+                .contains("unknown field `comand`")
+        );
+        assert!(
+            problem_in(json!({}))
+                .message
+                .contains("missing field `command`")
+        );
+    }
+}

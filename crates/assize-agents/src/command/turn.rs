@@ -1,0 +1,291 @@
+//! One prompt: what the program wrote, how it ended, and what that means.
+
+use super::events::Told;
+use super::invocation::Invocation;
+use super::settings::{CommandSettings, SuccessExit};
+use assize_contracts::{
+    CompletionReason, EventPlace, Millis, ProgramUse, PromptMetrics, PromptResult, ProviderError,
+    Timestamp, TimingBreakdown, TimingSegment, TraceEvent,
+};
+use assize_process::{Captured, Chunk, Exit, LineSplitter, Running, Status, Stopped, Stream};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How much of stderr explains a failure.
+const LAST_WORDS: usize = 500;
+
+/// A program under way.
+pub(super) struct Turn {
+    settings: CommandSettings,
+    events_file: Option<EventsFile>,
+    started_ms: i64,
+    first_output: Option<Duration>,
+    lines: Option<LineSplitter>,
+    told: Told,
+    stdout: Captured,
+    stderr: Captured,
+}
+
+/// A turn that is over.
+pub(super) struct Ended {
+    pub(super) told: Told,
+    pub(super) result: Result<PromptResult, ProviderError>,
+}
+
+/// A file that the program appends events to.
+pub(super) struct EventsFile {
+    path: PathBuf,
+    /// What was there before is not this turn's.
+    start: u64,
+}
+
+impl EventsFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let start = std::fs::metadata(&path).map_or(0, |file| file.len());
+        Self { path, start }
+    }
+
+    fn read(&self, limit: u64) -> std::io::Result<Vec<u8>> {
+        // Opening a pipe would wait for somebody to write to it.
+        if !std::fs::metadata(&self.path)?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        let mut file = File::open(&self.path)?;
+        // A program may also begin its file anew.
+        if file.metadata()?.len() >= self.start {
+            file.seek(SeekFrom::Start(self.start))?;
+        }
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Turn {
+    pub(super) fn new(
+        invocation: &Invocation,
+        events_file: Option<EventsFile>,
+        started: SystemTime,
+    ) -> Self {
+        let settings = invocation.settings.clone();
+        let since_1970 = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let lines = settings
+            .has_events_on_stdout()
+            .then(|| LineSplitter::new(settings.max_output as usize));
+        Self {
+            settings,
+            events_file,
+            started_ms: since_1970.as_millis() as i64,
+            first_output: None,
+            lines,
+            told: Told::default(),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+        }
+    }
+
+    /// Takes all output and waits for the end of the program and everything it started.
+    pub(super) async fn follow(
+        mut self,
+        mut running: Running,
+    ) -> Result<Ended, assize_process::Error> {
+        while let Some(chunk) = running.next().await? {
+            self.take(chunk);
+        }
+        let exit = running.wait().await?;
+        Ok(self.conclude(&exit))
+    }
+
+    pub(super) fn started_at(&self) -> Timestamp {
+        Timestamp::from_unix_ms(self.started_ms)
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        match (chunk.stream, &mut self.lines) {
+            (Stream::Stderr, _) => self.stderr.push(chunk),
+            (Stream::Stdout, lines) => {
+                self.first_output.get_or_insert(chunk.at);
+                match lines {
+                    Some(lines) => {
+                        for line in lines.push(&chunk) {
+                            let at = self.started_ms + line.at.as_millis() as i64;
+                            self.told.take(&line.text(), Some(at));
+                        }
+                    }
+                    None => self.stdout.push(chunk),
+                }
+            }
+        }
+    }
+
+    fn conclude(mut self, exit: &Exit) -> Ended {
+        let ended_ms = self.started_ms + exit.wall.as_millis() as i64;
+        if let Some(line) = self.lines.take().and_then(LineSplitter::finish) {
+            self.told.take(&line.text(), Some(ended_ms));
+        }
+        // The end of a stream may be missing without a later chunk to show it.
+        self.stdout.cut = exit.stdout.seen - exit.stdout.kept;
+        if self.settings.has_events_on_stdout() && self.stdout.cut > 0 {
+            let message = format!(
+                "{} bytes of output were cut, and events with them",
+                self.stdout.cut
+            );
+            self.note(message, true, ended_ms);
+        }
+        self.read_events_file(ended_ms);
+        if let Some(complaint) = self.told.complaint() {
+            self.note(complaint, true, ended_ms);
+        }
+        if self.told.answer.is_empty() && !self.settings.has_events_on_stdout() {
+            self.answer_with_stdout(ended_ms);
+        }
+        let failure = self.failure(exit);
+        if exit.survivors > 0 {
+            let message = format!("{} processes could not be ended", exit.survivors);
+            self.note(message, true, ended_ms);
+        }
+        match &failure {
+            // The program has told it itself.
+            Some(_) if self.told.fatal.is_some() => {}
+            Some(failure) => self.note(failure.message.clone(), false, ended_ms),
+            None if exit.stopped == Some(Stopped::TimedOut) => {
+                let message = "the time was over, and the program was ended";
+                self.note(message.to_owned(), false, ended_ms);
+            }
+            None => {}
+        }
+        let result = self.result(exit);
+        Ended {
+            told: self.told,
+            result: match failure {
+                Some(failure) => Err(failure.with_partial(result)),
+                None => Ok(result),
+            },
+        }
+    }
+
+    fn read_events_file(&mut self, at: i64) {
+        let Some(file) = &self.events_file else {
+            return;
+        };
+        match file.read(self.settings.max_output) {
+            Ok(bytes) => {
+                for line in String::from_utf8_lossy(&bytes).lines() {
+                    self.told.take(line, None);
+                }
+            }
+            Err(error) => {
+                let message = format!("no events in `{}`: {error}", file.path().display());
+                self.note(message, true, at);
+            }
+        }
+    }
+
+    fn answer_with_stdout(&mut self, at: i64) {
+        let text = self.stdout.text().trim_end().to_owned();
+        if text.is_empty() {
+            return;
+        }
+        self.told.events.push(Arc::new(TraceEvent::TextOutput {
+            content: text.clone(),
+            token_count: None,
+            context: place(at),
+        }));
+        self.told.answer = text;
+    }
+
+    fn note(&mut self, message: String, recoverable: bool, at: i64) {
+        self.told.events.push(Arc::new(TraceEvent::Error {
+            message,
+            recoverable,
+            context: place(at),
+        }));
+    }
+
+    /// Why the turn is no answer. The end of time is none: what was used until then is the result.
+    fn failure(&self, exit: &Exit) -> Option<ProviderError> {
+        match (exit.stopped, exit.status) {
+            (Some(Stopped::TimedOut), _) => None,
+            (Some(Stopped::Cancelled), _) => {
+                let message = "the program was ended from outside";
+                Some(ProviderError::service(message).with_code("program_cancelled"))
+            }
+            _ if self.told.fatal.is_some() => {
+                let message = self.told.fatal.clone().unwrap_or_default();
+                Some(ProviderError::agent(message).with_code("agent_error"))
+            }
+            (None, Some(Status::Exited(0))) => None,
+            (None, _) if self.settings.success_exit == SuccessExit::Any => None,
+            (None, Some(status)) => {
+                let code = match status {
+                    Status::Exited(code) => format!("exit_{code}"),
+                    Status::Signalled(signal) => format!("signal_{signal}"),
+                };
+                let mut message = format!("the program ended with {status}");
+                let said = self.stderr.last_words(LAST_WORDS);
+                if !said.is_empty() {
+                    message.push_str(&format!(": {said}"));
+                }
+                Some(ProviderError::agent(message).with_code(code))
+            }
+            (None, None) => Some(ProviderError::agent("the program could not be ended")),
+        }
+    }
+
+    fn result(&self, exit: &Exit) -> PromptResult {
+        let segment = |end: Duration| TimingSegment {
+            label: "first_output".to_owned(),
+            start_ms: Millis::default(),
+            end_ms: Millis::from(end),
+        };
+        let told = &self.told;
+        // Only events tell about tools; without them nobody knows.
+        let knows_tools = self.settings.output == super::settings::OutputForm::Events;
+        PromptResult {
+            text: told.answer.clone(),
+            metrics: PromptMetrics {
+                tokens: told.tokens.unwrap_or_default(),
+                timing: TimingBreakdown {
+                    wall_ms: Some(Millis::from(exit.wall)),
+                    segments: self.first_output.map(segment).into_iter().collect(),
+                },
+                tool_calls: knows_tools.then(|| told.tool_calls.clone()),
+                cost: told.cost,
+                program: Some(program_use(exit)),
+            },
+            completion_reason: match exit.stopped {
+                Some(Stopped::TimedOut) => CompletionReason::Timeout,
+                _ if self.failure(exit).is_some() => CompletionReason::Error,
+                _ => CompletionReason::Stop,
+            },
+        }
+    }
+}
+
+fn program_use(exit: &Exit) -> ProgramUse {
+    let (exit_code, signal) = match exit.status {
+        Some(Status::Exited(code)) => (Some(code), None),
+        Some(Status::Signalled(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    ProgramUse {
+        exit_code,
+        signal,
+        cpu_ms: exit.cpu.map(|cpu| Millis::from(cpu.total())),
+        peak_memory_bytes: exit.peak_memory.map(|peak| peak.bytes),
+    }
+}
+
+fn place(at: i64) -> Option<Box<EventPlace>> {
+    Some(Box::new(EventPlace {
+        timestamp: Some(Timestamp::from_unix_ms(at)),
+        ..EventPlace::default()
+    }))
+}

@@ -1,0 +1,125 @@
+//! Where an attempt takes place: its workspace, and the names of it in the prompts.
+
+use super::row::RowParts;
+use super::talk::Failure;
+use super::{Cancelled, Slot, Trials};
+use crate::random::attempt_seed;
+use crate::workspace::{Setting, archive_name};
+use assize_contracts::{BaseScenario, HookError, JsonMap, Number};
+use std::borrow::Cow;
+use std::path::Path;
+
+impl Trials {
+    /// Makes the scenario's workspace, if it has one. `false`: there is none, and the reason is noted.
+    pub(super) async fn prepare(
+        &self,
+        slot: &Slot<'_>,
+        scenario: &BaseScenario,
+        parts: &mut RowParts,
+    ) -> Result<bool, Cancelled> {
+        let Some(spec) = &scenario.workspace else {
+            return Ok(true);
+        };
+        let setting = Setting {
+            spec,
+            directory: &self.suite.directory,
+            environment: &slot.mode.environment,
+        };
+        match self
+            .unless_cancelled(self.workspaces.prepare(&setting))
+            .await?
+        {
+            Ok(workspace) => parts.workspace = Some(workspace),
+            Err(message) => {
+                let failure = Failure::of_workspace("workspace_setup_failed", message);
+                parts.failure = Some(failure);
+            }
+        }
+        Ok(parts.workspace.is_some())
+    }
+
+    /// Notes what the agent changed, before anything else touches the workspace.
+    pub(super) async fn observe(&self, slot: &Slot<'_>, number: u32, parts: &mut RowParts) {
+        let Some(workspace) = &parts.workspace else {
+            return;
+        };
+        let name = archive_name(self.seed_of(slot, number));
+        let observed = self.workspaces.observe(workspace, name).await;
+        match observed.changes {
+            Ok(changes) => parts.changes = changes,
+            Err(message) => parts.failure = Some(Failure::of_workspace("workspace_lost", message)),
+        }
+        parts.losses.extend(observed.loss.map(|message| HookError {
+            hook: "workspace".to_owned(),
+            message,
+        }));
+    }
+
+    /// How many files were changed in which way, as metrics.
+    pub(super) fn count_changes(&self, parts: &RowParts, metrics: &mut JsonMap) {
+        if parts.workspace.is_none() || parts.failure.is_some() {
+            return;
+        }
+        for kind in ["added", "modified", "deleted"] {
+            let name = format!("files_{kind}");
+            let count = parts
+                .changes
+                .iter()
+                .filter(|change| change.kind == kind)
+                .count();
+            self.units.learn(&name, "files");
+            metrics.insert(name, Number::from(count as u64).into());
+        }
+    }
+
+    pub(super) fn seed_of(&self, slot: &Slot<'_>, attempt: u32) -> u64 {
+        let cell = [&*slot.scenario.id, &slot.arm.mode, &slot.arm.model];
+        let seed = self.suite.execution.seed;
+        attempt_seed(seed, cell, slot.iteration, attempt as usize)
+    }
+}
+
+/// The scenario with `{workspace}` and `{iteration}` replaced in what the agent is told.
+pub(super) fn filled<'a>(
+    scenario: &'a BaseScenario,
+    workspace: &Path,
+    iteration: i64,
+) -> Cow<'a, BaseScenario> {
+    let is_open = |text: &String| text.contains("{workspace}") || text.contains("{iteration}");
+    if !is_open(&scenario.prompt) && !scenario.turns.iter().any(is_open) {
+        return Cow::Borrowed(scenario);
+    }
+    let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_owned());
+    let (workspace, iteration) = (workspace.to_string_lossy(), iteration.to_string());
+    let fill = |text: &String| {
+        text.replace("{workspace}", &workspace)
+            .replace("{iteration}", &iteration)
+    };
+    let mut filled = scenario.clone();
+    filled.prompt = fill(&scenario.prompt);
+    filled.turns = scenario.turns.iter().map(fill).collect();
+    Cow::Owned(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_prompts_are_replaced() {
+        let mut scenario = BaseScenario::new("s", "Look at {workspace}, {name}.");
+        scenario.turns = vec!["Round {iteration}".to_owned()];
+        let filled = filled(&scenario, Path::new("/w"), 3);
+        assert_eq!(filled.prompt, "Look at /w, {name}.");
+        assert_eq!(filled.turns, ["Round 3"]);
+    }
+
+    #[test]
+    fn a_prompt_without_names_is_not_copied() {
+        let scenario = BaseScenario::new("s", "Say {hello}.");
+        assert!(matches!(
+            filled(&scenario, Path::new("/w"), 0),
+            Cow::Borrowed(_)
+        ));
+    }
+}

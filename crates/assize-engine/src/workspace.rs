@@ -1,0 +1,253 @@
+//! Workspaces of trials: a fresh one for every attempt, what the agent changed in it, and what is kept of it.
+
+use crate::suite::KeepWorkspace;
+use assize_contracts::{WorkspaceChange, WorkspaceSpec};
+use assize_process::workspace::{
+    Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, store,
+};
+use assize_process::{Bound, Command, Error, Output};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How much of a set-up command's output is kept from each end.
+const SETUP_OUTPUT: u64 = 2_000;
+
+/// Makes workspaces for the attempts of a run and keeps what they leave.
+pub(crate) struct TrialWorkspaces {
+    /// Made for the first scenario that needs one.
+    place: OnceCell<Arc<Workspaces>>,
+    /// Where archives go.
+    kept: PathBuf,
+    keep: KeepWorkspace,
+}
+
+/// The workspace of one attempt.
+pub(crate) struct TrialWorkspace {
+    workspace: Workspace,
+    before: Arc<Snapshot>,
+}
+
+/// The file of a kept workspace. Names of scenarios and modes are not fit to be paths.
+pub(crate) fn archive_name(attempt_seed: u64) -> String {
+    format!("{attempt_seed:016x}.tar.zst")
+}
+
+/// What an agent left behind.
+pub(crate) struct Observed {
+    /// Files and links, not directories, and nothing of git's own. An error says why nobody knows.
+    pub(crate) changes: Result<Vec<WorkspaceChange>, String>,
+    /// Why nothing is kept of it, if something should be.
+    pub(crate) loss: Option<String>,
+}
+
+impl Observed {
+    fn nothing(reason: String) -> Self {
+        Self {
+            changes: Err(reason),
+            loss: None,
+        }
+    }
+}
+
+/// Whose set-up it is.
+pub(crate) struct Setting<'a> {
+    pub(crate) spec: &'a WorkspaceSpec,
+    /// The suite's directory.
+    pub(crate) directory: &'a Path,
+    /// The mode's environment.
+    pub(crate) environment: &'a BTreeMap<String, String>,
+}
+
+impl TrialWorkspaces {
+    pub(crate) fn new(run_directory: &Path, keep: KeepWorkspace) -> Self {
+        Self {
+            place: OnceCell::new(),
+            kept: run_directory.join("workspaces"),
+            keep,
+        }
+    }
+
+    /// A fresh workspace, set up. An error says in words why there is none.
+    pub(crate) async fn prepare(&self, setting: &Setting<'_>) -> Result<TrialWorkspace, String> {
+        let workspace = self
+            .fresh(setting)
+            .await
+            .map_err(|error| error.explained())?;
+        for line in &setting.spec.setup {
+            set_up(line, workspace.path(), setting).await?;
+        }
+        let path = workspace.path().to_owned();
+        let before = blocking(move || Snapshot::of(&path)).await;
+        Ok(TrialWorkspace {
+            workspace,
+            before: Arc::new(before.map_err(|error| error.explained())?),
+        })
+    }
+
+    async fn fresh(&self, setting: &Setting<'_>) -> Result<Workspace, Error> {
+        let place = self
+            .place
+            .get_or_try_init(|| blocking(|| Workspaces::open(&default_root()?).map(Arc::new)))
+            .await?;
+        let WorkspaceSpec { from, git, .. } = setting.spec;
+        if let Some(git) = git {
+            let repository = setting.directory.join(&git.repo);
+            return place.checkout(&repository, &git.reference).await;
+        }
+        let (place, from) = (
+            Arc::clone(place),
+            from.as_ref().map(|from| setting.directory.join(from)),
+        );
+        blocking(move || match from {
+            Some(from) => place.copy_of(&from),
+            None => place.empty(),
+        })
+        .await
+    }
+
+    /// Looks at what the agent changed and keeps it under `name`.
+    pub(crate) async fn observe(&self, workspace: &TrialWorkspace, name: String) -> Observed {
+        let path = workspace.workspace.path().to_owned();
+        let before = Arc::clone(&workspace.before);
+        let (keep, kept) = (self.keep, self.kept.clone());
+        spawn_blocking(move || observe(&path, &before, keep, &kept.join(name)))
+            .await
+            .unwrap_or_else(|panic| Observed::nothing(panic.to_string()))
+    }
+}
+
+impl TrialWorkspace {
+    pub(crate) fn path(&self) -> &Path {
+        self.workspace.path()
+    }
+
+    /// Removing a large directory takes time, so it is not left to the drop.
+    pub(crate) async fn remove(self) {
+        let _ = spawn_blocking(move || drop(self.workspace)).await;
+    }
+}
+
+async fn set_up(line: &str, workspace: &Path, setting: &Setting<'_>) -> Result<(), String> {
+    let WorkspaceSpec {
+        environment,
+        setup_timeout_ms,
+        ..
+    } = setting.spec;
+    let timeout = setup_timeout_ms.map_or(SETUP_TIMEOUT, Duration::from_millis);
+    let command = Command::from_argv(["sh", "-c", line], workspace)
+        .pass_usual_env()
+        .timeout(timeout)
+        .bound(Bound {
+            head: SETUP_OUTPUT,
+            tail: SETUP_OUTPUT,
+        });
+    let given = setting.environment.iter().chain(environment);
+    let command = given.fold(command, |command, (name, value)| command.env(name, value));
+    let output = command
+        .run_to_end()
+        .await
+        .map_err(|error| error.explained())?;
+    if output.exit.is_success() {
+        return Ok(());
+    }
+    let ended = output.exit.in_words(timeout);
+    Err(format!(
+        "the set-up command `{line}` {ended}{}",
+        printed(&output)
+    ))
+}
+
+fn printed(output: &Output) -> String {
+    let text = format!("{}{}", output.stdout.text(), output.stderr.text());
+    match text.trim() {
+        "" => String::new(),
+        text => format!(": {text}"),
+    }
+}
+
+fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) -> Observed {
+    let changes = match make_readable(path).and_then(|()| before.changes(path)) {
+        Ok(changes) => changes,
+        Err(error) => return Observed::nothing(error.explained()),
+    };
+    let kept = match keep {
+        KeepWorkspace::None => Ok(()),
+        KeepWorkspace::Changed if changes.is_empty() => Ok(()),
+        KeepWorkspace::Changed => archive_of(path, &changes, archive),
+        KeepWorkspace::All => Snapshot::empty()
+            .changes(path)
+            .and_then(|all| archive_of(path, &all, archive)),
+    };
+    let told = changes.iter().filter(|change| is_told(change)).map(told);
+    Observed {
+        changes: Ok(told.collect()),
+        loss: kept.err().map(|error| error.explained()),
+    }
+}
+
+/// An agent that removed, replaced or locked its workspace has changed it, no more. Checks need a directory to look into.
+fn make_readable(path: &Path) -> Result<(), Error> {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let made = if is_directory {
+        match fs::read_dir(path) {
+            Ok(_) => Ok(()),
+            Err(_) => fs::set_permissions(path, fs::Permissions::from_mode(0o700)),
+        }
+    } else {
+        let _ = fs::remove_file(path);
+        fs::create_dir(path)
+    };
+    made.map_err(|source| Error::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn archive_of(path: &Path, changes: &[Change], archive: &Path) -> Result<(), Error> {
+    if let Some(parent) = archive.parent() {
+        fs::create_dir_all(parent).map_err(|source| Error::File {
+            action: "create",
+            path: parent.to_owned(),
+            source,
+        })?;
+    }
+    store(path, changes, archive, Limits::default()).map(drop)
+}
+
+/// Directories come and go with their files, and git writes to its own on every look.
+fn is_told(change: &Change) -> bool {
+    change.node != Node::Directory && !change.path.iter().any(|part| part == ".git")
+}
+
+fn told(change: &Change) -> WorkspaceChange {
+    let kind = match change.kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Deleted => "deleted",
+    };
+    WorkspaceChange {
+        path: change.path.to_string_lossy().into_owned(),
+        kind: kind.to_owned(),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    spawn_blocking(work).await.unwrap_or_else(|panic| {
+        Err(Error::File {
+            action: "prepare",
+            path: PathBuf::from("workspace"),
+            source: std::io::Error::other(panic),
+        })
+    })
+}

@@ -1,0 +1,140 @@
+//! What a trial costs when the agent costs nothing: CPU time and memory of the whole program, against the budgets.
+//!
+//! `cargo bench --bench backbone`. CPU is user + system time of the child, less that of the closing table.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark may panic and prints its table"
+)]
+
+use nix::sys::resource::{UsageWho, getrusage};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn main() {
+    println!("{:<46} {:>12} {:>12}", "", "measured", "budget");
+    overhead("trial, trace not stored", false, &[500, 2_500], 20.0);
+    overhead("trial, every trace stored", true, &[500], 100.0);
+    waiting();
+    version();
+}
+
+fn suite(latency_ms: u32, store_traces: bool) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let write =
+        |name: String, text: String| std::fs::write(directory.path().join(name), text).unwrap();
+    let provider = format!(
+        "{{ uses: simulated, latency_ms: {latency_ms}, tool_calls: 10, events: 50, turns: 4 }}"
+    );
+    write(
+        "assize.yaml".into(),
+        format!(
+            "provider: {provider}\nmodes: {{ a: {{}}, b: {{}} }}\nscenarios: {{ paths: ['s*.yaml'] }}\n\
+             execution: {{ warmup: false }}\noutput: {{ store_traces: {store_traces} }}\n"
+        ),
+    );
+    for number in 0..10 {
+        let checks = "[ { output: { contains: done } } ]";
+        write(
+            format!("s{number}.yaml"),
+            format!("id: s{number}\nprompt: do it\nchecks: {checks}\n"),
+        );
+    }
+    directory
+}
+
+fn overhead(name: &str, store_traces: bool, repetitions: &[u32], budget: f64) {
+    for count in repetitions {
+        let suite = suite(0, store_traces);
+        let run = cpu(|| assize(suite.path(), &["run", "-q", "-n", &count.to_string()]));
+        let closing = cpu(|| assize(suite.path(), &["runs", "show", "last"]));
+        let trials = f64::from(*count) * 20.0;
+        let each = run.saturating_sub(closing).as_secs_f64() * 1e6 / trials;
+        line(
+            &format!("{name}, {trials} trials"),
+            &format!("{each:.1} µs"),
+            &format!("{budget} µs"),
+        );
+        let peak = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() / 1024;
+        line("  peak memory", &format!("{peak} MB"), "50 MB");
+    }
+}
+
+/// 5,000 sessions in flight at once, each waiting 100 ms.
+fn waiting() {
+    let suite = suite(100, false);
+    let started = Instant::now();
+    assize(suite.path(), &["run", "-q", "-n", "250", "-j", "5000"]);
+    let wall = started.elapsed().as_secs_f64();
+    let run = std::fs::read_dir(suite.path().join(".assize/runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let rows = std::fs::read_to_string(run.join("rows.jsonl")).unwrap();
+    let mut lateness: Vec<f64> = rows
+        .lines()
+        .map(|row| {
+            serde_json::from_str::<serde_json::Value>(row).unwrap()["timing"]["wallMs"]
+                .as_f64()
+                .unwrap()
+                - 100.0
+        })
+        .collect();
+    lateness.sort_by(f64::total_cmp);
+    line(
+        "5,000 sessions of 100 ms at once, wall",
+        &format!("{wall:.2} s"),
+        "1 s",
+    );
+    line(
+        "  median lateness",
+        &format!("{:.1} ms", lateness[lateness.len() / 2]),
+        "5 ms",
+    );
+}
+
+fn version() {
+    let here = Path::new(".");
+    let started = Instant::now();
+    for _ in 0..100 {
+        assize(here, &["--version"]);
+    }
+    line(
+        "assize --version",
+        &format!("{:.1} ms", started.elapsed().as_secs_f64() * 10.0),
+        "3 ms",
+    );
+}
+
+fn assize(directory: &Path, arguments: &[&str]) {
+    let status = Command::new(env!("CARGO_BIN_EXE_assize"))
+        .args(arguments)
+        .current_dir(directory)
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn cpu(work: impl FnOnce()) -> Duration {
+    let used = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+        let time = usage.user_time() + usage.system_time();
+        Duration::new(
+            time.tv_sec().unsigned_abs(),
+            time.tv_usec().unsigned_abs() as u32 * 1000,
+        )
+    };
+    let before = used();
+    work();
+    used() - before
+}
+
+fn line(name: &str, measured: &str, budget: &str) {
+    println!("{name:<46} {measured:>12} {budget:>12}");
+}

@@ -1,0 +1,168 @@
+//! The command line as a suite: what is tried can be saved and run again.
+
+use crate::cli::TryArguments;
+use crate::commands::UsageError;
+use crate::terminal::one_line;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Longer commands are cut in headings.
+const LONGEST_NAME: usize = 60;
+
+pub(super) struct Experiment {
+    commands: Vec<TriedCommand>,
+    suite: String,
+    scenario: String,
+}
+
+struct TriedCommand {
+    name: String,
+    argv: Vec<String>,
+}
+
+impl Experiment {
+    pub(super) fn new(arguments: &TryArguments) -> Result<Self> {
+        let mut commands: Vec<TriedCommand> = Vec::new();
+        for text in &arguments.mode {
+            let name = unused_name(&commands, text);
+            let argv = split(text)?;
+            commands.push(TriedCommand { name, argv });
+        }
+        if commands.len() < 2 {
+            let mut error = UsageError::new("one command cannot be compared");
+            error.hint = Some("give at least two: `-m 'COMMAND' -m 'COMMAND'`".to_owned());
+            return Err(error.into());
+        }
+        Ok(Self {
+            suite: suite(&commands, arguments.repetitions),
+            scenario: scenario(arguments)?,
+            commands,
+        })
+    }
+
+    /// The names of the commands, the first being what the others are compared with.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.commands
+            .iter()
+            .map(|command| command.name.clone())
+            .collect()
+    }
+
+    /// Writes a suite of two files.
+    pub(super) fn write(&self, directory: &Path) -> Result<()> {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create `{}`", directory.display()))?;
+        for (name, text) in [
+            ("assize.yaml", &self.suite),
+            ("prompt.yaml", &self.scenario),
+        ] {
+            let path = directory.join(name);
+            std::fs::write(&path, text)
+                .with_context(|| format!("cannot write `{}`", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A command as a shell would split it, except that nothing is expanded.
+fn split(text: &str) -> Result<Vec<String>, UsageError> {
+    let mut argv = shlex::split(text).ok_or_else(|| UsageError {
+        message: format!("the command `{text}` has a quote that is never closed"),
+        hint: None,
+    })?;
+    let Some(program) = argv.first_mut() else {
+        return Err(UsageError::new("found an empty command"));
+    };
+    // Relative programs lie here, not where the suite is written.
+    if program.contains('/') {
+        let path = absolute(Path::new(&*program));
+        *program = path.to_string_lossy().into_owned();
+    }
+    Ok(argv)
+}
+
+/// The same command may be tried twice, to see how much of a difference is luck.
+fn unused_name(taken: &[TriedCommand], text: &str) -> String {
+    let name = one_line(text, LONGEST_NAME);
+    let names = (1..).map(|number| match number {
+        1 => name.clone(),
+        number => format!("{name} ({number})"),
+    });
+    let is_free = |name: &String| taken.iter().all(|command| command.name != *name);
+    names.into_iter().find(is_free).unwrap_or(name.clone())
+}
+
+/// JSON is YAML, so values need no other quoting.
+fn suite(commands: &[TriedCommand], repetitions: u32) -> String {
+    let modes: String = commands
+        .iter()
+        .map(|TriedCommand { name, argv }| {
+            format!(
+                "  {}:\n    provider: {{ uses: command, command: {} }}\n",
+                Value::from(name.as_str()),
+                Value::from(argv.clone())
+            )
+        })
+        .collect();
+    format!(
+        "# Commands compared on one prompt, one at a time, in turns.\n\
+         version: 1\n\
+         modes:\n{modes}\
+         scenarios: {{ paths: [prompt.yaml] }}\n\
+         execution: {{ repetitions: {repetitions}, concurrency: 1, warmup: false }}\n"
+    )
+}
+
+fn scenario(arguments: &TryArguments) -> Result<String> {
+    if arguments.prompt.trim().is_empty() {
+        return Err(UsageError::new("the prompt is empty").into());
+    }
+    let workspace = match &arguments.workspace {
+        Some(directory) => json!({"from": absolute(directory)}),
+        None => json!({}),
+    };
+    let checks: Vec<Value> = arguments
+        .check
+        .iter()
+        .map(|line| json!({"command": {"run": line}}))
+        .collect();
+    Ok(format!(
+        "id: prompt\nprompt: {}\ntimeout_ms: {}\n# Every run has a directory of its own.\nworkspace: {workspace}\nchecks: {}\n",
+        Value::from(arguments.prompt.as_str()),
+        arguments.timeout,
+        Value::from(checks)
+    ))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_split_as_by_a_shell() {
+        assert_eq!(
+            split("sh -c \"a; b\" 'c d' {prompt}").unwrap(),
+            ["sh", "-c", "a; b", "c d", "{prompt}"]
+        );
+        assert!(split("echo 'x").is_err());
+        assert!(split("  ").is_err());
+    }
+
+    #[test]
+    fn the_same_command_twice_gets_two_names() {
+        let mut commands = Vec::new();
+        for _ in 0..2 {
+            let name = unused_name(&commands, "a  b");
+            commands.push(TriedCommand {
+                name,
+                argv: Vec::new(),
+            });
+        }
+        assert_eq!([&*commands[0].name, &*commands[1].name], ["a b", "a b (2)"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Bodies that property tests and fuzz targets share: whatever stands in a file, there is an answer and no panic.
+
+use crate::suite::{Document, ScenarioFile, SuiteFile};
+use std::path::Path;
+
+/// Reads bytes as a suite and as a scenario, in every format.
+pub fn suite_files(bytes: &[u8]) {
+    for name in ["fuzz.yaml", "fuzz.toml", "fuzz.json"] {
+        match Document::parse(Path::new(name), bytes) {
+            Ok(document) => {
+                explained(document.read_as::<SuiteFile>(&[]).err());
+                explained(document.read_as::<ScenarioFile>(&[]).err());
+            }
+            Err(problem) => explained(Some(problem)),
+        }
+    }
+}
+
+/// A problem can always be shown, on a terminal and without harm.
+fn explained(problem: Option<crate::suite::Problem>) {
+    let Some(problem) = problem else { return };
+    let text = problem.to_string();
+    assert!(text.starts_with("fuzz."), "{text}");
+    assert!(
+        !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t'),
+        "{text:?}"
+    );
+}

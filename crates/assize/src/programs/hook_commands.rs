@@ -1,0 +1,121 @@
+//! Hooks that are commands: the context comes as JSON on stdin, another exit code than 0 is the hook's error.
+
+use assize_contracts::{
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookEvent, RunContext,
+    RunHooks, async_trait,
+};
+use assize_process::{Command, Stdin};
+use serde::Serialize;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much of stderr explains a failure.
+const LAST_WORDS: usize = 500;
+
+/// Commands for some of the six hooks.
+pub(crate) struct HookCommands {
+    events: Vec<HookEvent>,
+    /// Lines for the shell, one for each event.
+    lines: Vec<String>,
+    directory: PathBuf,
+    pass_env: Vec<String>,
+    timeout: Duration,
+}
+
+impl HookCommands {
+    /// Commands that run in `directory`, within `timeout` each.
+    pub(crate) fn new(
+        commands: Vec<(HookEvent, String)>,
+        directory: PathBuf,
+        timeout: Duration,
+    ) -> Self {
+        let (events, lines) = commands.into_iter().unzip();
+        Self {
+            events,
+            lines,
+            directory,
+            pass_env: Vec::new(),
+            timeout,
+        }
+    }
+
+    /// With these variables of Assize's own environment.
+    pub(crate) fn passing(mut self, names: &[String]) -> Self {
+        self.pass_env = names.to_vec();
+        self
+    }
+
+    /// What the command printed.
+    async fn call(&self, event: HookEvent, context: &impl Serialize) -> Result<String, BoxError> {
+        let Some(position) = self.events.iter().position(|known| *known == event) else {
+            return Ok(String::new());
+        };
+        let line = &self.lines[position];
+        let command = Command::from_argv(["sh", "-c", line], &self.directory)
+            .pass_usual_env()
+            .env("ASSIZE_HOOK", event.as_str())
+            .stdin(Stdin::Bytes(serde_json::to_vec(context)?))
+            .timeout(self.timeout);
+        let command = self
+            .pass_env
+            .iter()
+            .fold(command, |command, name| command.pass_env(name));
+        let output = command
+            .run_to_end()
+            .await
+            .map_err(|error| error.explained())?;
+        if output.exit.is_success() {
+            return Ok(output.stdout.text().into_owned());
+        }
+        let ending = output.exit.in_words(self.timeout);
+        let said = output.stderr.last_words(LAST_WORDS);
+        let colon = if said.is_empty() { "" } else { ": " };
+        Err(format!("`{line}` {ending}{colon}{said}").into())
+    }
+}
+
+#[async_trait]
+impl RunHooks for HookCommands {
+    fn events(&self) -> &[HookEvent] {
+        &self.events
+    }
+
+    async fn before_scenario(
+        &self,
+        context: &BeforeScenarioContext,
+    ) -> Result<Option<BaseScenario>, BoxError> {
+        let printed = self.call(HookEvent::BeforeScenario, context).await?;
+        // Scripts also print what they do; only an object is an answer.
+        if !printed.trim_start().starts_with('{') {
+            return Ok(None);
+        }
+        let scenario = serde_json::from_str(&printed)
+            .map_err(|error| format!("it printed no scenario: {error}"))?;
+        Ok(Some(scenario))
+    }
+
+    async fn after_scenario(&self, context: &AfterScenarioContext) -> Result<(), BoxError> {
+        self.call(HookEvent::AfterScenario, context).await.map(drop)
+    }
+
+    async fn before_mode(&self, mode: &str) -> Result<(), BoxError> {
+        self.call(HookEvent::BeforeMode, &json!({"mode": mode}))
+            .await
+            .map(drop)
+    }
+
+    async fn after_mode(&self, mode: &str) -> Result<(), BoxError> {
+        self.call(HookEvent::AfterMode, &json!({"mode": mode}))
+            .await
+            .map(drop)
+    }
+
+    async fn before_run(&self, context: &RunContext) -> Result<(), BoxError> {
+        self.call(HookEvent::BeforeRun, context).await.map(drop)
+    }
+
+    async fn after_run(&self, context: &RunContext) -> Result<(), BoxError> {
+        self.call(HookEvent::AfterRun, context).await.map(drop)
+    }
+}
