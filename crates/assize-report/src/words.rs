@@ -92,7 +92,11 @@ fn success_clause(success: &SuccessComparison) -> String {
                 number(high)
             )
         }
-        Verdict::Inconclusive => format!("cannot tell for success ({})", points_range(low, high)),
+        Verdict::Inconclusive => {
+            let range = points_range(low, high);
+            let doubt = doubt([low, high], success.family_size);
+            format!("cannot tell for success ({range}{doubt})")
+        }
     }
 }
 
@@ -106,7 +110,9 @@ fn metric_clause(metric: &MetricComparison) -> String {
             format!("cannot tell for {} (nothing varied)", noun.name)
         }
         Verdict::Inconclusive => {
-            format!("cannot tell for {} ({})", noun.name, noun.range(&shown))
+            let range = noun.range(&shown);
+            let doubt = doubt(shown.interval, metric.family_size);
+            format!("cannot tell for {} ({range}{doubt})", noun.name)
         }
         Verdict::Equivalent => {
             format!("{} equivalent ({})", noun.name, noun.range(&shown))
@@ -134,9 +140,10 @@ fn metric_sentence(metric: &MetricComparison) -> String {
             noun.name
         ),
         Verdict::Inconclusive => format!(
-            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}.{}",
+            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}.{}",
             noun.name,
             noun.range(&shown),
+            doubt(shown.interval, metric.family_size),
             plan(metric)
         ),
         Verdict::Equivalent => format!(
@@ -180,8 +187,9 @@ fn success_sentence(success: &SuccessComparison) -> String {
             format!("{scope}, {a} succeeds as often as {b} within the margin: {against} ({range}).")
         }
         _ => format!(
-            "Cannot tell whether {a} succeeds more often than {b}: {against}; {}, the data fit anything {range}.",
-            lower_first(&scope)
+            "Cannot tell whether {a} succeeds more often than {b}: {against}; {}, the data fit anything {range}{}.",
+            lower_first(&scope),
+            doubt([low, high], success.family_size)
         ),
     }
 }
@@ -308,6 +316,15 @@ fn consistency(metric: &MetricComparison) -> String {
     format!(" {word} in {scenarios} of {} scenarios.", metric.scenarios)
 }
 
+/// Why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
+fn doubt(interval: [f64; 2], questions: usize) -> String {
+    let is_one_sided = interval[0] > 0.0 || interval[1] < 0.0;
+    match is_one_sided && questions > 1 {
+        true => format!("; one of {questions} questions asked, so it may be chance"),
+        false => String::new(),
+    }
+}
+
 /// What it would take to know more.
 fn plan(metric: &MetricComparison) -> String {
     let Some(plan) = &metric.plan else {
@@ -368,4 +385,42 @@ fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_values_stop_at_their_floor() {
+        assert_eq!(p_value(Some(0.00001)), "p < 0.0001");
+        assert_eq!(p_value(Some(0.004)), "p = 0.0040");
+        assert_eq!(p_value(Some(0.25)), "p = 0.250");
+        assert_eq!(p_value(None), "n/a");
+    }
+
+    fn check(interval: [f64; 2], expected: &str) {
+        let shown = Headline {
+            value: (interval[0] + interval[1]) / 2.0,
+            interval,
+            is_ratio: true,
+        };
+        assert_eq!(Noun::of("tokens_active").range(&shown), expected);
+    }
+
+    #[test]
+    fn ranges_name_both_ends_and_large_ones_as_multiples() {
+        check([-22.0, 9.0], "from 9 % less to 22 % more");
+        check([-900.0, 0.4], "from 0.4 % less to 10 times as much");
+        check([8.0, 32.0], "from 32 % less to 8 % less");
+    }
+
+    #[test]
+    fn an_interval_that_excludes_zero_without_a_verdict_is_explained() {
+        assert_eq!(doubt([-3.0, 5.0], 3), "");
+        assert_eq!(
+            doubt([3.0, 5.0], 3),
+            "; one of 3 questions asked, so it may be chance"
+        );
+    }
 }
