@@ -3,6 +3,7 @@
 use crate::row::{CATEGORY, Row};
 use crate::summary::Nature;
 use assize_contracts::Outcome;
+use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashMap};
 
 /// Trials that may be counted together: same suite, mode, model and nature.
@@ -44,7 +45,7 @@ pub(crate) struct CheckTally {
 #[derive(Debug, Default)]
 pub(crate) struct MetricNames {
     pub(crate) names: Vec<String>,
-    places: HashMap<String, usize>,
+    places: HashMap<String, usize, FixedState>,
 }
 
 impl MetricNames {

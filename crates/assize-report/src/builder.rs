@@ -3,6 +3,7 @@
 use crate::arm::{Arm, Cell, MetricNames};
 use crate::summary::Nature;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
+use foldhash::fast::FixedState;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::BufRead;
@@ -12,7 +13,7 @@ use std::io::BufRead;
 pub struct SummaryBuilder {
     pub(crate) arms: Vec<Arm>,
     pub(crate) scenarios: Vec<String>,
-    places: HashMap<String, usize>,
+    places: HashMap<String, usize, FixedState>,
     pub(crate) metrics: MetricNames,
     pub(crate) extensions: BTreeSet<String>,
     seen: SeenCells,

@@ -38,4 +38,4 @@ pub use row::Row;
 pub use rows::{RowBytes, read_rows};
 pub use success::{Chances, SuccessSummary};
 pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};
-pub use words::{closing_line, p_value, sentence, verdict_line};
+pub use words::{clause, closing_line, p_value, sentence, verdict_line};

@@ -297,6 +297,13 @@ impl Summary {
             .filter(move |comparison| decides(comparison.metric()))
     }
 
+    /// The comparisons of the deciding metrics, for each pair of modes.
+    pub fn decisive_pairs(&self) -> impl Iterator<Item = Vec<&Comparison>> {
+        let decides = |found: &&Comparison| self.primary.iter().any(|name| name == found.metric());
+        self.pairs()
+            .map(move |pair| pair.iter().filter(decides).collect())
+    }
+
     /// The comparisons of each pair of modes.
     pub fn pairs(&self) -> impl Iterator<Item = &[Comparison]> {
         self.comparisons

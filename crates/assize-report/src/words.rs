@@ -8,9 +8,23 @@ use assize_stats::{MetricComparison, Scope, SuccessComparison, Verdict};
 /// Permutation and interval methods cannot tell p-values below this apart.
 const FLOOR: f64 = 1e-4;
 
+/// Above this many percent more, people think in multiples.
+const MANY_PERCENT: f64 = 400.0;
+
+/// A design that sees only differences above this sees none.
+const BLIND_PERCENT: f64 = 99.5;
+
 /// One line about one comparison: `with-docs: 31 % fewer tokens (14 % to 44 %)`.
 pub fn verdict_line(comparison: &Comparison) -> String {
     format!("{}: {}", comparison.mode_a(), clause(comparison))
+}
+
+/// The same without the mode, where it stands above.
+pub fn clause(comparison: &Comparison) -> String {
+    match comparison {
+        Comparison::Success(success) => success_clause(success),
+        Comparison::Metric(metric) => metric_clause(metric),
+    }
 }
 
 /// One line about all given comparisons of one pair of modes.
@@ -61,13 +75,6 @@ fn short_name(metric: &str) -> &str {
     Noun::of(metric).name
 }
 
-fn clause(comparison: &Comparison) -> String {
-    match comparison {
-        Comparison::Success(success) => success_clause(success),
-        Comparison::Metric(metric) => metric_clause(metric),
-    }
-}
-
 fn success_clause(success: &SuccessComparison) -> String {
     let (Some(difference), Some([low, high])) = (success.difference_pp, success.ci95) else {
         return format!("success not comparable ({})", reason(success.reason));
@@ -85,7 +92,11 @@ fn success_clause(success: &SuccessComparison) -> String {
                 number(high)
             )
         }
-        Verdict::Inconclusive => format!("cannot tell for success ({})", points_range(low, high)),
+        Verdict::Inconclusive => {
+            let range = points_range(low, high);
+            let doubt = doubt([low, high], success.family_size);
+            format!("cannot tell for success ({range}{doubt})")
+        }
     }
 }
 
@@ -99,7 +110,9 @@ fn metric_clause(metric: &MetricComparison) -> String {
             format!("cannot tell for {} (nothing varied)", noun.name)
         }
         Verdict::Inconclusive => {
-            format!("cannot tell for {} ({})", noun.name, noun.range(&shown))
+            let range = noun.range(&shown);
+            let doubt = doubt(shown.interval, metric.family_size);
+            format!("cannot tell for {} ({range}{doubt})", noun.name)
         }
         Verdict::Equivalent => {
             format!("{} equivalent ({})", noun.name, noun.range(&shown))
@@ -127,9 +140,10 @@ fn metric_sentence(metric: &MetricComparison) -> String {
             noun.name
         ),
         Verdict::Inconclusive => format!(
-            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}.{}",
+            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}.{}",
             noun.name,
             noun.range(&shown),
+            doubt(shown.interval, metric.family_size),
             plan(metric)
         ),
         Verdict::Equivalent => format!(
@@ -173,8 +187,9 @@ fn success_sentence(success: &SuccessComparison) -> String {
             format!("{scope}, {a} succeeds as often as {b} within the margin: {against} ({range}).")
         }
         _ => format!(
-            "Cannot tell whether {a} succeeds more often than {b}: {against}; {}, the data fit anything {range}.",
-            lower_first(&scope)
+            "Cannot tell whether {a} succeeds more often than {b}: {against}; {}, the data fit anything {range}{}.",
+            lower_first(&scope),
+            doubt([low, high], success.family_size)
         ),
     }
 }
@@ -248,9 +263,12 @@ impl<'a> Noun<'a> {
         } else {
             [low, high]
         };
-        let [from, to] = ends.map(|end| {
-            let word = if is_less(shown, end) { "less" } else { "more" };
-            format!("{} {word}", self.size(shown, end))
+        let [from, to] = ends.map(|end| match is_less(shown, end) {
+            true => format!("{} less", self.size(shown, end)),
+            false if shown.is_ratio && end < -MANY_PERCENT => {
+                format!("{:.0} times as much", 1.0 - end / 100.0)
+            }
+            false => format!("{} more", self.size(shown, end)),
         });
         format!("from {from} to {to}")
     }
@@ -298,6 +316,15 @@ fn consistency(metric: &MetricComparison) -> String {
     format!(" {word} in {scenarios} of {} scenarios.", metric.scenarios)
 }
 
+/// Why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
+fn doubt(interval: [f64; 2], questions: usize) -> String {
+    let is_one_sided = interval[0] > 0.0 || interval[1] < 0.0;
+    match is_one_sided && questions > 1 {
+        true => format!("; one of {questions} questions asked, so it may be chance"),
+        false => String::new(),
+    }
+}
+
 /// What it would take to know more.
 fn plan(metric: &MetricComparison) -> String {
     let Some(plan) = &metric.plan else {
@@ -306,11 +333,12 @@ fn plan(metric: &MetricComparison) -> String {
             _ => String::new(),
         };
     };
-    let sees = plan.min_detectable_pct.map(|percent| {
-        format!(
+    let sees = plan.min_detectable_pct.map(|percent| match percent {
+        _ if percent > BLIND_PERCENT => " This design can hardly see any difference.".to_owned(),
+        _ => format!(
             " This design sees only differences above {} %.",
             number(percent)
-        )
+        ),
     });
     let target = number(plan.target_pct);
     let needs = match (plan.repetitions_needed, plan.scenarios_needed) {
@@ -357,4 +385,42 @@ fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_values_stop_at_their_floor() {
+        assert_eq!(p_value(Some(0.00001)), "p < 0.0001");
+        assert_eq!(p_value(Some(0.004)), "p = 0.0040");
+        assert_eq!(p_value(Some(0.25)), "p = 0.250");
+        assert_eq!(p_value(None), "n/a");
+    }
+
+    fn check(interval: [f64; 2], expected: &str) {
+        let shown = Headline {
+            value: (interval[0] + interval[1]) / 2.0,
+            interval,
+            is_ratio: true,
+        };
+        assert_eq!(Noun::of("tokens_active").range(&shown), expected);
+    }
+
+    #[test]
+    fn ranges_name_both_ends_and_large_ones_as_multiples() {
+        check([-22.0, 9.0], "from 9 % less to 22 % more");
+        check([-900.0, 0.4], "from 0.4 % less to 10 times as much");
+        check([8.0, 32.0], "from 32 % less to 8 % less");
+    }
+
+    #[test]
+    fn an_interval_that_excludes_zero_without_a_verdict_is_explained() {
+        assert_eq!(doubt([-3.0, 5.0], 3), "");
+        assert_eq!(
+            doubt([3.0, 5.0], 3),
+            "; one of 3 questions asked, so it may be chance"
+        );
+    }
 }

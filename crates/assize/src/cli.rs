@@ -368,7 +368,7 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The mode others are compared with [default: the suite's, else the first]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", conflicts_with = "b")]
     pub(crate) baseline: Option<String>,
     /// Only this metric (may be repeated)
     #[arg(long, value_name = "NAME")]

@@ -1,6 +1,7 @@
 //! Exit codes. They are part of the public interface.
 
 use crate::suite::SuiteError;
+use assize_report::ReportError;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -26,7 +27,8 @@ impl From<Exit> for ExitCode {
 
 /// The exit code of an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
-    if error.is::<SuiteError>() || error.is::<crate::commands::UsageError>() {
+    let is_baseline = matches!(error.downcast_ref(), Some(ReportError::Baseline { .. }));
+    if error.is::<SuiteError>() || error.is::<crate::commands::UsageError>() || is_baseline {
         Exit::Usage
     } else {
         Exit::Error

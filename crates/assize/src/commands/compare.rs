@@ -20,11 +20,11 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
             compare_runs(&first, &second, &analysis)?
         }
     };
+    check_metrics(arguments, &summaries)?;
     let comparisons: Vec<&Comparison> = summaries
         .iter()
         .flat_map(|summary| &summary.comparisons)
         .collect();
-    check_metrics(arguments, &comparisons)?;
     if arguments.json {
         for comparison in comparisons {
             print(serde_json::to_string(comparison)?);
@@ -36,6 +36,11 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
     }
     for summary in &summaries {
         show(summary, arguments);
+    }
+    print_cautions(&summaries);
+    for pair in summaries.iter().flat_map(Summary::decisive_pairs) {
+        let closing = closing_line(pair);
+        closing.into_iter().for_each(|line| print(plain(&line)));
     }
     Ok(Exit::Done)
 }
@@ -130,16 +135,17 @@ fn common_modes(first: &Source, second: &Source) -> Result<Vec<String>> {
 }
 
 /// A metric that nothing measured was probably misspelt.
-fn check_metrics(arguments: &CompareArguments, comparisons: &[&Comparison]) -> Result<()> {
-    let is_known = |name: &&String| comparisons.iter().any(|found| found.metric() == *name);
-    let unknown = arguments.metric.iter().find(|name| !is_known(name));
-    match unknown {
-        Some(name) if !comparisons.is_empty() || arguments.metric.len() == 1 => Err(UsageError {
+fn check_metrics(arguments: &CompareArguments, summaries: &[Summary]) -> Result<(), UsageError> {
+    let is_measured = |name: &str| {
+        let mut modes = summaries.iter().flat_map(|summary| summary.modes.iter());
+        name == "success" || modes.any(|(_, mode)| mode.metrics.find(name).is_some())
+    };
+    match arguments.metric.iter().find(|name| !is_measured(name)) {
+        Some(name) => Err(UsageError {
             message: format!("no trial measured `{name}`"),
             hint: Some("`assize compare --verbose` lists the metrics there are".to_owned()),
-        }
-        .into()),
-        _ => Ok(()),
+        }),
+        None => Ok(()),
     }
 }
 
@@ -154,10 +160,5 @@ fn show(summary: &Summary, arguments: &CompareArguments) {
         if arguments.verbose {
             print(comparison_table(pair, summary).to_string());
         }
-    }
-    print_cautions(summary);
-    for pair in summary.pairs() {
-        let closing = closing_line(pair.iter().filter(decides));
-        closing.into_iter().for_each(|line| print(plain(&line)));
     }
 }

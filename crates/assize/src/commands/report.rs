@@ -23,12 +23,11 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
         (None, _) => PathBuf::from("report"),
     };
     let written = write(&summary, &sources, &out, &arguments.format)?;
-    for pair in summary.pairs() {
-        let decides = |name: &str| summary.primary.iter().any(|known| known == name);
-        let line = closing_line(pair.iter().filter(|found| decides(found.metric())));
+    for pair in summary.decisive_pairs() {
+        let line = closing_line(pair);
         line.into_iter().for_each(|line| print(plain(&line)));
     }
-    print_cautions(&summary);
+    print_cautions([&summary]);
     for path in written {
         print(plain(&path.display().to_string()));
     }

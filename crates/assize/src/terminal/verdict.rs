@@ -1,7 +1,7 @@
 //! A summary in the terminal: the table, what to watch out for, and the verdict in words.
 
 use super::{plain, print, summary_table};
-use assize_report::{Comparison, Summary, headline, verdict_line};
+use assize_report::{Comparison, Summary, clause, headline, verdict_line};
 use assize_stats::Verdict;
 use console::style;
 
@@ -18,19 +18,24 @@ pub(crate) fn print_summary(summary: &Summary) {
                     .to_string(),
             );
         }
-        print(format!("  {}", verdict(comparison)));
+        print(format!(
+            "  {}",
+            marked(comparison, &verdict_line(comparison))
+        ));
     }
-    print_cautions(summary);
+    print_cautions([summary]);
 }
 
-/// Cautions about the trials and the deciding metrics; the others are in the report.
-pub(crate) fn print_cautions(summary: &Summary) {
-    for caution in summary.cautions.iter().filter(|caution| caution.is_primary) {
-        print(format!(
-            "{} {}",
-            style("note:").yellow().bold(),
-            plain(&caution.text)
-        ));
+/// Cautions about the trials and the deciding metrics, each once; the others are in the report.
+pub(crate) fn print_cautions<'a>(summaries: impl IntoIterator<Item = &'a Summary>) {
+    let mut said: Vec<&str> = Vec::new();
+    let cautions = summaries.into_iter().flat_map(|summary| &summary.cautions);
+    for caution in cautions.filter(|caution| caution.is_primary) {
+        if !said.contains(&caution.text.as_str()) {
+            let note = style("note:").yellow().bold();
+            print(format!("{note} {}", plain(&caution.text)));
+            said.push(&caution.text);
+        }
     }
 }
 
@@ -40,7 +45,11 @@ pub(crate) fn verdict_with_bar(comparison: &Comparison) -> String {
         Some(span) => bar(span),
         None => " ".repeat(2 * HALF + 1),
     };
-    format!("  {} {}", style(bar).dim(), verdict(comparison))
+    format!(
+        "  {} {}",
+        style(bar).dim(),
+        marked(comparison, &clause(comparison))
+    )
 }
 
 /// Characters on either side of no difference; the ends stand for 100 % or 100 points.
@@ -80,9 +89,9 @@ fn bar(span: [f64; 3]) -> String {
     (0..=2 * HALF).map(mark).collect()
 }
 
-/// The line of a comparison, marked by its verdict.
-fn verdict(comparison: &Comparison) -> String {
-    let line = plain(&verdict_line(comparison));
+/// A line about a comparison, marked by its verdict.
+fn marked(comparison: &Comparison, line: &str) -> String {
+    let line = plain(line);
     match comparison.verdict() {
         Verdict::Better => style(format!("✓ {line}")).green().to_string(),
         Verdict::Worse => style(format!("✗ {line}")).red().to_string(),

@@ -86,7 +86,7 @@ fn modes_are_compared_in_words_and_as_json() {
     let suite = suite("");
     done(suite.path(), &["run", "--quiet"]);
     let words = done(suite.path(), &["compare", "--metric", "tokens_input"]);
-    assert!(words.contains("✓ docs: 66 % lower tokens_input"), "{words}");
+    assert!(words.contains("✓ 66 % lower tokens_input"), "{words}");
     let lines = done(suite.path(), &["compare", "--json", "--baseline", "docs"]);
     for line in lines.lines() {
         let comparison: Value = serde_json::from_str(line).unwrap();
@@ -127,7 +127,7 @@ fn mistakes_are_named() {
     let suite = suite("");
     done(suite.path(), &["run", "--quiet"]);
     let answer = assize(suite.path(), &["compare", "--baseline", "nobody"]);
-    assert_eq!(answer.code, 1);
+    assert_eq!(answer.code, 2);
     assert!(
         answer.stderr.contains("unknown baseline `nobody`"),
         "{}",
@@ -142,6 +142,16 @@ fn mistakes_are_named() {
     );
     let answer = assize(suite.path(), &["report", "nothing.jsonl"]);
     assert_eq!(answer.code, 1, "{}", answer.stderr);
+}
+
+#[test]
+fn one_mode_is_nothing_to_compare() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = format!("{}\n{}\n", row("a", 0, 1), row("a", 1, 2));
+    std::fs::write(directory.path().join("rows.jsonl"), rows).unwrap();
+    let arguments = ["compare", "rows.jsonl", "--metric", "tokens_total"];
+    let shown = done(directory.path(), &arguments);
+    assert!(shown.contains("nothing to compare"), "{shown}");
 }
 
 #[test]
