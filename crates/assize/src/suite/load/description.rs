@@ -1,0 +1,59 @@
+//! What makes trials of a suite comparable, as it is kept in the manifest.
+
+use crate::suite::file::SuiteFile;
+use crate::suite::places;
+use assize_contracts::JsonMap;
+use assize_engine::{Mode, ProfileSuite};
+use serde_json::{Value, json};
+
+/// What makes trials of this suite comparable with each other. Values from the environment stay as they were written.
+pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Value) -> JsonMap {
+    let written = |keys: &[&str]| {
+        keys.iter()
+            .try_fold(as_written, |value, key| value.get(key))
+            .cloned()
+    };
+    let mode = |mode: &Mode| {
+        let own = written(&["modes", &mode.name]).unwrap_or(Value::Null);
+        let provider = own
+            .get("provider")
+            .cloned()
+            .or_else(|| written(&["provider"]));
+        let mut settings = own.as_object().cloned().unwrap_or_default();
+        settings.insert("provider".to_owned(), provider.unwrap_or(Value::Null));
+        (mode.name.clone(), Value::Object(settings))
+    };
+    let scenarios = profile.scenarios.iter().map(|scenario| {
+        let mut content = serde_json::to_value(scenario).unwrap_or(Value::Null);
+        if let Some(map) = content.as_object_mut() {
+            map.remove("id");
+            if let Some(checks) = map.get_mut("checks") {
+                places::forget_directory(checks, &profile.directory);
+            }
+        }
+        (scenario.id.clone(), content)
+    });
+    let scorer = written(&["scorer"]).unwrap_or_else(|| json!({"uses": "checks"}));
+    let collectors: Vec<&str> = profile
+        .collectors
+        .iter()
+        .map(|collector| collector.id())
+        .collect();
+    let description = json!({
+        "modes": profile.modes.iter().map(mode).collect::<JsonMap>(),
+        "scenarios": scenarios.collect::<JsonMap>(),
+        "scorer": scorer,
+        "collectors": collectors,
+        "permissions": {
+            "autoApprove": profile.permissions.auto_approve,
+            "allowedTools": profile.permissions.allowed_tools,
+        },
+        "retryFails": profile.execution.retry_fails,
+        "modeResolver": file.mode_resolver,
+        "extensions": file.extensions,
+    });
+    match description {
+        Value::Object(map) => map,
+        _ => JsonMap::new(),
+    }
+}

@@ -1,0 +1,193 @@
+//! Modes and the providers that serve them.
+
+use super::Loader;
+use crate::suite::file::{ModeSpec, Modes, ProviderSpec, SuiteFile};
+use crate::suite::problem::suggestion;
+use assize_contracts::{JsonMap, ModeResolver, OverrideProblem, ProviderSource};
+use assize_engine::Mode;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Loader<'_> {
+    pub(super) fn mode_resolver(&mut self, file: &SuiteFile) -> Option<Arc<dyn ModeResolver>> {
+        match (&file.mode_resolver, &file.modes) {
+            (Some(name), Modes::Names(_)) => {
+                let resolvers = self.plugins.mode_resolvers();
+                if let Some(resolver) = resolvers.get(name) {
+                    return Some(Arc::clone(resolver));
+                }
+                let known: Vec<&str> = resolvers.keys().map(String::as_str).collect();
+                self.unknown(&["mode_resolver"], "mode resolver", name, &known);
+            }
+            (Some(_), Modes::Definitions(_)) => {
+                let message =
+                    "modes are defined here, so there is nothing for a mode resolver to do";
+                self.problem(&["mode_resolver"], message);
+            }
+            (None, Modes::Names(_)) => {
+                let problem = self.document.problem(
+                    &["modes"],
+                    "modes that are only names need a `mode_resolver`",
+                );
+                self.problems.push(
+                    problem.hint("define them instead: `modes: { plain: {}, other: { … } }`"),
+                );
+            }
+            (None, Modes::Definitions(_)) => {}
+        }
+        None
+    }
+
+    pub(super) fn modes(&mut self, file: &SuiteFile) -> Vec<Mode> {
+        let defined: Vec<(String, ModeSpec)> = match &file.modes {
+            Modes::Definitions(definitions) => definitions.clone(),
+            Modes::Names(names) => names
+                .iter()
+                .map(|name| (name.clone(), ModeSpec::default()))
+                .collect(),
+        };
+        let names: Vec<&str> = defined.iter().map(|(name, _)| name.as_str()).collect();
+        for name in &self.selection.modes {
+            if !names.contains(&name.as_str()) {
+                let mut problem = self
+                    .document
+                    .problem(&["modes"], format!("unknown mode `{name}`"));
+                problem.hint = suggestion(name, &names);
+                self.problems.push(problem);
+            }
+        }
+        for (number, name) in names.iter().enumerate() {
+            if name.trim().is_empty() || name.chars().any(char::is_control) {
+                self.problem(
+                    &["modes", name],
+                    format!("found the mode name {name:?}, expected visible text"),
+                );
+            }
+            if names[..number].contains(name) {
+                self.problem(&["modes"], format!("the mode `{name}` stands there twice"));
+            }
+        }
+        let is_chosen =
+            |name: &String| self.selection.modes.is_empty() || self.selection.modes.contains(name);
+        let chosen: Vec<(String, ModeSpec)> = defined
+            .into_iter()
+            .filter(|(name, _)| is_chosen(name))
+            .collect();
+        chosen
+            .into_iter()
+            .filter_map(|(name, spec)| self.mode(file, name, spec))
+            .collect()
+    }
+
+    pub(super) fn mode(&mut self, file: &SuiteFile, name: String, spec: ModeSpec) -> Option<Mode> {
+        let has_own = spec.provider.is_some();
+        let Some(provider) = spec.provider.or_else(|| file.provider.clone()) else {
+            let problem = self
+                .document
+                .problem(&["modes", &name], format!("mode `{name}` has no provider"));
+            self.problems
+                .push(problem.hint("name one for all modes: `provider: { uses: simulated }`"));
+            return None;
+        };
+        let keys: Vec<&str> = if has_own {
+            vec!["modes", &name, "provider"]
+        } else {
+            vec!["provider"]
+        };
+        let overrides = self.overrides(&keys, &name, &provider, spec.provider_overrides);
+        Some(Mode {
+            provider: provider.uses,
+            overrides: Arc::new(overrides),
+            environment: Arc::new(spec.environment),
+            system_instructions: spec.system_instructions,
+            name,
+        })
+    }
+
+    /// The provider's settings with the mode's on top, looked at by the provider itself.
+    pub(super) fn overrides(
+        &mut self,
+        keys: &[&str],
+        mode: &str,
+        provider: &ProviderSpec,
+        on_top: JsonMap,
+    ) -> JsonMap {
+        let mut overrides = provider.overrides.clone();
+        let own_keys: Vec<String> = on_top.keys().cloned().collect();
+        overrides.extend(on_top);
+        let sources = self.plugins.providers();
+        let Some(source) = sources.get(&provider.uses) else {
+            let known: Vec<&str> = sources.keys().map(String::as_str).collect();
+            let keys: Vec<&str> = keys.iter().copied().chain(["uses"]).collect();
+            self.unknown(&keys, "provider", &provider.uses, &known);
+            return overrides;
+        };
+        if let Err(found) = source.instance().check_overrides(&overrides) {
+            let from_mode = found.path.first().is_some_and(|key| own_keys.contains(key));
+            let keys = if from_mode {
+                vec!["modes", mode, "provider_overrides"]
+            } else {
+                keys.to_vec()
+            };
+            self.plugin_problem(&keys, found);
+        }
+        overrides
+    }
+
+    pub(super) fn plugin_problem(&mut self, keys: &[&str], found: OverrideProblem) {
+        let all: Vec<String> = keys
+            .iter()
+            .map(|key| (*key).to_owned())
+            .chain(found.path)
+            .collect();
+        let problem = self.document.explain(&all, &found.message, &[]);
+        // Several modes may share what is wrong.
+        let problem = match found.hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        };
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    pub(super) fn providers(&self, modes: &[Mode]) -> BTreeMap<String, ProviderSource> {
+        let used = |name: &String| modes.iter().any(|mode| mode.provider == *name);
+        let sources = self.plugins.providers().iter();
+        sources
+            .filter(|(name, _)| used(name))
+            .map(|(name, source)| (name.clone(), source.clone()))
+            .collect()
+    }
+
+    pub(super) fn limits(
+        &mut self,
+        file: &SuiteFile,
+        providers: &BTreeMap<String, ProviderSource>,
+    ) {
+        let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+        for (name, limit) in &file.execution.limits {
+            if !providers.contains_key(name) && self.selection.modes.is_empty() {
+                self.unknown(&["execution", "limits", name], "provider", name, &known);
+            }
+            if *limit == 0 {
+                self.problem(
+                    &["execution", "limits", name],
+                    "found 0, expected at least 1",
+                );
+            }
+        }
+        if self.selection.concurrency.or(file.execution.concurrency) == Some(0) {
+            self.problem(
+                &["execution", "concurrency"],
+                "found 0, expected at least 1",
+            );
+        }
+        if file.execution.timeout_default_ms == Some(0) {
+            self.problem(
+                &["execution", "timeout_default_ms"],
+                "found 0, expected at least 1 ms",
+            );
+        }
+    }
+}

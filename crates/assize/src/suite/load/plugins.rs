@@ -1,0 +1,109 @@
+//! The plugins a suite names: scorer, collectors, analyzers, hooks.
+
+use super::Loader;
+use crate::suite::file::{LATER, SuiteFile};
+use crate::suite::hooks::HooksSpec;
+use crate::suite::scenario::LoadedScenario;
+use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
+use assize_engine::Mode;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const DEFAULT_COLLECTORS: [&str; 4] = ["token", "latency", "cost", "tool_calls"];
+
+impl Loader<'_> {
+    pub(super) fn scorer(
+        &mut self,
+        file: &SuiteFile,
+        scenarios: &[LoadedScenario],
+    ) -> Option<Arc<dyn Scorer>> {
+        let (name, config) = match &file.scorer {
+            Some(spec) => (spec.uses.as_str(), spec.config.clone()),
+            None => ("checks", JsonMap::new()),
+        };
+        let makers = self.plugins.scorers();
+        let Some(make) = makers.get(name) else {
+            let known: Vec<&str> = makers.keys().map(String::as_str).collect();
+            self.unknown(&["scorer", "uses"], "scorer", name, &known);
+            return None;
+        };
+        let scorer = match make(&config) {
+            Ok(scorer) => scorer,
+            Err(error) => {
+                self.problem(&["scorer"], error.to_string());
+                return None;
+            }
+        };
+        for LoadedScenario { scenario, document } in scenarios {
+            if let Err(found) = scorer.check_scenario(scenario) {
+                let problem = document.explain(&found.path, &found.message, LATER);
+                let problem = match found.hint {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                };
+                // Scenarios made from one file by variables share their checks.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+            }
+        }
+        Some(scorer)
+    }
+
+    pub(super) fn collectors(
+        &mut self,
+        file: &SuiteFile,
+        modes: &[Mode],
+    ) -> Vec<Arc<dyn Collector>> {
+        let runs_programs = modes.iter().any(|mode| mode.provider == "command");
+        let usual = DEFAULT_COLLECTORS
+            .into_iter()
+            .chain(runs_programs.then_some("program"));
+        let names = match &file.collectors {
+            Some(names) => names.clone(),
+            None => usual.map(str::to_owned).collect(),
+        };
+        self.named("collector", "collectors", &names, self.plugins.collectors())
+    }
+
+    pub(super) fn analyzers(&mut self, file: &SuiteFile) -> Vec<Arc<dyn Analyzer>> {
+        self.named(
+            "analyzer",
+            "analyzers",
+            &file.analyzers,
+            self.plugins.analyzers(),
+        )
+    }
+
+    pub(super) fn named<T: ?Sized>(
+        &mut self,
+        kind: &str,
+        key: &str,
+        names: &[String],
+        plugins: &BTreeMap<String, Arc<T>>,
+    ) -> Vec<Arc<T>> {
+        let mut found = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            match plugins.get(name) {
+                Some(plugin) => found.push(Arc::clone(plugin)),
+                None => {
+                    let known: Vec<&str> = plugins.keys().map(String::as_str).collect();
+                    self.unknown(&[key, &number.to_string()], kind, name, &known);
+                }
+            }
+        }
+        found
+    }
+
+    pub(super) fn hooks(&mut self, file: &SuiteFile, directory: &Path) -> Vec<Arc<dyn RunHooks>> {
+        match &file.hooks {
+            None => Vec::new(),
+            Some(HooksSpec::Commands(spec)) => vec![Arc::new(spec.commands(directory))],
+            Some(HooksSpec::Plugin(name)) => {
+                let names = std::slice::from_ref(name);
+                self.named("set of hooks", "hooks", names, self.plugins.hook_sets())
+            }
+        }
+    }
+}

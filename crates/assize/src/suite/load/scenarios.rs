@@ -1,0 +1,165 @@
+//! Which scenarios a suite has, and which of them are chosen.
+
+use super::Loader;
+use crate::suite::file::{Scenarios, SuiteFile};
+use crate::suite::places;
+use crate::suite::scenario::{self, Defaults, LoadedScenario};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+impl Loader<'_> {
+    pub(super) fn scenarios(&mut self, file: &SuiteFile, directory: &Path) -> Vec<LoadedScenario> {
+        let Some(spec) = &file.scenarios else {
+            let problem = self.document.problem(&[], "missing key `scenarios`");
+            self.problems.push(
+                problem.hint("name the files: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"),
+            );
+            return Vec::new();
+        };
+        let defaults = Defaults {
+            timeout_ms: file.execution.timeout_default_ms,
+            allowed_retries: file.execution.allowed_retries,
+        };
+        let mut loaded: Vec<LoadedScenario> = Vec::new();
+        for (number, pattern) in spec.paths.iter().enumerate() {
+            match files_matching(directory, pattern) {
+                Ok(paths) => {
+                    for path in paths {
+                        match scenario::load(&path, &defaults) {
+                            Ok(scenarios) => loaded.extend(scenarios),
+                            Err(problem) => self.problems.push(problem),
+                        }
+                    }
+                }
+                Err(message) => self.problem(&["scenarios", "paths", &number.to_string()], message),
+            }
+        }
+        self.refuse_duplicates(&loaded);
+        let mut chosen = self.choose(spec, loaded);
+        for scenario in &mut chosen {
+            // Scenarios made from one file by variables may share what is wrong.
+            if let Err(problem) = places::resolve(scenario, directory)
+                && !self.problems.contains(&problem)
+            {
+                self.problems.push(problem);
+            }
+        }
+        chosen
+    }
+
+    pub(super) fn refuse_duplicates(&mut self, loaded: &[LoadedScenario]) {
+        let mut first: BTreeMap<&str, &LoadedScenario> = BTreeMap::new();
+        for scenario in loaded {
+            if let Some(other) = first.insert(&scenario.scenario.id, scenario) {
+                let message = format!(
+                    "the id `{}` is already taken by {}",
+                    scenario.scenario.id,
+                    other.document.path().display()
+                );
+                self.problems
+                    .push(scenario.document.problem(&["id"], message));
+            }
+        }
+    }
+
+    pub(super) fn choose(
+        &mut self,
+        spec: &Scenarios,
+        loaded: Vec<LoadedScenario>,
+    ) -> Vec<LoadedScenario> {
+        let ids: Vec<String> = loaded
+            .iter()
+            .map(|loaded| loaded.scenario.id.clone())
+            .collect();
+        let known: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let mut wanted: Vec<Vec<String>> = Vec::new();
+        if let Some(ids) = &spec.ids {
+            wanted.push(ids.clone());
+        }
+        if let Some(set) = self.selection.scenario_set.as_ref().or(spec.set.as_ref()) {
+            match spec.sets.get(set) {
+                Some(ids) => wanted.push(ids.clone()),
+                None => {
+                    let sets: Vec<&str> = spec.sets.keys().map(String::as_str).collect();
+                    self.unknown(&["scenarios", "set"], "set of scenarios", set, &sets);
+                }
+            }
+        }
+        if !self.selection.scenarios.is_empty() {
+            wanted.push(self.selection.scenarios.clone());
+        }
+        for id in wanted.iter().flatten().chain(spec.sets.values().flatten()) {
+            // `fix-bug` also means all of `fix-bug[lang=…]`.
+            if !loaded.is_empty() && !ids.iter().any(|known| is_meant(id, known)) {
+                self.unknown(&["scenarios"], "scenario", id, &known);
+            }
+        }
+        let tags = &self.selection.tags;
+        let is_chosen = |loaded: &LoadedScenario| {
+            let scenario = &loaded.scenario;
+            let named = wanted
+                .iter()
+                .all(|ids| ids.iter().any(|id| is_meant(id, &scenario.id)));
+            named && (tags.is_empty() || scenario.tags.iter().any(|tag| tags.contains(tag)))
+        };
+        loaded.into_iter().filter(is_chosen).collect()
+    }
+}
+
+/// A name means the scenario itself and everything its variables make of it.
+fn is_meant(name: &str, id: &str) -> bool {
+    id.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+}
+
+/// The files a pattern stands for, sorted. A plain path must exist; a pattern must match something.
+fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+    if !pattern.contains(['*', '?', '[', '{']) {
+        let path = directory.join(pattern);
+        return if path.is_file() {
+            Ok(vec![path])
+        } else {
+            Err(format!("there is no file `{pattern}`"))
+        };
+    }
+    let glob = globset::GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map_err(|error| format!("`{pattern}` is not a pattern: {}", error.kind()))?
+        .compile_matcher();
+    let fixed: PathBuf = Path::new(pattern)
+        .components()
+        .take_while(|part| {
+            !part
+                .as_os_str()
+                .to_string_lossy()
+                .contains(['*', '?', '[', '{'])
+        })
+        .collect();
+    let mut found = Vec::new();
+    walk(directory, &fixed, &mut |relative| {
+        if glob.is_match(relative) {
+            found.push(directory.join(relative));
+        }
+    });
+    found.sort();
+    if found.is_empty() {
+        Err(format!("no file matches `{pattern}`"))
+    } else {
+        Ok(found)
+    }
+}
+
+fn walk(root: &Path, relative: &Path, visit: &mut impl FnMut(&Path)) {
+    let Ok(entries) = std::fs::read_dir(root.join(relative)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = relative.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => walk(root, &path, visit),
+            Ok(_) => visit(&path),
+            Err(_) => {}
+        }
+    }
+}
