@@ -1,5 +1,6 @@
 //! `composite`: several scorers as one. Each has its say, also when another one breaks.
 
+use crate::checks::nearest;
 use assize_contracts::{
     BaseScenario, BoxError, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext, ScorerResult,
     async_trait,
@@ -114,8 +115,11 @@ fn make_at(
             Some(name) => format!("unknown scorer `{name}`"),
             None => "expected `uses`: a scorer".to_owned(),
         };
-        let hint = Some(format!("known scorers: {}", known.join(", ")));
-        return Err(problem(path, "uses", message, hint));
+        let hint = match name.and_then(|name| nearest(name, &known)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("known scorers: {}", known.join(", ")),
+        };
+        return Err(problem(path, "uses", message, Some(hint)));
     };
     let mut own = settings.clone();
     own.remove("uses");

@@ -175,7 +175,7 @@ mod tests {
         let params = CreateSessionParams {
             system_instructions: instructions.to_owned(),
             model: "m-1".to_owned(),
-            workdir: "/work".into(),
+            workdir: "/ws".into(),
             ..CreateSessionParams::default()
         };
         let mut invocation = Invocation::new(settings, &params, Path::new("/suite"));
@@ -209,7 +209,7 @@ mod tests {
                 "{other} {",
                 "{suite}"
             ]),
-            &["a", "--p=say {model}", "/work/m-1", "{other} {", "/suite"],
+            &["a", "--p=say {model}", "/ws/m-1", "{other} {", "/suite"],
             Stdin::Closed,
         );
     }

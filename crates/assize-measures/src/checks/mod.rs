@@ -17,6 +17,7 @@ mod tool;
 
 pub use command::{CommandOutcome, CommandRunner, CommandSpec};
 pub use references::load_references;
+pub(crate) use spec::nearest;
 
 use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,

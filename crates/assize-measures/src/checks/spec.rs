@@ -170,7 +170,7 @@ fn snake_case(key: &str) -> String {
     snake
 }
 
-fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
     // Long keys are no misspellings, and the distance takes time in the product of both lengths.
     if key.len() > 40 {
         return None;

@@ -25,7 +25,6 @@ pub(super) const LATER: &[&str] = &[
     "budget",
     "log_level",
     "logLevel",
-    "composite",
 ];
 
 /// What to run, under which conditions, measured how.
@@ -57,8 +56,8 @@ pub struct SuiteFile {
     /// What explains sessions. Default: none.
     #[serde(default)]
     pub analyzers: Vec<String>,
-    /// What judges trials. Default: the scenarios' checks.
-    pub scorer: Option<ScorerSpec>,
+    /// What judges trials: `uses` a built-in or a plugin, or `composite`, a list of several. Default: the scenarios' checks.
+    pub scorer: Option<Map<String, Value>>,
     /// What is called around runs, modes and trials: commands, or a plugin.
     pub hooks: Option<HooksSpec>,
     /// How often, in which order, how many at once.
@@ -87,16 +86,6 @@ pub struct ProviderSpec {
     /// Its settings.
     #[serde(flatten)]
     pub overrides: Map<String, Value>,
-}
-
-/// A scorer and its settings.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub struct ScorerSpec {
-    /// A built-in or a plugin.
-    pub uses: String,
-    /// Its settings.
-    #[serde(flatten)]
-    pub config: Map<String, Value>,
 }
 
 /// What agents may do without asking.

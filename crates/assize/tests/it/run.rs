@@ -319,3 +319,25 @@ fn values_of_the_environment_are_used_and_never_stored() {
             .contains("I used [redacted] for it")
     );
 }
+
+#[test]
+fn several_scorers_judge_together() {
+    let suite = Suite::of(
+        "provider: { uses: simulated, answer: 'it is 42' }\n\
+         modes: { plain: {} }\n\
+         scenarios: { paths: ['scenarios/one.yaml'] }\n\
+         scorer: { composite: [ { uses: checks }, { uses: checks } ] }\n\
+         execution: { repetitions: 1 }\n",
+    );
+    suite.write(
+        "scenarios/one.yaml",
+        "id: one\nprompt: x\nchecks: [ { output: { contains: '42' } } ]\n",
+    );
+    suite.done(&["run", "-q"]);
+    let row = &suite.rows()[0];
+    assert_eq!(row["checkpointsTotal"], 2);
+    assert_eq!(
+        row["checkpointDetails"][0]["id"],
+        "checks:output-contains-1"
+    );
+}

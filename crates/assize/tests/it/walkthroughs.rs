@@ -75,3 +75,8 @@ fn commands() {
 fn workspaces() {
     check(include_str!("../../../../docs/workspaces.md"));
 }
+
+#[test]
+fn scenarios() {
+    check(include_str!("../../../../docs/scenarios.md"));
+}

@@ -6,6 +6,7 @@ use crate::suite::hooks::HooksSpec;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
 use assize_engine::Mode;
+use assize_measures::make_scorer;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,20 +19,12 @@ impl Loader<'_> {
         file: &SuiteFile,
         scenarios: &[LoadedScenario],
     ) -> Option<Arc<dyn Scorer>> {
-        let (name, config) = match &file.scorer {
-            Some(spec) => (spec.uses.as_str(), spec.config.clone()),
-            None => ("checks", JsonMap::new()),
-        };
-        let makers = self.plugins.scorers();
-        let Some(make) = makers.get(name) else {
-            let known: Vec<&str> = makers.keys().map(String::as_str).collect();
-            self.unknown(&["scorer", "uses"], "scorer", name, &known);
-            return None;
-        };
-        let scorer = match make(&config) {
+        let usual = || JsonMap::from_iter([("uses".to_owned(), "checks".into())]);
+        let settings = file.scorer.clone().unwrap_or_else(usual);
+        let scorer = match make_scorer(self.plugins, &settings) {
             Ok(scorer) => scorer,
-            Err(error) => {
-                self.problem(&["scorer"], error.to_string());
+            Err(found) => {
+                self.plugin_problem(&[], found);
                 return None;
             }
         };
