@@ -1,6 +1,6 @@
 //! What a trial costs when the agent costs nothing: CPU time and memory of the whole program, against the budgets.
 //!
-//! `cargo bench --bench backbone`. CPU is user + system time of the child, less that of the closing table.
+//! `cargo bench --bench backbone`. CPU is user + system time of the child, less that of the closing report.
 
 #![expect(
     clippy::unwrap_used,
@@ -50,7 +50,7 @@ fn overhead(name: &str, store_traces: bool, repetitions: &[u32], budget: f64) {
     for count in repetitions {
         let suite = suite(0, store_traces);
         let run = cpu(|| assize(suite.path(), &["run", "-q", "-n", &count.to_string()]));
-        let closing = cpu(|| assize(suite.path(), &["runs", "show", "last"]));
+        let closing = cpu(|| assize(suite.path(), &["report", "last"]));
         let trials = f64::from(*count) * 20.0;
         let each = run.saturating_sub(closing).as_secs_f64() * 1e6 / trials;
         line(
