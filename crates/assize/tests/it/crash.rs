@@ -33,7 +33,7 @@ fn has_rows(suite: &Suite) -> bool {
 #[test]
 fn kill_9_at_fifty_moments_loses_nothing_and_repeats_nothing() {
     let suite = Suite::of(
-        "provider: { uses: simulated, latency_ms: 3, tool_calls: 3 }\n\
+        "provider: { uses: simulated, latency_ms: 5, tool_calls: 3 }\n\
          modes: { a: {}, b: {} }\n\
          scenarios: { paths: ['scenarios/*.yaml'] }\n\
          analyzers: [efficiency]\n\
