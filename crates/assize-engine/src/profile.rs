@@ -12,7 +12,7 @@ use crate::suite::ProfileSuite;
 use crate::trial::Trials;
 use crate::workspace::TrialWorkspaces;
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -215,15 +215,12 @@ fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> 
     } else {
         None
     };
-    let is_open = |cell: &&Cell| {
-        let key = cell_key(&plan, cell);
-        match &reopened {
-            Some(reopened) => reopened.contains(&key),
-            None => !run.done.contains(&key),
-        }
+    let is_open = |cell: &&Cell| match &reopened {
+        Some(reopened) => reopened.contains(&cell_key(&plan, cell)),
+        // A new run needs no keys, which for many cells would be the larger part of its memory.
+        None => run.done.is_empty() || !run.done.contains(&cell_key(&plan, cell)),
     };
     let open = plan.cells.iter().filter(is_open).copied().collect();
-    keep_planned(&plan, &mut run.done);
     Ok(Opened { run, plan, open })
 }
 
@@ -245,11 +242,6 @@ fn resume(
         *plan = Plan::new(scenarios, arms, before, order, seed)?;
     }
     Ok(OpenRun::resume(run, &manifest(suite, plan))?)
-}
-
-fn keep_planned(plan: &Plan, done: &mut HashSet<CellKey>) {
-    let planned: HashSet<CellKey> = plan.cells.iter().map(|cell| cell_key(plan, cell)).collect();
-    done.retain(|key| planned.contains(key));
 }
 
 fn cell_key(plan: &Plan, cell: &Cell) -> CellKey {
