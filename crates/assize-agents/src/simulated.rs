@@ -21,7 +21,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct SimulatedProvider {
     /// Settings already read, by the mode they belong to.
     settings: Mutex<HashMap<String, ReadSettings>>,
-    sessions: Mutex<HashMap<String, SimulatedSession>>,
+    /// Each session has a lock of its own, so that none waits while another one is made up.
+    sessions: Mutex<HashMap<String, Arc<Mutex<SimulatedSession>>>>,
 }
 
 /// What was read, and from which settings.
@@ -89,7 +90,7 @@ impl SessionProvider for SimulatedProvider {
         let now = unix_ms();
         let session_id = format!("sim-{:016x}", params.seed);
         let session = SimulatedSession::draw(simulation, params, &session_id, now);
-        lock(&self.sessions).insert(session_id.clone(), session);
+        lock(&self.sessions).insert(session_id.clone(), Arc::new(Mutex::new(session)));
         Ok(SessionHandle {
             session_id,
             provider: self.id().to_owned(),
@@ -130,15 +131,18 @@ impl SessionProvider for SimulatedProvider {
 }
 
 fn with<T>(
-    sessions: &Mutex<HashMap<String, SimulatedSession>>,
+    sessions: &Mutex<HashMap<String, Arc<Mutex<SimulatedSession>>>>,
     handle: &SessionHandle,
     work: impl FnOnce(&mut SimulatedSession) -> T,
 ) -> Result<T, ProviderError> {
-    let mut sessions = lock(sessions);
-    let session = sessions.get_mut(&handle.session_id);
-    session
-        .map(work)
-        .ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
+    let session = lock(sessions).get(&handle.session_id).cloned();
+    match session {
+        Some(session) => Ok(work(&mut lock(&session))),
+        None => Err(ProviderError::service(format!(
+            "no session `{}`",
+            handle.session_id
+        ))),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

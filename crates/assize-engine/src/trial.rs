@@ -199,9 +199,10 @@ impl Trials {
 
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
         tokio::select! {
+            // Work that is done at once need not be entered among those who wait for a cancel.
             biased;
-            () = self.cancel.cancelled() => Err(Cancelled),
             done = work => Ok(done),
+            () = self.cancel.cancelled() => Err(Cancelled),
         }
     }
 
@@ -276,12 +277,16 @@ impl Trials {
             let call = collector.collect(result, scenario, &slot.arm.mode, trace);
             match guarded(call).await {
                 Ok(collected) => {
+                    self.units.learn(
+                        collected
+                            .iter()
+                            .map(|metric| (&*metric.name, &*metric.unit)),
+                    );
                     for metric in collected {
                         let value = match metric.value {
                             MetricValue::Number(number) => number.into(),
                             MetricValue::Text(text) => Value::String(text),
                         };
-                        self.units.learn(&metric.name, &metric.unit);
                         match metrics.entry(metric.name) {
                             Entry::Vacant(place) => drop(place.insert(value)),
                             Entry::Occupied(mut place) => {

@@ -115,10 +115,13 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 pub(crate) struct Units(Mutex<BTreeMap<String, String>>);
 
 impl Units {
-    pub(crate) fn learn(&self, name: &str, unit: &str) {
+    /// Takes names with their units.
+    pub(crate) fn learn<'a>(&self, metrics: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let mut units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !units.contains_key(name) {
-            units.insert(name.to_owned(), unit.to_owned());
+        for (name, unit) in metrics {
+            if !units.contains_key(name) {
+                units.insert(name.to_owned(), unit.to_owned());
+            }
         }
     }
 

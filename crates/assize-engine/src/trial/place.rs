@@ -67,7 +67,7 @@ impl Trials {
                 .iter()
                 .filter(|change| change.kind == kind)
                 .count();
-            self.units.learn(&name, "files");
+            self.units.learn([(&*name, "files")]);
             metrics.insert(name, Number::from(count as u64).into());
         }
     }
