@@ -27,7 +27,7 @@ docs:
 deny: $(DENY)
 	$(DENY) --log-level error check licenses bans sources
 
-# Built from source once and kept in .cache; the debug profile halves the build.
+# Built from source once and kept in .cache; the debug profile builds faster, and its speed does not matter.
 $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features --root $(TOOLS)/cargo-deny-$(DENY_VERSION)
 

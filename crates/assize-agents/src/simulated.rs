@@ -29,7 +29,7 @@ pub struct SimulatedProvider {
 type ReadSettings = (Arc<JsonMap>, Arc<Simulation>);
 
 impl SimulatedProvider {
-    /// Reading settings costs more than a whole simulated session, so each mode's are read once.
+    /// Every session of a mode has the same settings, so they are read once.
     fn simulation(&self, params: &CreateSessionParams) -> Result<Arc<Simulation>, ProviderError> {
         let mut known = lock(&self.settings);
         match known.get(&params.mode) {

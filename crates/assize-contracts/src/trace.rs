@@ -317,8 +317,8 @@ impl TraceEvent {
     }
 }
 
-// Written by hand: the derived forms of a tagged enum buffer every event, which costs a factor of three
-// on traces that run to gigabytes.
+// Written by hand: the derived forms of a tagged enum buffer every event, which is too slow for traces that run to
+// gigabytes.
 impl Serialize for TraceEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

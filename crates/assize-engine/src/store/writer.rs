@@ -29,7 +29,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Bytes that hold most rows and many traces.
 const TYPICAL_RECORD: usize = 4096;
 
-/// Level 1 takes a third of the time of the default and gives up a tenth of the size.
+/// Traces are compressed while trials run, so speed counts for more than size.
 const COMPRESSION: i32 = 1;
 
 /// All that is kept of one trial.
@@ -48,10 +48,15 @@ pub(crate) struct Encoder {
 /// A trial as it will lie on disk. The row itself is gone by now: it is cheapest to drop where it was made.
 pub(crate) struct Encoded {
     brief: TrialBrief,
-    key: CellKey,
+    trace: Option<StoredTrace>,
     row_line: Vec<u8>,
     analysis_line: Vec<u8>,
-    trace_frame: Vec<u8>,
+}
+
+/// A compressed trace and whose it is.
+struct StoredTrace {
+    key: CellKey,
+    frame: Vec<u8>,
 }
 
 impl Encoder {
@@ -68,22 +73,22 @@ impl Encoder {
             trace,
             analysis,
         } = record;
-        let trace = trace.filter(|_| self.store_traces);
+        let stored = |trace: Arc<SessionTrace>| StoredTrace {
+            key: CellKey::of(&row),
+            frame: compress(&self.line(&*trace)),
+        };
         Encoded {
             row_line: self.line(&row),
             analysis_line: analysis
                 .map(|bundle| self.line(&bundle))
                 .unwrap_or_default(),
-            trace_frame: trace
-                .map(|trace| compress(&self.line(&*trace)))
-                .unwrap_or_default(),
+            trace: trace.filter(|_| self.store_traces).map(stored),
             brief: TrialBrief::of(&row),
-            key: CellKey::of(&row),
         }
     }
 
     fn line(&self, record: &impl Serialize) -> Vec<u8> {
-        // Growing step by step would cost as much as a third of the encoding.
+        // Growing step by step was a quarter of the encoding.
         let mut json = Vec::with_capacity(TYPICAL_RECORD);
         serde_json::to_writer(&mut json, record).expect("records are plain data with text keys");
         let mut line = match self.redactor.redact(&json) {
@@ -299,19 +304,19 @@ impl WriterThread {
     }
 
     fn append_trace(&mut self, trial: &Encoded, index: &mut Vec<u8>) -> Result<(), StoreError> {
-        if trial.trace_frame.is_empty() {
+        let Some(trace) = &trial.trace else {
             return Ok(());
-        }
+        };
         let directory = self.directory.join(trace_pack::DIRECTORY);
         if self.traces.length() == 0 {
             std::fs::create_dir_all(&directory).map_err(io("create", &directory))?;
         }
         let entry = IndexEntry {
-            key: trial.key.clone(),
+            key: trace.key.clone(),
             offset: self.traces.length(),
-            length: trial.trace_frame.len() as u64,
+            length: trace.frame.len() as u64,
         };
-        self.traces.append(&trial.trace_frame)?;
+        self.traces.append(&trace.frame)?;
         serde_json::to_writer(&mut *index, &entry).expect("an index entry is plain data");
         index.push(b'\n');
         Ok(())
