@@ -17,7 +17,7 @@ use invocation::Invocation;
 use settings::{CommandSettings, LONGEST_GRACE};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use turn::{Ended, EventsFile, Turn};
 
@@ -141,7 +141,7 @@ impl SessionProvider for CommandProvider {
 
 impl CommandProvider {
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, CommandSession>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.sessions)
     }
 
     fn with<T>(

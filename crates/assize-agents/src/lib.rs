@@ -10,6 +10,7 @@ pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
 
 use assize_contracts::Plugins;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// All providers of this crate.
 pub fn plugins() -> Plugins {
@@ -17,4 +18,9 @@ pub fn plugins() -> Plugins {
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
         .provider(CommandProvider::default)
+}
+
+/// What a provider shares between sessions. A panic in one of them leaves nothing half done that others could see.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

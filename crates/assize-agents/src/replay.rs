@@ -1,5 +1,6 @@
 //! Plays recorded sessions with their real tokens and traces. Everything it gives is marked `replayed`.
 
+use crate::lock;
 use crate::settings::{problem, read};
 use assize_contracts::{
     CompletionReason, CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptMetrics,
@@ -9,7 +10,7 @@ use assize_contracts::{
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// A recording larger than this is no session of an agent.
@@ -233,8 +234,4 @@ fn result_of(recording: &SessionTrace) -> PromptResult {
 
 fn unknown(handle: &SessionHandle) -> ProviderError {
     ProviderError::service(format!("no session `{}`", handle.session_id))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,6 +4,7 @@ mod repertoire;
 mod session;
 mod settings;
 
+use crate::lock;
 use crate::settings::read;
 use assize_contracts::{
     CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult, ProviderError,
@@ -13,7 +14,7 @@ use repertoire::Simulation;
 use session::SimulatedSession;
 use settings::SimulatedSettings;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The provider `simulated`.
@@ -143,10 +144,6 @@ fn with<T>(
             handle.session_id
         ))),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unix_ms() -> i64 {
