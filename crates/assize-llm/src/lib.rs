@@ -1,1 +1,24 @@
 //! LLM APIs: decoders of the wire, one accounting of tokens, prices, and a small chat client. Knows no trial.
+//!
+//! An exchange is read with [`Api::of`] (is this a model call, and in which API?), [`ModelRequest::decode`] and an
+//! [`AnswerReader`] that is fed the answer's bytes as they pass by. Bytes from the wire are untrusted: whatever
+//! comes, memory stays bounded and nothing panics.
+
+mod api;
+mod request;
+
+mod answer;
+mod decode;
+mod draft;
+mod framing;
+mod json_array;
+mod sse;
+mod usage;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
+pub use answer::{AnswerReader, ApiError, Content, Flaws, ModelAnswer, Part, RequestedTool, Usage};
+pub use api::Api;
+pub use request::{ModelRequest, ToolResult, ask_for_usage};
+pub use sse::{SseEvent, SseReader};

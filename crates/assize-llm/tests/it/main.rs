@@ -1,0 +1,6 @@
+//! One test binary, with a module per concern.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod hostile;
+mod properties;
+mod recordings;
