@@ -5,7 +5,7 @@ TOOLS := .cache/tools
 DENY_VERSION := 0.20.2
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build test fmt lint unit docs deny bench clean
+.PHONY: build test test-agents agents fmt lint unit docs deny bench clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -18,8 +18,17 @@ fmt:
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 
-unit:
+unit: agents
 	$(CARGO) test --workspace --all-features --locked
+
+# The agents that the tests put on trial, once per version.
+agents:
+	tests/agents/install.sh main
+
+# Everything that can go wrong with real agents, and the agents behind recipes; takes a while.
+test-agents: agents
+	tests/agents/install.sh recipes
+	$(CARGO) test -p assize --all-features --locked --test agents -- --all
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked

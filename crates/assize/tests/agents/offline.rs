@@ -1,0 +1,118 @@
+//! A directory with a suite, and the program run on it in a network namespace where only the scripted LLM answers.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// Where the scripted LLM listens inside the namespace.
+pub(crate) const LLM: &str = "http://127.0.0.1:8099";
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// An installed agent.
+pub(crate) fn program(name: &str) -> PathBuf {
+    programs().join(name)
+}
+
+fn programs() -> PathBuf {
+    repository().join(".cache/agents/bin")
+}
+
+/// Why tests without a network cannot run here.
+pub(crate) fn why_no_namespace() -> Option<String> {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = || {
+        let made = Command::new("unshare").args(["-rn", "true"]).output();
+        let said = match made {
+            Ok(output) if output.status.success() => return None,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Some(format!("no network namespace can be made here: {said}"))
+    };
+    REASON.get_or_init(reason).clone()
+}
+
+pub(crate) struct Offline {
+    directory: TempDir,
+    llm_options: Vec<String>,
+}
+
+impl Offline {
+    /// Files by path and content.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let made = Self {
+            directory: tempfile::tempdir().unwrap(),
+            llm_options: Vec::new(),
+        };
+        made.write("tmp/.keep", "");
+        made.write("home/.keep", "");
+        for (name, content) in files {
+            made.write(name, content);
+        }
+        made
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    /// Runs a command beside the scripted LLM.
+    pub(crate) fn command(&self, argv: &[&str]) -> Output {
+        let offline = repository().join("tests/fake-llm/offline.py");
+        let path = format!(
+            "{}:{}",
+            programs().display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
+        let mut command = Command::new("unshare");
+        command
+            .args(["-rn", "python3"])
+            .arg(offline)
+            .arg("--log")
+            .arg(self.path("wire.jsonl"))
+            .args(&self.llm_options)
+            .arg("--")
+            .args(argv)
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"));
+        command.output().unwrap()
+    }
+
+    /// What the LLM was asked and said.
+    pub(crate) fn wire(&self) -> Vec<Value> {
+        lines(&self.path("wire.jsonl"))
+    }
+}
+
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+pub(crate) fn only_the_scripted_llm_is_there() {
+    let offline = Offline::new(&[]);
+    let script = "import sys, urllib.request as u
+print(u.urlopen(sys.argv[1] + '/v1/models').status)
+try: u.urlopen('http://192.0.2.1/', timeout=5)
+except OSError as e: print(e.reason.strerror)";
+    let output = offline.command(&["python3", "-c", script, LLM]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "200\nNetwork is unreachable\n", "{:?}", output.stderr);
+    assert_eq!(offline.wire().len(), 1);
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# install.sh main|recipes: puts the agents for the tests into .cache/agents, at the pinned versions, once.
+# `main` are the four with a provider of their own; `recipes` are the others. Programs are linked in .cache/agents/bin.
+set -eu
+
+group=$1
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$(cd "$here/../.." && pwd)/.cache/agents
+pinned=$here
+[ "$group" = main ] || pinned=$here/$group
+
+mkdir -p "$cache/$group" "$cache/bin"
+fingerprint=$(cat "$here/install.sh" "$pinned"/package.json "$pinned"/package-lock.json "$pinned"/*.txt 2>/dev/null | cksum)
+[ "$(cat "$cache/$group.installed" 2>/dev/null)" = "$fingerprint" ] && exit 0
+
+case $(uname -sm) in
+"Linux x86_64") ;;
+*)
+    echo "agents for tests are installed only on 64-bit x86 Linux; the tests that need them will be skipped" >&2
+    exit 0
+    ;;
+esac
+
+# The lock file says what is installed; optional parts (terminals, key rings) are left out, and no package runs anything.
+cp "$pinned"/package.json "$pinned"/package-lock.json "$cache/$group/"
+npm install --prefix "$cache/$group" --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error
+
+link() {
+    [ -e "$2" ] || { echo "install.sh: $2 is missing" >&2; exit 1; }
+    ln -sfn "$2" "$cache/bin/$1"
+}
+
+# pip NAME PROGRAM: one environment per program, because their dependencies disagree.
+pip() {
+    python3 -m venv "$cache/$group/$1"
+    "$cache/$group/$1/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$pinned/$1.txt"
+    link "$2" "$cache/$group/$1/bin/$2"
+}
+
+modules=$cache/$group/node_modules
+case $group in
+main)
+    link claude "$modules/@anthropic-ai/claude-code-linux-x64/claude"
+    link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+    link opencode "$modules/opencode-linux-x64/bin/opencode"
+    link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
+    ;;
+recipes)
+    link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
+    link cline "$modules/@cline/cli-linux-x64/bin/cline"
+    link copilot "$modules/@github/copilot-linux-x64/copilot"
+    link pi "$modules/.bin/pi"
+    link qwen "$modules/.bin/qwen"
+    pip aider aider
+    pip mini-swe-agent mini
+    ;;
+esac
+echo "$fingerprint" > "$cache/$group.installed"
