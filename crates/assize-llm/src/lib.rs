@@ -15,10 +15,17 @@ mod json_array;
 mod sse;
 mod usage;
 
+mod chat;
+
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod testing;
 
 pub use answer::{AnswerReader, ApiError, Content, Flaws, ModelAnswer, Part, RequestedTool, Usage};
 pub use api::Api;
+pub use chat::{
+    ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema,
+    ToolSpec,
+};
 pub use request::{ModelRequest, ToolResult, ask_for_usage};
 pub use sse::{SseEvent, SseReader};

@@ -1,0 +1,102 @@
+//! What is said to a model and what comes back, the same for every API.
+
+use crate::answer::{ModelAnswer, RequestedTool};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A conversation, to be continued by the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChatRequest {
+    /// The model to ask.
+    pub model: String,
+    /// Instructions.
+    pub system: Option<String>,
+    /// What was said so far, ending with the user or with tool results.
+    pub messages: Vec<Message>,
+    /// Tools it may ask for.
+    pub tools: Vec<ToolSpec>,
+    /// The form the answer must have. Endpoints that cannot enforce it ignore it, so check what comes.
+    pub output_schema: Option<OutputSchema>,
+    /// The most tokens of output. Absent: the service's own limit (8192 for Anthropic, which demands one).
+    pub max_output_tokens: Option<u32>,
+    /// Randomness. Absent: the service's own; several models accept nothing else.
+    pub temperature: Option<f64>,
+    /// Ask for the answer in pieces, so that the time of the first one is known.
+    pub stream: bool,
+}
+
+/// One step of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// What the user says.
+    User(String),
+    /// What the model said; take it from [`ChatAnswer::message`].
+    Assistant {
+        /// Its text.
+        text: String,
+        /// The tools it asked for.
+        tools: Vec<RequestedTool>,
+        /// The same in the API's own form, which may hold more: signatures of reasoning that must go back unchanged.
+        raw: Option<Value>,
+    },
+    /// What a tool returned.
+    ToolResult {
+        /// The call's id. Absent with Gemini, where results go by order.
+        id: Option<String>,
+        /// The tool's name.
+        name: String,
+        /// What it returned.
+        output: String,
+        /// Whether it failed.
+        is_error: bool,
+    },
+}
+
+/// A tool that the model may ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// The form an answer must have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputSchema {
+    /// A short name, letters and underscores.
+    pub name: String,
+    /// JSON Schema. For OpenAI every property must be required and none else allowed.
+    pub schema: Value,
+}
+
+/// An answer and what it took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatAnswer {
+    /// What was read off the wire: parts, tokens, stop reason.
+    pub answer: ModelAnswer,
+    /// The answer as the next message of the conversation.
+    pub message: Message,
+    /// Time from sending the request to the end of the answer, of the last try.
+    pub duration: Duration,
+    /// Time spent before the last try.
+    pub waited: Duration,
+    /// How often it was tried again.
+    pub retries: u32,
+}
+
+impl ChatAnswer {
+    /// The text; where a form was asked of Anthropic, the JSON in that form.
+    pub fn text(&self) -> String {
+        let text = self.answer.text();
+        match self.answer.tools().find(|tool| tool.name == FORM_TOOL) {
+            Some(form) => form.arguments.to_string(),
+            None => text,
+        }
+    }
+}
+
+/// Anthropic's models fill in forms as arguments of a tool that they are made to call.
+pub(crate) const FORM_TOOL: &str = "answer_in_form";
