@@ -1,6 +1,5 @@
 //! Any program: started once per prompt, its stdout is the answer or tells what happened.
 
-mod events;
 mod invocation;
 mod settings;
 mod turn;
@@ -109,14 +108,14 @@ impl SessionProvider for CommandProvider {
             session.begin_turn(turn.started_at());
             turn
         })?;
-        let Ended { told, result } = turn
+        let Ended { story, result } = turn
             .follow(running)
             .await
             .map_err(|error| ProviderError::service(error.to_string()).with_code("keeper_lost"))?;
         self.with(handle, |session| {
-            session.events.extend(told.events);
-            session.add_calls(told.model_calls);
-            session.tokens = told.tokens.map_or(session.tokens, |tokens| {
+            session.events.extend(story.events);
+            session.add_calls(story.model_calls);
+            session.tokens = story.tokens.map_or(session.tokens, |tokens| {
                 Some(session.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)))
             });
         })?;

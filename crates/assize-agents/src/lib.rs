@@ -1,6 +1,7 @@
 //! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
 
 mod command;
+mod output;
 mod replay;
 mod settings;
 mod simulated;

@@ -1,6 +1,6 @@
 //! From settings, session and prompt to the program that is started.
 
-use super::settings::{CommandSettings, OutputForm};
+use super::settings::CommandSettings;
 use assize_contracts::CreateSessionParams;
 use assize_process::{Bound, Command, Stdin};
 use std::borrow::Cow;
@@ -120,9 +120,9 @@ impl Invocation {
             .polite(settings.polite_signal.into(), settings.grace());
         command.stdout = Bound {
             head: settings.max_output,
-            tail: match settings.output {
-                OutputForm::Text => TEXT_TAIL,
-                OutputForm::Events => EVENTS_TAIL,
+            tail: match settings.output.has_events() {
+                true => EVENTS_TAIL,
+                false => TEXT_TAIL,
             },
         };
         command.stderr = Bound {

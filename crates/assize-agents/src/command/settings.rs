@@ -1,5 +1,6 @@
 //! What a suite can say about a program on trial.
 
+use crate::output::OutputForm;
 use crate::settings::{problem, read};
 use assize_contracts::{JsonMap, OverrideProblem};
 use assize_process::Signal;
@@ -37,17 +38,6 @@ pub(super) struct CommandSettings {
     /// How many bytes of output are kept.
     #[serde(default = "default_output", alias = "maxOutput")]
     pub(super) max_output: u64,
-}
-
-/// What the program prints.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum OutputForm {
-    /// The answer.
-    #[default]
-    Text,
-    /// One JSON event per line.
-    Events,
 }
 
 /// Which exit codes leave the judgement to the checks.
@@ -97,7 +87,7 @@ impl CommandSettings {
             );
             return Err(OverrideProblem { hint, ..found });
         }
-        if settings.events_file.is_some() && settings.output == OutputForm::Text {
+        if settings.events_file.is_some() && !settings.output.has_events() {
             let found = problem("events_file", "events are read only with `output: events`");
             let hint = Some("add `output: events`, or leave `events_file` out".to_owned());
             return Err(OverrideProblem { hint, ..found });
@@ -128,7 +118,7 @@ impl CommandSettings {
 
     /// Whether events come on stdout rather than in a file.
     pub(super) fn has_events_on_stdout(&self) -> bool {
-        self.output == OutputForm::Events && self.events_file.is_none()
+        self.output.has_events() && self.events_file.is_none()
     }
 }
 

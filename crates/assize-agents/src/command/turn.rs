@@ -1,8 +1,8 @@
 //! One prompt: what the program wrote, how it ended, and what that means.
 
-use super::events::Told;
 use super::invocation::Invocation;
 use super::settings::{CommandSettings, SuccessExit};
+use crate::output::{LlmFailure, Story};
 use assize_contracts::{
     CompletionReason, EventPlace, Millis, ProgramUse, PromptMetrics, PromptResult, ProviderError,
     Timestamp, TimingBreakdown, TimingSegment, TraceEvent,
@@ -24,14 +24,14 @@ pub(super) struct Turn {
     started_ms: i64,
     first_output: Option<Duration>,
     lines: Option<LineSplitter>,
-    told: Told,
+    story: Story,
     stdout: Captured,
     stderr: Captured,
 }
 
 /// A turn that is over.
 pub(super) struct Ended {
-    pub(super) told: Told,
+    pub(super) story: Story,
     pub(super) result: Result<PromptResult, ProviderError>,
 }
 
@@ -80,12 +80,12 @@ impl Turn {
             .has_events_on_stdout()
             .then(|| LineSplitter::new(settings.max_output as usize));
         Self {
+            story: Story::new(settings.output),
             settings,
             events_file,
             started_ms: since_1970.as_millis() as i64,
             first_output: None,
             lines,
-            told: Told::default(),
             stdout: Captured::default(),
             stderr: Captured::default(),
         }
@@ -116,7 +116,7 @@ impl Turn {
                     Some(lines) => {
                         for line in lines.push(&chunk) {
                             let at = self.started_ms + line.at.as_millis() as i64;
-                            self.told.take(&line.text(), Some(at));
+                            self.story.take(&line.text(), Some(at));
                         }
                     }
                     None => self.stdout.push(chunk),
@@ -128,7 +128,7 @@ impl Turn {
     fn conclude(mut self, exit: &Exit) -> Ended {
         let ended_ms = self.started_ms + exit.wall.as_millis() as i64;
         if let Some(line) = self.lines.take().and_then(LineSplitter::finish) {
-            self.told.take(&line.text(), Some(ended_ms));
+            self.story.take(&line.text(), Some(ended_ms));
         }
         // The end of a stream may be missing without a later chunk to show it.
         self.stdout.cut = exit.stdout.seen - exit.stdout.kept;
@@ -140,10 +140,10 @@ impl Turn {
             self.note(message, true, ended_ms);
         }
         self.read_events_file(ended_ms);
-        if let Some(complaint) = self.told.complaint() {
+        if let Some(complaint) = self.story.complaint() {
             self.note(complaint, true, ended_ms);
         }
-        if self.told.answer.is_empty() && !self.settings.has_events_on_stdout() {
+        if self.story.answer.is_empty() && !self.settings.has_events_on_stdout() {
             self.answer_with_stdout(ended_ms);
         }
         let failure = self.failure(exit);
@@ -153,7 +153,7 @@ impl Turn {
         }
         match &failure {
             // The program has told it itself.
-            Some(_) if self.told.fatal.is_some() => {}
+            Some(_) if self.story.fatal.is_some() => {}
             Some(failure) => self.note(failure.message.clone(), false, ended_ms),
             None if exit.stopped == Some(Stopped::TimedOut) => {
                 let message = "the time was over, and the program was ended";
@@ -163,7 +163,7 @@ impl Turn {
         }
         let result = self.result(exit);
         Ended {
-            told: self.told,
+            story: self.story,
             result: match failure {
                 Some(failure) => Err(failure.with_partial(result)),
                 None => Ok(result),
@@ -178,7 +178,7 @@ impl Turn {
         match file.read(self.settings.max_output) {
             Ok(bytes) => {
                 for line in String::from_utf8_lossy(&bytes).lines() {
-                    self.told.take(line, None);
+                    self.story.take(line, None);
                 }
             }
             Err(error) => {
@@ -193,16 +193,16 @@ impl Turn {
         if text.is_empty() {
             return;
         }
-        self.told.events.push(Arc::new(TraceEvent::TextOutput {
+        self.story.events.push(Arc::new(TraceEvent::TextOutput {
             content: text.clone(),
             token_count: None,
             context: place(at),
         }));
-        self.told.answer = text;
+        self.story.answer = text;
     }
 
     fn note(&mut self, message: String, recoverable: bool, at: i64) {
-        self.told.events.push(Arc::new(TraceEvent::Error {
+        self.story.events.push(Arc::new(TraceEvent::Error {
             message,
             recoverable,
             context: place(at),
@@ -217,9 +217,17 @@ impl Turn {
                 let message = "the program was ended from outside";
                 Some(ProviderError::service(message).with_code("program_cancelled"))
             }
-            _ if self.told.fatal.is_some() => {
-                let message = self.told.fatal.clone().unwrap_or_default();
+            _ if self.story.fatal.is_some() => {
+                let message = self.story.fatal.clone().unwrap_or_default();
                 Some(ProviderError::agent(message).with_code("agent_error"))
+            }
+            _ if self.story.llm_failure.is_some() => {
+                self.story.llm_failure.as_ref().map(LlmFailure::error)
+            }
+            _ if self.story.is_at_limit => None,
+            (None, Some(Status::Exited(0))) if self.is_without_end() => {
+                let message = "the agent ended without saying that it is done";
+                Some(ProviderError::agent(message).with_code("no_result"))
             }
             (None, Some(Status::Exited(0))) => None,
             (None, _) if self.settings.success_exit == SuccessExit::Any => None,
@@ -239,30 +247,36 @@ impl Turn {
         }
     }
 
+    /// An exit code is no proof: some agents end with 0 whatever happened.
+    fn is_without_end(&self) -> bool {
+        self.settings.output.tells_the_end() && !self.story.is_done
+    }
+
     fn result(&self, exit: &Exit) -> PromptResult {
         let segment = |end: Duration| TimingSegment {
             label: "first_output".to_owned(),
             start_ms: Millis::default(),
             end_ms: Millis::from(end),
         };
-        let told = &self.told;
+        let story = &self.story;
         // Only events tell about tools; without them nobody knows.
-        let knows_tools = self.settings.output == super::settings::OutputForm::Events;
+        let knows_tools = self.settings.output.has_events();
         PromptResult {
-            text: told.answer.clone(),
+            text: story.answer.clone(),
             metrics: PromptMetrics {
-                tokens: told.tokens.unwrap_or_default(),
+                tokens: story.tokens.unwrap_or_default(),
                 timing: TimingBreakdown {
                     wall_ms: Some(Millis::from(exit.wall)),
                     segments: self.first_output.map(segment).into_iter().collect(),
                 },
-                tool_calls: knows_tools.then(|| told.tool_calls.clone()),
-                cost: told.cost,
+                tool_calls: knows_tools.then(|| story.tool_calls()),
+                cost: story.cost,
                 program: Some(program_use(exit)),
             },
             completion_reason: match exit.stopped {
                 Some(Stopped::TimedOut) => CompletionReason::Timeout,
                 _ if self.failure(exit).is_some() => CompletionReason::Error,
+                _ if self.story.is_at_limit => CompletionReason::ToolLimit,
                 _ => CompletionReason::Stop,
             },
         }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 #[rustfmt::skip]
-const SHELL_TOOLS: [&str; 11] = [
-    "bash", "exec", "exec_command", "execute_command", "local_shell", "run_command", "run_shell_command", "sh",
+const SHELL_TOOLS: [&str; 12] = [
+    "bash", "command_execution", "exec", "exec_command", "execute_command", "local_shell", "run_command", "run_shell_command", "sh",
     "shell", "terminal", "zsh",
 ];
 const SHELLS: [&str; 4] = ["bash", "dash", "sh", "zsh"];

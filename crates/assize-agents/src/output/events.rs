@@ -1,0 +1,163 @@
+//! Events in Assize's own form, for programs that are written for it.
+
+use super::Line;
+use super::story::{Story, millis};
+use assize_contracts::{TokenBreakdown, TraceEvent};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ProgramEvent {
+    Text {
+        text: String,
+    },
+    ToolCall {
+        name: String,
+        #[serde(default)]
+        input: Value,
+        #[serde(default)]
+        output: Value,
+        #[serde(default)]
+        success: Option<bool>,
+        #[serde(default)]
+        duration_ms: Option<f64>,
+        #[serde(default)]
+        error: Option<String>,
+    },
+    Usage(Usage),
+    Error {
+        message: String,
+        #[serde(default)]
+        recoverable: bool,
+    },
+}
+
+/// What one or several calls of a model took; several events add up.
+#[derive(Debug, Deserialize)]
+struct Usage {
+    input: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    cost_usd: Option<f64>,
+    model: Option<String>,
+}
+
+pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
+    let Ok(event) = serde_json::from_value(event) else {
+        return Line::Strange;
+    };
+    match event {
+        ProgramEvent::Text { text } => story.say(&text, at),
+        ProgramEvent::ToolCall {
+            name,
+            input,
+            output,
+            success,
+            duration_ms,
+            error,
+        } => {
+            // A call is told when it is over: nobody knows how long it took unless the program says so.
+            story.answer.clear();
+            let context = story.place(at, None);
+            story.push(TraceEvent::ToolCall {
+                name,
+                input,
+                output,
+                duration_ms: millis(duration_ms),
+                success,
+                error,
+                context,
+            });
+        }
+        ProgramEvent::Usage(usage) => {
+            let tokens = TokenBreakdown {
+                input: usage.input,
+                output: usage.output,
+                reasoning: usage.reasoning,
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+                ..TokenBreakdown::default()
+            };
+            let model = usage.model.as_deref().unwrap_or("unknown");
+            story.add_usage(model, tokens, usage.cost_usd);
+        }
+        ProgramEvent::Error {
+            message,
+            recoverable,
+        } => story.complain(&message, recoverable, at),
+    }
+    Line::Understood
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::OutputForm;
+    use assize_contracts::{Millis, Usd};
+
+    fn told(lines: &[&str]) -> Story {
+        let mut told = Story::new(OutputForm::Events);
+        for line in lines {
+            told.take(line, Some(0));
+        }
+        told
+    }
+
+    #[test]
+    fn every_kind_of_event_is_understood() {
+        let told = told(&[
+            r#"{"type":"text","text":"Looking."}"#,
+            r#"{"type":"tool_call","name":"sh","input":{"c":1},"output":"x","success":true,"duration_ms":12.5}"#,
+            r#"{"type":"text","text":"Do"}"#,
+            r#"{"type":"text","text":"ne."}"#,
+            r#"{"type":"error","message":"slow","recoverable":true}"#,
+            r#"{"type":"usage","input":10,"output":5,"cache_read":3,"cost_usd":0.5,"model":"m"}"#,
+            r#"{"type":"usage","input":1,"output":1,"cache_read":0,"cost_usd":0.25}"#,
+        ]);
+        assert_eq!((told.answer.as_str(), told.events.len()), ("Done.", 5));
+        assert_eq!(told.tool_calls()[0].duration_ms, Millis::new(12.5));
+        let tokens = told.tokens.unwrap();
+        assert_eq!((tokens.total, tokens.active), (Some(20), Some(17)));
+        assert_eq!(told.cost.total_usd, Usd::new(0.75));
+        assert_eq!((told.fatal.as_deref(), told.complaint()), (None, None));
+        assert_eq!(told.model_calls.len(), 2);
+    }
+
+    #[test]
+    fn a_count_that_one_call_does_not_tell_is_unknown() {
+        let told = told(&[
+            r#"{"type":"usage","input":1,"output":1,"cost_usd":1}"#,
+            r#"{"type":"usage","output":1}"#,
+        ]);
+        assert_eq!(told.tokens.unwrap().input, None);
+        assert_eq!(told.cost.total_usd, None);
+    }
+
+    #[test]
+    fn lines_that_are_no_events_are_counted_and_the_rest_is_kept() {
+        let told = told(&[
+            "",
+            "starting…",
+            r#"{"type":"song"}"#,
+            r#"{"type":"text","text":"x"}"#,
+            "[1]",
+        ]);
+        assert_eq!(told.answer, "x");
+        assert_eq!(
+            told.complaint().unwrap(),
+            "3 lines are no events, the first is: starting…"
+        );
+    }
+
+    #[test]
+    fn the_first_fatal_error_counts() {
+        let told = told(&[
+            r#"{"type":"error","message":"no key"}"#,
+            r#"{"type":"error","message":"gone","recoverable":false}"#,
+        ]);
+        assert_eq!(told.fatal.as_deref(), Some("no key"));
+    }
+}

@@ -1,0 +1,300 @@
+//! What a program's own words come to: events in order, the answer, what it says it used, how it ended.
+
+use super::{Line, OutputForm};
+use assize_contracts::{
+    CostBreakdown, CostSource, EventPlace, Millis, ModelCall, ProviderError, Timestamp,
+    TokenBreakdown, ToolCallRecord, TraceEvent, Usd,
+};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How much of a line that is no event is shown.
+const EXCERPT: usize = 200;
+
+/// What one prompt came to, as the program tells it.
+#[derive(Default)]
+pub(crate) struct Story {
+    pub(crate) events: Vec<Arc<TraceEvent>>,
+    /// The text since the last tool call.
+    pub(crate) answer: String,
+    pub(crate) tokens: Option<TokenBreakdown>,
+    pub(crate) cost: CostBreakdown,
+    pub(crate) model_calls: Vec<ModelCall>,
+    /// The first error that the program did not recover from.
+    pub(crate) fatal: Option<String>,
+    /// The LLM, and not the agent, is why it ended.
+    pub(crate) llm_failure: Option<LlmFailure>,
+    /// What the program calls its session, to go on with it.
+    pub(crate) session: Option<String>,
+    /// The program said that it came to the end of its turn.
+    pub(crate) is_done: bool,
+    /// The program used up the turns it was allowed.
+    pub(crate) is_at_limit: bool,
+    /// The subagent that is being told about. What it says is no answer to the user.
+    pub(super) agent: Option<String>,
+    form: OutputForm,
+    /// Where the calls of tools stand that have not ended, by the program's ids.
+    open: HashMap<String, OpenCall>,
+    strange: Strange,
+}
+
+/// What an agent says about an LLM that failed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LlmFailure {
+    /// Absent when the agent does not tell, or nothing was answered.
+    pub(crate) status: Option<u16>,
+    pub(crate) message: String,
+}
+
+impl LlmFailure {
+    /// Nothing was learnt about the agent.
+    pub(crate) fn error(&self) -> ProviderError {
+        let (code, said) = match self.status {
+            Some(status) => (
+                format!("llm_{status}"),
+                format!("the LLM answered {status}"),
+            ),
+            None => ("llm_failed".to_owned(), "the LLM failed".to_owned()),
+        };
+        ProviderError::service(format!("{said}: {}", self.message)).with_code(code)
+    }
+}
+
+/// How a tool call ended.
+#[derive(Default)]
+pub(super) struct ToolEnd {
+    pub(super) output: Value,
+    pub(super) success: Option<bool>,
+    pub(super) error: Option<String>,
+    /// As the program measured it; else it is the time between the two lines.
+    pub(super) duration_ms: Option<f64>,
+}
+
+struct OpenCall {
+    event: usize,
+    since: Option<i64>,
+}
+
+/// Lines that are no events.
+#[derive(Default)]
+struct Strange {
+    count: u64,
+    first: String,
+}
+
+impl Story {
+    pub(crate) fn new(form: OutputForm) -> Self {
+        Self {
+            form,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one line. `at` is when it came, where that is known.
+    pub(crate) fn take(&mut self, line: &str, at: Option<i64>) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let form = self.form;
+        let understood =
+            serde_json::from_str(line).map_or(Line::Strange, |event| form.read(event, at, self));
+        if understood == Line::Strange {
+            if self.strange.count == 0 {
+                self.strange.first = line.chars().take(EXCERPT).collect();
+            }
+            self.strange.count += 1;
+        }
+    }
+
+    /// One sentence about the lines that were no events.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        let Strange { count, first } = &self.strange;
+        (*count > 0).then(|| format!("{count} lines are no events, the first is: {first}"))
+    }
+
+    /// Every tool call, in the order in which they began; a tool is its own category.
+    pub(crate) fn tool_calls(&self) -> Vec<ToolCallRecord> {
+        let record = |event: &Arc<TraceEvent>| match &**event {
+            TraceEvent::ToolCall {
+                name,
+                duration_ms,
+                success,
+                error,
+                ..
+            } => Some(ToolCallRecord {
+                name: name.clone(),
+                category: name.clone(),
+                success: *success,
+                duration_ms: *duration_ms,
+                error: error.clone(),
+            }),
+            _ => None,
+        };
+        self.events.iter().filter_map(record).collect()
+    }
+
+    pub(super) fn say(&mut self, text: &str, at: Option<i64>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.agent.is_none() {
+            self.answer.push_str(text);
+        }
+        let context = self.place(at, None);
+        self.push(TraceEvent::TextOutput {
+            content: text.to_owned(),
+            token_count: None,
+            context,
+        });
+    }
+
+    /// Goes on with the text that was said last, where agents tell it in pieces.
+    pub(super) fn say_more(&mut self, text: &str, at: Option<i64>) {
+        let last = self.events.last_mut().map(Arc::make_mut);
+        match last {
+            Some(TraceEvent::TextOutput { content, .. }) => {
+                content.push_str(text);
+                self.answer.push_str(text);
+            }
+            _ => self.say(text, at),
+        }
+    }
+
+    pub(super) fn think(&mut self, text: &str, at: Option<i64>) {
+        if text.is_empty() {
+            return;
+        }
+        let context = self.place(at, None);
+        self.push(TraceEvent::Reasoning {
+            content: text.to_owned(),
+            duration_ms: None,
+            token_count: None,
+            context,
+        });
+    }
+
+    pub(super) fn begin_tool(&mut self, id: &str, name: &str, input: Value, at: Option<i64>) {
+        if self.agent.is_none() {
+            self.answer.clear();
+        }
+        let call = OpenCall {
+            event: self.events.len(),
+            since: at,
+        };
+        self.open.insert(id.to_owned(), call);
+        let context = self.place(at, Some(id));
+        self.push(TraceEvent::ToolCall {
+            name: name.to_owned(),
+            input,
+            output: Value::Null,
+            duration_ms: None,
+            success: None,
+            error: None,
+            context,
+        });
+    }
+
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
+    /// Completes a call. An end without a beginning tells nothing.
+    pub(super) fn end_tool(&mut self, id: &str, end: ToolEnd, at: Option<i64>) {
+        let Some(call) = self.open.remove(id) else {
+            return;
+        };
+        let between = at
+            .zip(call.since)
+            .map(|(end, start)| end.saturating_sub(start) as f64);
+        let event = self.events.get_mut(call.event).map(Arc::make_mut);
+        if let Some(TraceEvent::ToolCall {
+            output,
+            duration_ms,
+            success,
+            error,
+            ..
+        }) = event
+        {
+            *output = end.output;
+            *success = end.success;
+            *error = end.error;
+            *duration_ms = millis(end.duration_ms.or(between));
+        }
+    }
+
+    /// Marks a call that was not allowed, whether or not it seems to have ended.
+    pub(super) fn deny_tool(&mut self, id: &str, name: &str, input: &Value, at: Option<i64>) {
+        let has_id = |event: &TraceEvent| matches!(event, TraceEvent::ToolCall { context: Some(place), .. } if place.call_id.as_deref() == Some(id));
+        if !self.events.iter().any(|event| has_id(event)) {
+            self.begin_tool(id, name, input.clone(), at);
+        }
+        self.open.remove(id);
+        let call = self.events.iter_mut().rev().find(|event| has_id(event));
+        if let Some(TraceEvent::ToolCall { success, error, .. }) = call.map(Arc::make_mut) {
+            *success = Some(false);
+            *error = Some("denied: it was not allowed by the suite's permissions".to_owned());
+        }
+    }
+
+    pub(super) fn complain(&mut self, message: &str, recoverable: bool, at: Option<i64>) {
+        if !recoverable && self.fatal.is_none() {
+            self.fatal = Some(message.to_owned());
+        }
+        self.push(TraceEvent::Error {
+            message: message.to_owned(),
+            recoverable,
+            context: self.place(at, None),
+        });
+    }
+
+    /// What one or several calls of a model took; several add up.
+    pub(super) fn add_usage(&mut self, model: &str, tokens: TokenBreakdown, cost_usd: Option<f64>) {
+        let tokens = tokens.with_totals();
+        let cost_usd = cost_usd.filter(|cost| *cost >= 0.0).and_then(Usd::new);
+        let cost = CostBreakdown {
+            total_usd: cost_usd,
+            ..CostBreakdown::default()
+        };
+        self.cost = match self.tokens {
+            None => cost,
+            Some(_) => self.cost.plus(&cost),
+        };
+        self.tokens = Some(self.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)));
+        self.model_calls.push(ModelCall {
+            id: (self.model_calls.len() + 1).to_string(),
+            model: model.to_owned(),
+            api: None,
+            side: false,
+            started_at: None,
+            ttft_ms: None,
+            duration_ms: None,
+            tokens,
+            cost_usd,
+            cost_source: cost_usd.map(|_| CostSource::Reported),
+            stop_reason: None,
+            status: None,
+            retries: None,
+        });
+    }
+
+    pub(super) fn push(&mut self, event: TraceEvent) {
+        self.events.push(Arc::new(event));
+    }
+
+    pub(super) fn place(&self, at: Option<i64>, call_id: Option<&str>) -> Option<Box<EventPlace>> {
+        let place = EventPlace {
+            timestamp: at.map(Timestamp::from_unix_ms),
+            call_id: call_id.map(str::to_owned),
+            agent_id: self.agent.clone(),
+            parent_event_id: self.agent.clone(),
+            ..EventPlace::default()
+        };
+        (place != EventPlace::default()).then(|| Box::new(place))
+    }
+}
+
+/// A length of time that makes sense.
+pub(super) fn millis(ms: Option<f64>) -> Option<Millis> {
+    ms.filter(|ms| *ms >= 0.0).and_then(Millis::new)
+}
