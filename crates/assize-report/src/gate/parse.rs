@@ -1,9 +1,11 @@
 //! The grammar of gates, and what of it has a meaning.
 //!
-//!     gate       = subject comparison bound
-//!     subject    = "success" | "pass_at(" k ")" | "pass_hat(" k ")" | metric | stat "(" metric ")"
-//!     comparison = ">=" | "<=" | ">" | "<"
-//!     bound      = number | "baseline" [ ("+" | "-") number ("%" | "pp" | "") ]
+//! ```text
+//! gate       = subject comparison bound
+//! subject    = "success" | "pass_at(" k ")" | "pass_hat(" k ")" | metric | stat "(" metric ")"
+//! comparison = ">=" | "<=" | ">" | "<"
+//! bound      = number | "baseline" [ ("+" | "-") number ("%" | "pp" | "") ]
+//! ```
 
 use super::{Bound, Gate, Subject};
 use assize_stats::{Relation, Statistic};
