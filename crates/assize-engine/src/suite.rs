@@ -6,6 +6,7 @@ use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
     ProviderScope, ProviderSource, RunHooks, Scorer,
 };
+use assize_llm::Prices;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -41,6 +42,8 @@ pub struct ProfileSuite {
     pub mode_resolver: Option<Arc<dyn ModeResolver>>,
     /// Called around runs, modes and trials.
     pub hooks: Vec<Arc<dyn RunHooks>>,
+    /// Prices tokens; without it, costs are what agents report.
+    pub prices: Option<Prices>,
     /// Values that must not reach any record.
     pub secrets: Secrets,
     /// What makes trials comparable, as it is kept in the manifest. A resumed run must have the same.
@@ -152,6 +155,7 @@ impl ProfileSuite {
             analyzers: Vec::new(),
             mode_resolver: None,
             hooks: Vec::new(),
+            prices: None,
             secrets: Secrets::default(),
             description: JsonMap::new(),
             provenance: JsonMap::new(),

@@ -1,5 +1,6 @@
 //! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
 
+mod cost;
 mod place;
 mod row;
 mod talk;
@@ -14,9 +15,11 @@ use crate::suite::{Mode, ProfileSuite};
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
     AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, HookError,
-    HookEvent, JsonMap, MetricValue, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
+    HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
     ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
 };
+use assize_llm::Prices;
+use cost::{Reckoning, price_calls};
 use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
@@ -174,7 +177,11 @@ impl Trials {
         parts: &mut RowParts,
     ) {
         parts.trace = self.export(slot, session, &mut parts.losses).await;
-        let Talk { result, failure } = talk.completed_from(parts.trace.as_deref());
+        let Talk {
+            mut result,
+            failure,
+        } = talk.completed_from(parts.trace.as_deref());
+        parts.reckoning = Some(self.reckon(slot, &mut result, parts.trace.as_deref()));
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
@@ -252,7 +259,12 @@ impl Trials {
         }
         let export = guarded_provider(slot.instance.provider.export_session(session));
         let problem = match tokio::time::timeout(EXPORT_LIMIT, export).await {
-            Ok(Ok(trace)) => return Some(Arc::new(trace)),
+            Ok(Ok(mut trace)) => {
+                if let Some(prices) = self.prices(slot) {
+                    price_calls(&mut trace, prices);
+                }
+                return Some(Arc::new(trace));
+            }
             Ok(Err(error)) => error.message,
             Err(_) => format!("no answer within {} s", EXPORT_LIMIT.as_secs()),
         };
@@ -261,6 +273,25 @@ impl Trials {
             message: problem,
         });
         None
+    }
+
+    /// Finds what the session cost and puts it in the result, so that collectors and checks see the same figure.
+    fn reckon(
+        &self,
+        slot: &Slot<'_>,
+        result: &mut PromptResult,
+        trace: Option<&SessionTrace>,
+    ) -> Reckoning {
+        let metrics = &mut result.metrics;
+        let found = Reckoning::of(metrics, &slot.arm.model, trace, self.prices(slot));
+        metrics.cost = found.cost;
+        found
+    }
+
+    /// What is made up has no price.
+    fn prices(&self, slot: &Slot<'_>) -> Option<&Prices> {
+        let is_real = slot.instance.provider.nature() != Nature::Simulated;
+        self.suite.prices.as_ref().filter(|_| is_real)
     }
 
     async fn collect(

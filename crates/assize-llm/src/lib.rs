@@ -16,6 +16,7 @@ mod sse;
 mod usage;
 
 mod chat;
+mod prices;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -27,5 +28,6 @@ pub use chat::{
     ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema,
     ToolSpec,
 };
+pub use prices::{Cost, PriceFileError, Prices, Purchase};
 pub use request::{ModelRequest, ToolResult, ask_for_usage};
 pub use sse::{SseEvent, SseReader};

@@ -39,6 +39,8 @@ pub struct Analysis {
     pub confidence: Level,
     /// Bootstrap resamples, and random relabelings.
     pub resamples: usize,
+    /// The tables of prices that costs were computed from.
+    pub prices: Vec<String>,
 }
 
 impl Default for Analysis {
@@ -55,6 +57,7 @@ impl Default for Analysis {
             scope: Scope::Population,
             confidence: Level::CONFIDENCE_95,
             resamples: 10_000,
+            prices: Vec::new(),
         }
     }
 }

@@ -40,6 +40,7 @@ fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Re
     write_efficiency(page, summary)?;
     write_failures(page, summary)?;
     write_cautions(page, summary)?;
+    write_prices(page, summary)?;
     writeln!(page, "## Glossary\n\n{GLOSSARY}")
 }
 
@@ -251,6 +252,18 @@ fn write_cautions(page: &mut String, summary: &Summary) -> std::fmt::Result {
         writeln!(page)?;
     }
     writeln!(page)
+}
+
+fn write_prices(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    if summary.prices.is_empty() {
+        return Ok(());
+    }
+    let tables = summary.prices.join("; ");
+    writeln!(
+        page,
+        "Costs that Assize computed are tokens times the prices of: {}.\n",
+        safe(&tables)
+    )
 }
 
 /// A table under a heading; left out when it has no rows.

@@ -9,7 +9,8 @@ use super::{files, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
-use assize_contracts::{Outcome, ProfileRow};
+use assize_contracts::{JsonMap, Outcome, ProfileRow};
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -164,11 +165,14 @@ impl OpenRun {
         let done = repair(&run.path)?;
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
+        if let Some(prices) = now.provenance.get("prices") {
+            add_prices(&mut manifest.provenance, prices);
+        }
         // How trials are read as evidence may change between them; what was run may not.
-        for key in ["analysis", "gates"] {
-            if let Some(now) = now.provenance.get(key) {
-                manifest.provenance.insert(key.to_owned(), now.clone());
-            }
+        if let Some(analysis) = now.provenance.get("analysis") {
+            manifest
+                .provenance
+                .insert("analysis".to_owned(), analysis.clone());
         }
         manifest.state = RunState::Running;
         manifest.write(&run.path)?;
@@ -211,6 +215,19 @@ impl OpenRun {
         on_failure: CancellationToken,
     ) -> Writer {
         Writer::start(self.path, self.manifest, self.lock, listener, on_failure)
+    }
+}
+
+/// Trials of one run may have been priced by different tables: all of them are named.
+fn add_prices(provenance: &mut JsonMap, new: &Value) {
+    let known = provenance.entry("prices").or_insert_with(|| json!([]));
+    let (Some(known), Some(new)) = (known.as_array_mut(), new.as_array()) else {
+        return;
+    };
+    for version in new {
+        if !known.contains(version) {
+            known.push(version.clone());
+        }
     }
 }
 

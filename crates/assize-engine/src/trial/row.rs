@@ -1,13 +1,14 @@
 //! Puts a row together from what an attempt left behind.
 
 use super::Slot;
+use super::cost::Reckoning;
 use super::talk::Failure;
 use crate::store::TrialRecord;
 use crate::workspace::TrialWorkspace;
 use assize_contracts::{
-    Attempt, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Nature, Number, Outcome,
-    ProfileRow, PromptResult, SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle,
-    SessionTrace, Timestamp, ToolCallRecord, ToolCallSummary, WorkspaceChange,
+    Attempt, CostSource, HookError, JsonMap, Nature, Number, Outcome, ProfileRow, PromptResult,
+    SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace, Timestamp,
+    ToolCallRecord, ToolCallSummary, WorkspaceChange,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(super) struct RowParts {
     pub(super) session: Option<SessionHandle>,
     pub(super) result: Option<Arc<PromptResult>>,
     pub(super) trace: Option<Arc<SessionTrace>>,
+    /// What the session cost, once it is known how it is to be counted.
+    pub(super) reckoning: Option<Reckoning>,
     pub(super) metrics: JsonMap,
     pub(super) analysis: Option<SessionAnalysisBundle>,
     pub(super) score: Option<ScorerResult>,
@@ -65,6 +68,7 @@ pub(super) fn compose(
 ) -> TrialRecord {
     let nature = slot.instance.provider.nature();
     let failure = parts.failure.as_ref();
+    let reckoning = parts.reckoning;
     let result = parts.result.map(Arc::unwrap_or_clone);
     let reason = result.as_ref().map(|result| result.completion_reason);
     let metrics = result.map(|result| result.metrics).unwrap_or_default();
@@ -103,11 +107,8 @@ pub(super) fn compose(
         hook_errors: parts.losses,
         position: slot.position,
         block: slot.block,
-        cost_source: Some(cost_source(&metrics.cost)),
-        cost_readings: Some(CostReadings {
-            reported_usd: metrics.cost.total_usd,
-            ..CostReadings::default()
-        }),
+        cost_source: Some(reckoning.map_or(CostSource::Unknown, |found| found.source)),
+        cost_readings: Some(reckoning.map(|found| found.readings).unwrap_or_default()),
         cost: metrics.cost,
         censored: failure.is_some_and(Failure::is_timeout),
         replayed: nature == Nature::Replayed,
@@ -130,13 +131,6 @@ fn unscored(failure: Option<&Failure>) -> ScorerResult {
         total: details.len() as u64,
         details,
         ..ScorerResult::default()
-    }
-}
-
-fn cost_source(cost: &CostBreakdown) -> CostSource {
-    match cost.total_usd {
-        Some(_) => CostSource::Reported,
-        None => CostSource::Unknown,
     }
 }
 

@@ -1,7 +1,6 @@
 //! The keys of a suite file.
 
 use super::analysis::AnalysisSpec;
-use super::gates::GateSpec;
 use super::hooks::HooksSpec;
 use assize_engine::{KeepWorkspace, Order};
 use schemars::JsonSchema;
@@ -18,8 +17,8 @@ pub(super) const LATER: &[&str] = &[
     "runners",
     "evaluators",
     "judge",
+    "gates",
     "capture",
-    "prices",
     "plugins",
     "until",
     "budget",
@@ -66,9 +65,9 @@ pub struct SuiteFile {
     /// How trials are read as evidence.
     #[serde(default)]
     pub analysis: AnalysisSpec,
-    /// What runs must be shown to fulfil, such as `success >= 0.9` or `cost_total_usd <= baseline + 10%`.
+    /// What tokens cost.
     #[serde(default)]
-    pub gates: Vec<GateSpec>,
+    pub prices: PricesSpec,
     /// What is kept, and where.
     #[serde(default)]
     pub output: OutputSpec,
@@ -168,6 +167,14 @@ pub struct ExecutionSpec {
     /// Try failed attempts again, too. Success then means pass@k.
     #[serde(alias = "retryFails")]
     pub retry_fails: bool,
+}
+
+/// What tokens cost. The built-in table knows the usual models.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PricesSpec {
+    /// A file that goes before the built-in table, relative to the suite: the form of LiteLLM or of models.dev.
+    pub file: Option<PathBuf>,
 }
 
 /// What is kept of a run, and where.

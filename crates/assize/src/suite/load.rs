@@ -1,7 +1,6 @@
 //! From a suite file to the experiment that the engine runs. Everything that can be wrong is found here.
 
 mod description;
-mod gates;
 mod modes;
 mod plugins;
 mod scenarios;
@@ -15,6 +14,7 @@ use super::selection::Selection;
 use assize_contracts::{JsonMap, PermissionConfig, Plugins};
 use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
+use assize_llm::Prices;
 use description::describe;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -116,9 +116,9 @@ impl Loader<'_> {
         let collectors = self.collectors(&file, &modes);
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
+        let prices = self.prices(&file, &directory);
         self.limits(&file, &providers);
         self.analysis(&file);
-        let gates = self.gates(&file, &collectors);
         if !self.problems.is_empty() {
             return None;
         }
@@ -155,20 +155,17 @@ impl Loader<'_> {
             description: JsonMap::new(),
             provenance: JsonMap::from_iter([
                 ("analysis".to_owned(), json!(file.analysis)),
-                ("gates".to_owned(), json!(file.gates)),
+                ("prices".to_owned(), json!([prices.version()])),
             ]),
+            prices: Some(prices),
             secrets,
         };
         profile.description = describe(&profile, &file, as_written);
-        let plan = match profile.plan() {
-            Ok(plan) => plan,
-            Err(error) => {
-                self.problem(&[], error.to_string());
-                return None;
-            }
-        };
-        let mut remarks = self.remarks(&profile);
-        remarks.extend(self.gate_remarks(&gates, &plan));
+        if let Err(error) = profile.plan() {
+            self.problem(&[], error.to_string());
+            return None;
+        }
+        let remarks = self.remarks(&profile);
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),
             None => directory.join(
@@ -183,6 +180,20 @@ impl Loader<'_> {
             results_dir,
             profile,
             remarks,
+        })
+    }
+
+    fn prices(&mut self, file: &SuiteFile, directory: &Path) -> Prices {
+        let Some(path) = &file.prices.file else {
+            return Prices::default();
+        };
+        Prices::with_file(&directory.join(path)).unwrap_or_else(|error| {
+            let message = match std::error::Error::source(&error) {
+                Some(cause) => format!("{error}: {cause}"),
+                None => error.to_string(),
+            };
+            self.problem(&["prices", "file"], message);
+            Prices::default()
         })
     }
 

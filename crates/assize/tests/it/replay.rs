@@ -38,11 +38,12 @@ fn recorded_agents_keep_their_own_tokens() {
         );
         assert_eq!(row["outcome"], "pass", "{row}");
         assert_eq!(row["toolCalls"]["total"], 1);
-        assert_eq!(
-            row["cost"]["totalUsd"],
-            serde_json::Value::Null,
+        let readings = &row["costReadings"];
+        assert!(
+            readings["reportedUsd"].is_null(),
             "nobody said what it cost"
         );
+        assert_eq!(readings["computedUsd"], row["cost"]["totalUsd"]);
         assert_eq!(row["replayed"], true);
     }
     assert_eq!(rows.lines().count(), 6);

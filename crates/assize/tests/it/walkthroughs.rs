@@ -72,6 +72,11 @@ fn commands() {
 }
 
 #[test]
+fn costs() {
+    check(include_str!("../../../../docs/costs.md"));
+}
+
+#[test]
 fn workspaces() {
     check(include_str!("../../../../docs/workspaces.md"));
 }
