@@ -12,17 +12,24 @@ use assize_contracts::{
     ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp,
     TokenBreakdown, TraceEvent, async_trait,
 };
-use invocation::Invocation;
-use settings::{CommandSettings, LONGEST_GRACE};
+pub(crate) use invocation::{Invocation, Plan, fill_in};
+pub(crate) use settings::{CommandSettings, PoliteSignal};
+
+use crate::recipe::Recipe;
+use settings::LONGEST_GRACE;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use turn::{Ended, EventsFile, Turn};
 
-/// The provider `command`.
+/// How long what comes before the first prompt may take.
+const SETUP_LIMIT: Duration = Duration::from_secs(120);
+
+/// The provider `command`, and the providers of agents that have a recipe.
 #[derive(Default)]
 pub struct CommandProvider {
+    recipe: Option<Arc<Recipe>>,
     /// The suite's directory.
     directory: OnceLock<PathBuf>,
     sessions: Mutex<HashMap<String, CommandSession>>,
@@ -30,6 +37,8 @@ pub struct CommandProvider {
 
 struct CommandSession {
     invocation: Invocation,
+    /// What the program calls the session, once it has begun.
+    continues: Option<String>,
     turns: u64,
     events: Vec<Arc<TraceEvent>>,
     model_calls: Vec<ModelCall>,
@@ -39,7 +48,9 @@ struct CommandSession {
 #[async_trait]
 impl SessionProvider for CommandProvider {
     fn id(&self) -> &str {
-        "command"
+        self.recipe
+            .as_ref()
+            .map_or("command", |recipe| &recipe.name)
     }
 
     fn scope(&self) -> ProviderScope {
@@ -47,7 +58,10 @@ impl SessionProvider for CommandProvider {
     }
 
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
-        overrides.get("model")?.as_str().map(str::to_owned)
+        match &self.recipe {
+            Some(recipe) => recipe.model_for(overrides),
+            None => overrides.get("model")?.as_str().map(str::to_owned),
+        }
     }
 
     /// The keeper ends the program when its time is over; there must be time left to say so.
@@ -56,7 +70,10 @@ impl SessionProvider for CommandProvider {
     }
 
     fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
-        CommandSettings::checked(overrides).map(drop)
+        match &self.recipe {
+            Some(recipe) => recipe.check_settings(overrides),
+            None => CommandSettings::checked(overrides).map(drop),
+        }
     }
 
     async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
@@ -68,17 +85,17 @@ impl SessionProvider for CommandProvider {
         &self,
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
-        let settings = CommandSettings::checked(&params.provider_overrides)
-            .map_err(|problem| ProviderError::service(problem.message))?;
-        let directory = self.directory.get().unwrap_or(&params.workdir);
+        let invocation = self.invocation(params)?;
+        set_up(&invocation).await?;
         let session = CommandSession {
-            invocation: Invocation::new(settings, params, directory),
+            invocation,
+            continues: None,
             turns: 0,
             events: Vec::new(),
             model_calls: Vec::new(),
             tokens: None,
         };
-        let session_id = format!("command-{:016x}", params.seed);
+        let session_id = format!("{}-{:016x}", self.id(), params.seed);
         self.sessions().insert(session_id.clone(), session);
         Ok(SessionHandle {
             session_id,
@@ -96,7 +113,10 @@ impl SessionProvider for CommandProvider {
         let (command, events_file) = self
             .with(handle, |session| {
                 let events_file = session.invocation.events_file().map(EventsFile::new);
-                let command = session.invocation.command(text, timeout);
+                let goes_on = session.continues.clone();
+                let command = session
+                    .invocation
+                    .command(text, goes_on.as_deref(), timeout);
                 command.map(|command| (command, events_file))
             })?
             .map_err(|error| {
@@ -113,6 +133,8 @@ impl SessionProvider for CommandProvider {
             .await
             .map_err(|error| ProviderError::service(error.to_string()).with_code("keeper_lost"))?;
         self.with(handle, |session| {
+            // A program that tells no name for its session has only this one in its home.
+            session.continues = Some(story.session.unwrap_or_default());
             session.events.extend(story.events);
             session.add_calls(story.model_calls);
             session.tokens = story.tokens.map_or(session.tokens, |tokens| {
@@ -138,7 +160,41 @@ impl SessionProvider for CommandProvider {
     }
 }
 
+/// Runs what must come before the first prompt.
+async fn set_up(invocation: &Invocation) -> Result<(), ProviderError> {
+    let Some(command) = invocation.setup(SETUP_LIMIT) else {
+        return Ok(());
+    };
+    let output = command.run_to_end().await.map_err(not_started)?;
+    if output.exit.is_success() {
+        return Ok(());
+    }
+    let said = output.stderr.last_words(500);
+    let message = format!("the agent could not be set up: {said}");
+    Err(ProviderError::service(message).with_code("setup_failed"))
+}
+
 impl CommandProvider {
+    /// A provider for an agent that has a recipe.
+    pub fn with_recipe(recipe: Recipe) -> Self {
+        Self {
+            recipe: Some(Arc::new(recipe)),
+            ..Self::default()
+        }
+    }
+
+    fn invocation(&self, params: &CreateSessionParams) -> Result<Invocation, ProviderError> {
+        let directory = self.directory.get().unwrap_or(&params.workdir);
+        match &self.recipe {
+            Some(recipe) => recipe.invocation(params, directory),
+            None => {
+                let settings = CommandSettings::checked(&params.provider_overrides)
+                    .map_err(|problem| ProviderError::service(problem.message))?;
+                Ok(Invocation::new(settings, params, directory))
+            }
+        }
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, CommandSession>> {
         crate::lock(&self.sessions)
     }

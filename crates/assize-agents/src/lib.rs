@@ -2,11 +2,13 @@
 
 mod command;
 mod output;
+mod recipe;
 mod replay;
 mod settings;
 mod simulated;
 
 pub use command::CommandProvider;
+pub use recipe::Recipe;
 pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
 
@@ -15,10 +17,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// All providers of this crate.
 pub fn plugins() -> Plugins {
-    Plugins::new()
+    let plugins = Plugins::new()
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
-        .provider(CommandProvider::default)
+        .provider(CommandProvider::default);
+    Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
+        plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
+    })
 }
 
 /// What a provider shares between sessions. A panic in one of them leaves nothing half done that others could see.

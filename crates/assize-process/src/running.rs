@@ -1,5 +1,6 @@
 //! The host's side of a running program: starts the keeper, reads its frames, passes on the wish to end.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -216,7 +217,8 @@ struct Launched {
 /// nothing but std is needed to hand it all three.
 fn launch(stdin: &Stdin) -> io::Result<Launched> {
     let (stdin, input) = match stdin {
-        Stdin::Closed => (Stdio::null(), None),
+        // As `Stdio::null()` in this place it could only be written to.
+        Stdin::Closed => (Stdio::from(File::open("/dev/null")?), None),
         Stdin::Bytes(_) | Stdin::Piped => {
             let (reader, writer) = io::pipe()?;
             (

@@ -15,13 +15,27 @@ const TEXT_TAIL: u64 = 64 << 10;
 const EVENTS_TAIL: u64 = 1 << 20;
 
 /// What a session knows about its program.
-pub(super) struct Invocation {
+pub(crate) struct Invocation {
     pub(super) settings: CommandSettings,
     params: CreateSessionParams,
     /// The suite's directory; a program given by a relative path is looked for here.
     directory: PathBuf,
-    /// Holds prompt files; made when one is asked for.
-    scratch: Option<tempfile::TempDir>,
+    plan: Plan,
+}
+
+/// What a recipe knows beyond settings. Nothing of it for a plain command.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Run once before the first prompt.
+    pub(crate) setup: Vec<String>,
+    /// The command that goes on with a session of the program's own.
+    pub(crate) continuation: Option<Vec<String>>,
+    /// Instructions are given elsewhere than in the command.
+    pub(crate) instructions_have_place: bool,
+    /// Placeholders with their braces, and what they stand for.
+    pub(crate) values: Vec<(String, String)>,
+    /// Holds prompt files, and the home if there is one; made when it is needed.
+    pub(crate) scratch: Option<tempfile::TempDir>,
 }
 
 impl Invocation {
@@ -30,13 +44,22 @@ impl Invocation {
         params: &CreateSessionParams,
         directory: &Path,
     ) -> Self {
+        Self::planned(settings, params, directory, Plan::default())
+    }
+
+    pub(crate) fn planned(
+        settings: CommandSettings,
+        params: &CreateSessionParams,
+        directory: &Path,
+        plan: Plan,
+    ) -> Self {
         let mut params = params.clone();
         params.workdir = absolute(&params.workdir);
         Self {
             settings,
             params,
             directory: absolute(directory),
-            scratch: None,
+            plan,
         }
     }
 
@@ -51,42 +74,62 @@ impl Invocation {
         )
     }
 
-    /// The program for one prompt, ready to start.
-    pub(super) fn command(&mut self, prompt: &str, timeout: Duration) -> io::Result<Command> {
+    /// What has to run before the first prompt, if anything.
+    pub(super) fn setup(&self, timeout: Duration) -> Option<Command> {
+        let template = &self.plan.setup;
+        let is_asked_for = !template.is_empty();
+        is_asked_for.then(|| self.ready(self.argv(template, "", ""), Stdin::Closed, timeout))
+    }
+
+    /// The program for one prompt, ready to start. `session` is what the program calls the session to go on with.
+    pub(super) fn command(
+        &mut self,
+        prompt: &str,
+        session: Option<&str>,
+        timeout: Duration,
+    ) -> io::Result<Command> {
+        let mut template = self.settings.command.clone();
+        if let Some((session, continuation)) = session.zip(self.plan.continuation.as_ref()) {
+            let go_on = |part: &String| part.replace("{session}", session);
+            template = continuation.iter().map(go_on).collect();
+        }
         let uses = |name: &str| {
             let placeholder = format!("{{{name}}}");
-            self.settings
-                .command
-                .iter()
-                .any(|part| part.contains(&placeholder))
+            template.iter().any(|part| part.contains(&placeholder))
         };
         let instructions = &self.params.system_instructions;
+        let have_place = self.plan.instructions_have_place || uses("system_instructions");
         // Every prompt is a program of its own, so instructions that have no place elsewhere go with each.
-        let prompt = match instructions.is_empty() || uses("system_instructions") {
+        let prompt = match instructions.is_empty() || have_place {
             true => Cow::Borrowed(prompt),
             false => Cow::Owned(format!("{instructions}\n\n{prompt}")),
         };
-        let takes_argument = uses("prompt") || uses("prompt_file");
         let prompt_file = match uses("prompt_file") {
             true => self.write_prompt(&prompt)?,
             false => String::new(),
         };
+        let stdin = match uses("prompt") || uses("prompt_file") {
+            true => Stdin::Closed,
+            false => Stdin::Bytes(prompt.clone().into_owned().into_bytes()),
+        };
+        let argv = self.argv(&template, &prompt, &prompt_file);
+        Ok(self.ready(argv, stdin, timeout))
+    }
+
+    fn argv(&self, template: &[String], prompt: &str, prompt_file: &str) -> Vec<String> {
         let workspace = self.params.workdir.to_string_lossy();
         let suite = self.directory.to_string_lossy();
-        let values = [
-            ("{prompt}", &*prompt),
-            ("{prompt_file}", &prompt_file),
+        let usual = [
+            ("{prompt}", prompt),
+            ("{prompt_file}", prompt_file),
             ("{workspace}", &workspace),
             ("{system_instructions}", &self.params.system_instructions),
             ("{model}", &self.params.model),
             ("{suite}", &suite),
         ];
-        let mut argv: Vec<String> = self
-            .settings
-            .command
-            .iter()
-            .map(|part| fill_in(part, &values))
-            .collect();
+        let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let values = [self.plan.values.as_slice(), &usual].concat();
+        let mut argv: Vec<String> = template.iter().map(|part| fill_in(part, &values)).collect();
         if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
             *program = self
                 .directory
@@ -94,13 +137,12 @@ impl Invocation {
                 .to_string_lossy()
                 .into_owned();
         }
-        let stdin = match takes_argument {
-            true => Stdin::Closed,
-            false => Stdin::Bytes(prompt.into_owned().into_bytes()),
-        };
-        Ok(self
-            .bounded(Command::from_argv(argv, &self.params.workdir), timeout)
-            .stdin(stdin))
+        argv
+    }
+
+    fn ready(&self, argv: Vec<String>, stdin: Stdin, timeout: Duration) -> Command {
+        self.bounded(Command::from_argv(argv, &self.params.workdir), timeout)
+            .stdin(stdin)
     }
 
     fn bounded(&self, command: Command, timeout: Duration) -> Command {
@@ -134,9 +176,9 @@ impl Invocation {
 
     /// Outside the workspace, where it would count as a change.
     fn write_prompt(&mut self, prompt: &str) -> io::Result<String> {
-        let scratch = match &self.scratch {
+        let scratch = match &self.plan.scratch {
             Some(scratch) => scratch,
-            None => self.scratch.insert(tempfile::tempdir()?),
+            None => self.plan.scratch.insert(tempfile::tempdir()?),
         };
         let file = scratch.path().join("prompt.txt");
         std::fs::write(&file, prompt)?;
@@ -145,14 +187,14 @@ impl Invocation {
 }
 
 /// Replaces placeholders in one go, so that a prompt that mentions one keeps it.
-fn fill_in(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn fill_in(template: &str, values: &[(String, String)]) -> String {
     let mut filled = String::new();
     let mut rest = template;
     while let Some(start) = rest.find('{') {
         let (before, after) = rest.split_at(start);
         filled.push_str(before);
         let known = values.iter().find(|(name, _)| after.starts_with(name));
-        let (name, value) = known.map_or(("{", "{"), |(name, value)| (*name, *value));
+        let (name, value) = known.map_or(("{", "{"), |(name, value)| (name, value));
         filled.push_str(value);
         rest = &after[name.len()..];
     }
@@ -180,7 +222,7 @@ mod tests {
         };
         let mut invocation = Invocation::new(settings, &params, Path::new("/suite"));
         let mut command = invocation
-            .command("say {model}", Duration::from_secs(1))
+            .command("say {model}", None, Duration::from_secs(1))
             .unwrap();
         // The prompt file is gone with the invocation.
         for part in &mut command.argv {

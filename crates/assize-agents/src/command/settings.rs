@@ -14,36 +14,36 @@ const LARGEST_OUTPUT: u64 = 1 << 30;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CommandSettings {
+pub(crate) struct CommandSettings {
     /// The program and its arguments, with placeholders.
     pub(super) command: Vec<String>,
     /// The model when the suite names none.
     #[serde(default, rename = "model")]
     _model: Option<String>,
     #[serde(default)]
-    pub(super) output: OutputForm,
+    pub(crate) output: OutputForm,
     /// Where events are read from instead of stdout, relative to the workspace.
     #[serde(default, alias = "eventsFile")]
     pub(super) events_file: Option<String>,
     /// Variables of Assize's own environment that the program gets, besides the usual ones.
     #[serde(default, alias = "passEnv")]
-    pub(super) pass_env: Vec<String>,
+    pub(crate) pass_env: Vec<String>,
     #[serde(default, alias = "successExit")]
     pub(super) success_exit: SuccessExit,
     #[serde(default, alias = "politeSignal")]
-    pub(super) polite_signal: PoliteSignal,
+    pub(crate) polite_signal: PoliteSignal,
     /// How long the program may take to end after the polite signal.
     #[serde(default = "default_grace", alias = "graceMs")]
-    pub(super) grace_ms: u64,
+    pub(crate) grace_ms: u64,
     /// How many bytes of output are kept.
     #[serde(default = "default_output", alias = "maxOutput")]
-    pub(super) max_output: u64,
+    pub(crate) max_output: u64,
 }
 
 /// Which exit codes leave the judgement to the checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SuccessExit {
+pub(crate) enum SuccessExit {
     /// Only 0; after any other the trial fails without being scored.
     #[default]
     Zero,
@@ -53,7 +53,7 @@ pub(super) enum SuccessExit {
 
 /// How the program is asked to end when its time is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-pub(super) enum PoliteSignal {
+pub(crate) enum PoliteSignal {
     #[default]
     #[serde(rename = "TERM", alias = "SIGTERM")]
     Term,
@@ -77,7 +77,27 @@ impl CommandSettings {
     /// Reads the settings and looks at what their types cannot tell.
     pub(super) fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
         let settings: Self = read(overrides)?;
-        if settings.command.first().is_none_or(String::is_empty) {
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// The usual settings for a command.
+    pub(crate) fn of(command: Vec<String>) -> Self {
+        Self {
+            command,
+            _model: None,
+            output: OutputForm::default(),
+            events_file: None,
+            pass_env: Vec::new(),
+            success_exit: SuccessExit::default(),
+            polite_signal: PoliteSignal::default(),
+            grace_ms: default_grace(),
+            max_output: default_output(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), OverrideProblem> {
+        if self.command.first().is_none_or(String::is_empty) {
             let found = problem(
                 "command",
                 "found no program, expected a program and its arguments",
@@ -87,29 +107,29 @@ impl CommandSettings {
             );
             return Err(OverrideProblem { hint, ..found });
         }
-        if settings.events_file.is_some() && !settings.output.has_events() {
+        if self.events_file.is_some() && !self.output.has_events() {
             let found = problem("events_file", "events are read only with `output: events`");
             let hint = Some("add `output: events`, or leave `events_file` out".to_owned());
             return Err(OverrideProblem { hint, ..found });
         }
         let is_no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
-        if let Some(name) = settings.pass_env.iter().find(is_no_name) {
+        if let Some(name) = self.pass_env.iter().find(is_no_name) {
             let message = format!("found {name:?}, expected the name of an environment variable");
             return Err(problem("pass_env", message));
         }
-        if settings.grace() > LONGEST_GRACE {
+        if self.grace() > LONGEST_GRACE {
             let longest = LONGEST_GRACE.as_millis();
-            let message = format!("found {}, expected at most {longest} ms", settings.grace_ms);
+            let message = format!("found {}, expected at most {longest} ms", self.grace_ms);
             return Err(problem("grace_ms", message));
         }
-        if !(1..=LARGEST_OUTPUT).contains(&settings.max_output) {
+        if !(1..=LARGEST_OUTPUT).contains(&self.max_output) {
             let message = format!(
                 "found {}, expected between 1 and {LARGEST_OUTPUT} bytes",
-                settings.max_output
+                self.max_output
             );
             return Err(problem("max_output", message));
         }
-        Ok(settings)
+        Ok(())
     }
 
     pub(super) fn grace(&self) -> Duration {

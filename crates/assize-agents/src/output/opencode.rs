@@ -77,7 +77,9 @@ fn used(part: &Value, story: &mut Story) {
         cache_write: count(part, &["tokens", "cache", "write"]),
         ..TokenBreakdown::default()
     };
-    story.add_usage("unknown", tokens, part["cost"].as_f64());
+    // A model without a price in its configuration costs it nothing, which is no price.
+    let cost = part["cost"].as_f64().filter(|cost| *cost > 0.0);
+    story.add_usage("unknown", tokens, cost);
 }
 
 fn failed(error: &Value, at: Option<i64>, story: &mut Story) {

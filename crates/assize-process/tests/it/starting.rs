@@ -42,7 +42,7 @@ async fn the_program_starts_in_the_given_directory() {
 #[tokio::test]
 async fn stdin_is_closed_unless_used() {
     assert_eq!(
-        stdout(Mark::new().shell("cat; readlink /proc/$$/fd/0")).await,
+        stdout(Mark::new().shell("cat && readlink /proc/$$/fd/0")).await,
         "/dev/null\n"
     );
 }

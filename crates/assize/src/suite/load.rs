@@ -3,6 +3,7 @@
 mod description;
 mod modes;
 mod plugins;
+mod recipes;
 mod scenarios;
 
 use super::document::Document;
@@ -11,12 +12,13 @@ use super::file::{LATER, Modes, SuiteFile};
 use super::hooks::HooksSpec;
 use super::problem::{Problem, SuiteError, listed, suggestion};
 use super::selection::Selection;
-use assize_contracts::{JsonMap, PermissionConfig, Plugins};
+use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource};
 use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::Prices;
 use description::describe;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +53,8 @@ pub fn load(
         document,
         plugins,
         selection,
+        recipes: BTreeMap::new(),
+        recipe_keys: Vec::new(),
         problems: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
@@ -88,6 +92,10 @@ struct Loader<'a> {
     document: Document,
     plugins: &'a Plugins,
     selection: &'a Selection,
+    /// Agents of the suite's own, by the path of their recipe.
+    recipes: BTreeMap<String, ProviderSource>,
+    /// Variables with their credentials.
+    recipe_keys: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -110,6 +118,7 @@ impl Loader<'_> {
         let resolver = self.mode_resolver(&file);
         let modes = self.modes(&file);
         keep_passed_secret(&file, &modes, &mut secrets);
+        self.keep_keys_secret(&modes, &mut secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
         let scorer = self.scorer(&file, &scenarios);

@@ -8,7 +8,7 @@ use std::time::Instant;
 pub(crate) struct Test {
     pub(crate) name: &'static str,
     /// The agents' programs.
-    pub(crate) needs: &'static [&'static str],
+    pub(crate) needs: Needs,
     pub(crate) speed: Speed,
     pub(crate) body: fn(),
 }
@@ -19,6 +19,27 @@ pub(crate) enum Speed {
     Quick,
     /// Run with `--all`.
     Slow,
+}
+
+type Needs = &'static [&'static str];
+
+pub(crate) const fn quick(name: &'static str, needs: Needs, body: fn()) -> Test {
+    Test {
+        name,
+        needs,
+        speed: Speed::Quick,
+        body,
+    }
+}
+
+#[expect(dead_code, reason = "for the tests that follow")]
+pub(crate) const fn slow(name: &'static str, needs: Needs, body: fn()) -> Test {
+    Test {
+        name,
+        needs,
+        speed: Speed::Slow,
+        body,
+    }
 }
 
 pub(crate) fn run(tests: &[Test]) -> ExitCode {

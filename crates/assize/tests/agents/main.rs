@@ -7,16 +7,29 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "a test harness reports")]
 
+mod agents;
+mod good_runs;
 mod harness;
 mod offline;
 
-use harness::{Speed, Test};
+use harness::{Test, quick};
+
+const TESTS: &[Test] = &[
+    quick(
+        "offline::only_the_scripted_llm_is_there",
+        &[],
+        offline::only_the_scripted_llm_is_there,
+    ),
+    quick(
+        "good_runs::claude_code",
+        &["claude"],
+        good_runs::claude_code,
+    ),
+    quick("good_runs::codex", &["codex"], good_runs::codex),
+    quick("good_runs::opencode", &["opencode"], good_runs::opencode),
+    quick("good_runs::gemini", &["gemini"], good_runs::gemini),
+];
 
 fn main() -> std::process::ExitCode {
-    harness::run(&[Test {
-        name: "offline::only_the_scripted_llm_is_there",
-        needs: &[],
-        speed: Speed::Quick,
-        body: offline::only_the_scripted_llm_is_there,
-    }])
+    harness::run(TESTS)
 }

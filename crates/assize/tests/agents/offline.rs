@@ -92,6 +92,47 @@ impl Offline {
         command.output().unwrap()
     }
 
+    /// The same with options for the scripted LLM.
+    pub(crate) fn with_llm(mut self, options: &[&str]) -> Self {
+        self.llm_options = options.iter().map(|&option| option.to_owned()).collect();
+        self
+    }
+
+    /// The program under test, which must end well.
+    pub(crate) fn assize(&self, arguments: &[&str]) -> String {
+        let output = self.command(&[&[env!("CARGO_BIN_EXE_assize")], arguments].concat());
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        said
+    }
+
+    /// Runs the suite and gives its rows.
+    pub(crate) fn run(&self) -> Vec<Value> {
+        self.assize(&["run", "--quiet", "--yes"]);
+        lines(&self.run_directory().join("rows.jsonl"))
+    }
+
+    pub(crate) fn run_directory(&self) -> PathBuf {
+        let runs = std::fs::read_dir(self.path(".assize/runs")).unwrap();
+        runs.map(|entry| entry.unwrap().path()).max().unwrap()
+    }
+
+    /// The trace of the trial at that position.
+    pub(crate) fn trace(&self, position: usize) -> Value {
+        let shown = self.command(&[
+            env!("CARGO_BIN_EXE_assize"),
+            "show",
+            &format!("last/{position}"),
+            "--json",
+        ]);
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        shown["trace"].clone()
+    }
+
     /// What the LLM was asked and said.
     pub(crate) fn wire(&self) -> Vec<Value> {
         lines(&self.path("wire.jsonl"))

@@ -11,6 +11,7 @@ mod plugin;
 mod prices;
 mod programs;
 mod properties;
+mod recipes;
 mod replay;
 mod run;
 mod runs;

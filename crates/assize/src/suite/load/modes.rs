@@ -115,11 +115,7 @@ impl Loader<'_> {
         let mut overrides = provider.overrides.clone();
         let own_keys: Vec<String> = on_top.keys().cloned().collect();
         overrides.extend(on_top);
-        let sources = self.plugins.providers();
-        let Some(source) = sources.get(&provider.uses) else {
-            let known: Vec<&str> = sources.keys().map(String::as_str).collect();
-            let keys: Vec<&str> = keys.iter().copied().chain(["uses"]).collect();
-            self.unknown(&keys, "provider", &provider.uses, &known);
+        let Some(source) = self.provider_source(keys, &provider.uses) else {
             return overrides;
         };
         if let Err(found) = source.instance().check_overrides(&overrides) {
@@ -153,7 +149,7 @@ impl Loader<'_> {
 
     pub(super) fn providers(&self, modes: &[Mode]) -> BTreeMap<String, ProviderSource> {
         let used = |name: &String| modes.iter().any(|mode| mode.provider == *name);
-        let sources = self.plugins.providers().iter();
+        let sources = self.plugins.providers().iter().chain(&self.recipes);
         sources
             .filter(|(name, _)| used(name))
             .map(|(name, source)| (name.clone(), source.clone()))

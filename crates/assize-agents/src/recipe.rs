@@ -1,0 +1,342 @@
+//! How an agent is run, as data: its command, its base URL, what isolates it, what each wish of a suite means to it.
+//!
+//! Every agent that is a program is a recipe for the machinery of `command`. Those of this crate are in `recipes/`, and
+//! people write their own in the same form.
+
+mod order;
+
+use crate::command::PoliteSignal;
+use crate::output::OutputForm;
+use crate::settings::problem;
+use assize_contracts::OverrideProblem;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::sync::LazyLock;
+
+/// How an agent is run. Texts may hold placeholders, see [`Recipe::PLACEHOLDERS`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// What suites call it.
+    pub name: String,
+    /// What it is.
+    #[serde(default)]
+    pub about: String,
+    /// How one gets it.
+    #[serde(default)]
+    pub install: Option<String>,
+    /// The version that is known to work.
+    #[serde(default)]
+    pub tested: Option<String>,
+    /// The LLM APIs it speaks: `anthropic`, `openai`, `gemini`.
+    #[serde(default)]
+    pub apis: Vec<String>,
+    /// Variables with credentials, passed on where they are set and kept out of every record.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// Run once per session, before the first prompt.
+    #[serde(default)]
+    pub(crate) setup: Vec<String>,
+    /// The program and its arguments for one prompt.
+    pub(crate) command: Vec<String>,
+    /// The same for prompts after the first, to go on with the session. Without it every prompt begins anew.
+    #[serde(default, rename = "continue")]
+    pub(crate) continuation: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) output: OutputForm,
+    /// For agents that cannot choose one themselves.
+    #[serde(default)]
+    pub(crate) default_model: Option<String>,
+    /// When there is a model.
+    #[serde(default)]
+    pub(crate) model: Additions,
+    /// When there are system instructions. Without it they stand before the prompt.
+    #[serde(default)]
+    pub(crate) instructions: Option<Additions>,
+    /// When every tool call goes without confirmation. Without it the agent cannot do that.
+    #[serde(default)]
+    pub(crate) auto_approve: Option<Additions>,
+    /// When only some tools go without confirmation. Without it the agent cannot do that.
+    #[serde(default)]
+    pub(crate) allowed_tools: Option<ToolList>,
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
+    /// Variables that keep the agent away from its user's own configuration.
+    #[serde(default)]
+    pub(crate) isolation: BTreeMap<String, String>,
+    /// Written into the session's home.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) polite_signal: PoliteSignal,
+}
+
+/// What a wish of the suite adds.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Additions {
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// What a list of allowed tools adds, and how it is written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolList {
+    #[serde(default = "the_tool")]
+    pub(crate) each: String,
+    #[serde(default = "comma")]
+    pub(crate) join: String,
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
+}
+
+fn the_tool() -> String {
+    "{tool}".to_owned()
+}
+
+fn comma() -> String {
+    ",".to_owned()
+}
+
+macro_rules! built_in {
+    ($($name:literal),+) => {
+        [$(($name, include_str!(concat!("../recipes/", $name, ".yaml")))),+]
+    };
+}
+
+const BUILT_IN: [(&str, &str); 11] = built_in!(
+    "aider",
+    "claude-code",
+    "cline",
+    "codex",
+    "copilot",
+    "gemini",
+    "goose",
+    "mini-swe-agent",
+    "opencode",
+    "pi",
+    "qwen"
+);
+
+impl Recipe {
+    /// What may stand in braces. With `:json` behind the name, a value is written as inside a JSON string.
+    pub const PLACEHOLDERS: [&'static str; 16] = [
+        "prompt",
+        "prompt_file",
+        "workspace",
+        "suite",
+        "home",
+        "model",
+        "system_instructions",
+        "session",
+        "key",
+        "options",
+        "tool",
+        "allowed_tools",
+        "anthropic_url",
+        "openai_url",
+        "openai_root",
+        "gemini_url",
+    ];
+
+    /// All recipes that come with Assize, by name.
+    pub fn built_in() -> &'static [Self] {
+        static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
+            let parse = |(name, text): (&str, &str)| {
+                serde_saphyr::from_str(text)
+                    .unwrap_or_else(|error| panic!("the recipe `{name}` is broken: {error}"))
+            };
+            BUILT_IN.into_iter().map(parse).collect()
+        });
+        &RECIPES
+    }
+
+    /// Reads a recipe and looks at what its types cannot tell.
+    pub fn from_value(value: &Value) -> Result<Self, OverrideProblem> {
+        let recipe: Self = serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().iter().map(ToString::to_string);
+            OverrideProblem {
+                path: path.filter(|part| part != "?").collect(),
+                message: error.inner().to_string(),
+                hint: None,
+            }
+        })?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// The program that is run.
+    pub fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    fn check(&self) -> Result<(), OverrideProblem> {
+        if self.program().is_empty() {
+            return Err(problem(
+                "command",
+                "found no program, expected a program and its arguments",
+            ));
+        }
+        for (key, words) in [
+            ("command", Some(&self.command)),
+            ("continue", self.continuation.as_ref()),
+            ("setup", Some(&self.setup)),
+            ("model", Some(&self.model.args)),
+            (
+                "instructions",
+                self.instructions.as_ref().map(|added| &added.args),
+            ),
+            (
+                "auto_approve",
+                self.auto_approve.as_ref().map(|added| &added.args),
+            ),
+            (
+                "allowed_tools",
+                self.allowed_tools.as_ref().map(|list| &list.args),
+            ),
+        ] {
+            words
+                .into_iter()
+                .flatten()
+                .try_for_each(|word| known(key, word))?;
+        }
+        let values = self.environment.iter().chain(&self.isolation);
+        for (name, value) in values {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                let message =
+                    format!("found {name:?}, expected the name of an environment variable");
+                return Err(problem("environment", message));
+            }
+            known("environment", value)?;
+        }
+        if let Some(api) = self
+            .apis
+            .iter()
+            .find(|api| !order::APIS.contains(&api.as_str()))
+        {
+            let message = format!("found `{api}`, expected `anthropic`, `openai` or `gemini`");
+            return Err(problem("apis", message));
+        }
+        let added = self.instructions.iter().flat_map(|added| &added.files);
+        let outside = |path: &Path| {
+            !path
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)))
+        };
+        match self
+            .files
+            .iter()
+            .chain(added)
+            .find(|(path, _)| outside(Path::new(path)))
+        {
+            Some((path, _)) => {
+                let message = format!("found `{path}`, expected a path inside the session's home");
+                Err(problem("files", message))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses what looks like a placeholder and is none.
+fn known(key: &str, text: &str) -> Result<(), OverrideProblem> {
+    for (start, _) in text.match_indices('{') {
+        let Some((name, _)) = text[start + 1..].split_once('}') else {
+            continue;
+        };
+        let name = name.strip_suffix(":json").unwrap_or(name);
+        let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        if is_word && !Recipe::PLACEHOLDERS.contains(&name) {
+            let found = problem(key, format!("unknown placeholder `{{{name}}}`"));
+            let list: Vec<String> = Recipe::PLACEHOLDERS
+                .map(|name| format!("`{{{name}}}`"))
+                .into();
+            let hint = Some(format!("known are {}", list.join(", ")));
+            return Err(OverrideProblem { hint, ..found });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn built_in_recipes_are_named_as_their_files_and_check() {
+        for ((file, _), recipe) in BUILT_IN.iter().zip(Recipe::built_in()) {
+            assert_eq!(recipe.name, *file);
+            recipe
+                .check()
+                .unwrap_or_else(|problem| panic!("{file}: {problem}"));
+            let is_complete = !recipe.about.is_empty()
+                && recipe.install.is_some()
+                && recipe.tested.is_some()
+                && !recipe.apis.is_empty()
+                && !recipe.keys.is_empty()
+                && recipe.auto_approve.is_some();
+            assert!(is_complete, "{file}");
+        }
+    }
+
+    fn refused(recipe: Value) -> OverrideProblem {
+        Recipe::from_value(&recipe).unwrap_err()
+    }
+
+    #[test]
+    fn what_cannot_work_is_named() {
+        for (recipe, place) in [
+            (json!({"name": "x", "command": []}), "command"),
+            (json!({"name": "x", "command": ["a", "{promt}"]}), "command"),
+            (
+                json!({"name": "x", "command": ["a"], "continue": ["a", "{sesion}"]}),
+                "continue",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "environment": {"A=B": "c"}}),
+                "environment",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "apis": ["mistral"]}),
+                "apis",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "files": {"../x": ""}}),
+                "files",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "files": {"/etc/x": ""}}),
+                "files",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "output": "xml"}),
+                "output",
+            ),
+        ] {
+            assert_eq!(refused(recipe).path, [place]);
+        }
+        assert!(
+            refused(json!({"name": "x"}))
+                .message
+                .contains("missing field `command`")
+        );
+        let unknown = refused(json!({"name": "x", "command": ["a"], "comand": 1}));
+        assert!(unknown.message.contains("unknown field `comand`"));
+    }
+
+    #[test]
+    fn braces_that_are_no_placeholders_are_text() {
+        let recipe = json!({"name": "x", "command": ["a", "{\"a\": {}}", "{", "{A}"]});
+        assert!(Recipe::from_value(&recipe).is_ok());
+    }
+}

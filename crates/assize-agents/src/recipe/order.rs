@@ -1,0 +1,271 @@
+//! From a recipe and a session's wishes to what is run: placeholders, environment, files, options.
+
+use super::{Additions, Recipe};
+use crate::command::{CommandSettings, Invocation, Plan, fill_in};
+use crate::settings::{problem, read};
+use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The APIs that have a base URL.
+pub(super) const APIS: [&str; 3] = ["anthropic", "openai", "gemini"];
+
+/// The model's name when neither suite nor provider names one.
+const NO_MODEL: &str = "default";
+
+/// Agents commit, and a fresh home knows nobody.
+const GIT_CONFIG: &str = "[user]\n\tname = agent\n\temail = agent@localhost\n";
+
+/// What a suite can say about an agent with a recipe.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecipeSettings {
+    /// Another program than the recipe's: a name or a path, relative to the suite.
+    #[serde(default)]
+    program: Option<String>,
+    /// More arguments.
+    #[serde(default)]
+    args: Vec<String>,
+    /// The model when the suite names none.
+    #[serde(default, rename = "model")]
+    _model: Option<String>,
+    #[serde(default, alias = "passEnv")]
+    pass_env: Vec<String>,
+    /// Whether the agent has a fresh home instead of its user's.
+    #[serde(default = "yes")]
+    isolated: bool,
+    #[serde(default, alias = "graceMs")]
+    grace_ms: Option<u64>,
+    #[serde(default, alias = "maxOutput")]
+    max_output: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Recipe {
+    pub(crate) fn model_for(&self, overrides: &JsonMap) -> Option<String> {
+        let named = overrides.get("model").and_then(|model| model.as_str());
+        named
+            .map(str::to_owned)
+            .or_else(|| self.default_model.clone())
+    }
+
+    pub(crate) fn check_settings(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        let settings: RecipeSettings = read(overrides)?;
+        if settings.program.as_deref() == Some("") {
+            let message = "found no program, expected a name or a path";
+            return Err(problem("program", message));
+        }
+        self.command_settings(&settings, self.command.clone())
+            .check()
+    }
+
+    fn command_settings(&self, settings: &RecipeSettings, command: Vec<String>) -> CommandSettings {
+        let mut made = CommandSettings::of(command);
+        made.output = self.output;
+        made.polite_signal = self.polite_signal;
+        made.pass_env = [self.keys.as_slice(), &settings.pass_env].concat();
+        made.grace_ms = settings.grace_ms.unwrap_or(made.grace_ms);
+        made.max_output = settings.max_output.unwrap_or(made.max_output);
+        made
+    }
+
+    /// Makes a home for the session and says what is to be run in it.
+    pub(crate) fn invocation(
+        &self,
+        params: &CreateSessionParams,
+        suite: &Path,
+    ) -> Result<Invocation, ProviderError> {
+        let settings: RecipeSettings = read(&params.provider_overrides)
+            .map_err(|problem| ProviderError::service(problem.message))?;
+        let home = tempfile::tempdir().map_err(no_home)?;
+        let order = Order {
+            recipe: self,
+            settings: &settings,
+            params,
+            home: home.path(),
+        };
+        let added = order.additions()?;
+        let values = order.values();
+        order.write_files(&added, &values).map_err(no_home)?;
+        let mut params = params.clone();
+        params.environment = Arc::new(order.environment(&added, &values));
+        let command = self.command_settings(&settings, order.argv(&self.command, &added));
+        let plan = Plan {
+            setup: order.argv(&self.setup, &added),
+            continuation: self
+                .continuation
+                .as_ref()
+                .map(|template| order.argv(template, &added)),
+            instructions_have_place: self.instructions.is_some(),
+            values,
+            scratch: Some(home),
+        };
+        Ok(Invocation::planned(command, &params, suite, plan))
+    }
+}
+
+fn no_home(error: std::io::Error) -> ProviderError {
+    ProviderError::service(format!("cannot make a home for the session: {error}"))
+}
+
+/// One session's wishes.
+struct Order<'a> {
+    recipe: &'a Recipe,
+    settings: &'a RecipeSettings,
+    params: &'a CreateSessionParams,
+    home: &'a Path,
+}
+
+impl Order<'_> {
+    fn model(&self) -> Option<&str> {
+        let model = self.params.model.as_str();
+        (!model.is_empty() && model != NO_MODEL).then_some(model)
+    }
+
+    /// What the suite's wishes come to, in the order in which they are added.
+    fn additions(&self) -> Result<Vec<Additions>, ProviderError> {
+        let recipe = self.recipe;
+        let mut added = Vec::new();
+        added.extend(self.model().map(|_| recipe.model.clone()));
+        if !self.params.system_instructions.is_empty() {
+            added.extend(recipe.instructions.clone());
+        }
+        let permissions = &self.params.permissions;
+        let cannot = |what: &str| {
+            let message = format!("`{}` cannot be told to {what}", recipe.name);
+            ProviderError::service(message).with_code("permissions_unsupported")
+        };
+        if permissions.auto_approve {
+            let approve = recipe.auto_approve.clone();
+            added.push(approve.ok_or_else(|| cannot("approve everything by itself"))?);
+        } else if !permissions.allowed_tools.is_empty() {
+            let list = recipe.allowed_tools.as_ref();
+            let list = list.ok_or_else(|| cannot("allow only some tools"))?;
+            added.push(Additions {
+                args: list.args.clone(),
+                environment: list.environment.clone(),
+                files: BTreeMap::new(),
+            });
+        }
+        Ok(added)
+    }
+
+    /// Placeholders of this session; those of a prompt come later.
+    fn values(&self) -> Vec<(String, String)> {
+        let params = self.params;
+        let tools = self.recipe.allowed_tools.as_ref().map(|list| {
+            let each = |tool: &String| list.each.replace("{tool}", tool);
+            let tools: Vec<String> = params.permissions.allowed_tools.iter().map(each).collect();
+            tools.join(&list.join)
+        });
+        let openai = self.url("OPENAI_BASE_URL", "https://api.openai.com/v1");
+        let gemini = "https://generativelanguage.googleapis.com";
+        let values = [
+            ("home", self.home.to_string_lossy().into_owned()),
+            ("model", self.model().unwrap_or_default().to_owned()),
+            ("system_instructions", params.system_instructions.clone()),
+            ("key", self.key()),
+            ("allowed_tools", tools.unwrap_or_default()),
+            (
+                "anthropic_url",
+                self.url("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+            ),
+            ("openai_root", openai.trim_end_matches("/v1").to_owned()),
+            ("openai_url", openai),
+            ("gemini_url", self.url("GOOGLE_GEMINI_BASE_URL", gemini)),
+        ];
+        let both = |(name, value): (&str, String)| {
+            let inside_json = (format!("{{{name}:json}}"), inside_json(&value));
+            [inside_json, (format!("{{{name}}}"), value)]
+        };
+        values.into_iter().flat_map(both).collect()
+    }
+
+    /// Where an API is: the proxy's address during a captured session.
+    fn url(&self, variable: &str, usual: &str) -> String {
+        self.variable(variable).unwrap_or_else(|| usual.to_owned())
+    }
+
+    fn key(&self) -> String {
+        let known = self.recipe.keys.iter().find_map(|name| self.variable(name));
+        known.unwrap_or_default()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let given = self.params.environment.get(name).cloned();
+        given
+            .or_else(|| std::env::var(name).ok())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A command with the options in their place and the suite's program, if it names one.
+    fn argv(&self, template: &[String], added: &[Additions]) -> Vec<String> {
+        let options = added.iter().flat_map(|added| &added.args);
+        let options: Vec<String> = options.chain(&self.settings.args).cloned().collect();
+        let mut argv = Vec::with_capacity(template.len() + options.len());
+        for word in template {
+            match word.as_str() {
+                "{options}" => argv.extend_from_slice(&options),
+                word => argv.push(word.to_owned()),
+            }
+        }
+        if let (Some(program), Some(first)) = (&self.settings.program, argv.first_mut()) {
+            first.clone_from(program);
+        }
+        argv
+    }
+
+    fn write_files(&self, added: &[Additions], values: &[(String, String)]) -> std::io::Result<()> {
+        std::fs::write(self.home.join(".gitconfig"), GIT_CONFIG)?;
+        let files = added.iter().flat_map(|added| &added.files);
+        for (path, content) in self.recipe.files.iter().chain(files) {
+            let path = self.home.join(path);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, fill_in(content, values))?;
+        }
+        Ok(())
+    }
+
+    /// The suite's own variables go before the recipe's, and those before what isolates.
+    fn environment(
+        &self,
+        added: &[Additions],
+        values: &[(String, String)],
+    ) -> BTreeMap<String, String> {
+        let mut templates: BTreeMap<String, String> = BTreeMap::new();
+        if self.settings.isolated {
+            let homes = [
+                ("HOME", "{home}"),
+                ("XDG_CONFIG_HOME", "{home}/.config"),
+                ("XDG_DATA_HOME", "{home}/.local/share"),
+                ("XDG_STATE_HOME", "{home}/.local/state"),
+                ("XDG_CACHE_HOME", "{home}/.cache"),
+            ];
+            templates.extend(homes.map(|(name, path)| (name.to_owned(), path.to_owned())));
+            templates.extend(self.recipe.isolation.clone());
+        }
+        templates.extend(self.recipe.environment.clone());
+        for added in added {
+            templates.extend(added.environment.clone());
+        }
+        let filled = templates
+            .into_iter()
+            .map(|(name, value)| (name, fill_in(&value, values)));
+        let own = self.params.environment.iter();
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        filled.chain(own).collect()
+    }
+}
+
+/// As it is written between the quotes of a JSON string.
+fn inside_json(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}

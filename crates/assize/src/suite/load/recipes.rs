@@ -1,0 +1,76 @@
+//! Recipes of agents: those that come with Assize, and files of the suite's author.
+
+use super::{Loader, directory_of};
+use crate::suite::document::Document;
+use crate::suite::problem::Problem;
+use assize_agents::{CommandProvider, Recipe};
+use assize_contracts::ProviderSource;
+use assize_engine::Mode;
+use assize_engine::store::Secrets;
+use std::sync::Arc;
+
+impl Loader<'_> {
+    /// Where instances of a provider come from: a plugin by its name, a recipe by its path.
+    pub(super) fn provider_source(&mut self, keys: &[&str], uses: &str) -> Option<ProviderSource> {
+        let known = self.plugins.providers().get(uses);
+        if let Some(source) = known.or_else(|| self.recipes.get(uses)) {
+            return Some(source.clone());
+        }
+        if !is_path(uses) {
+            let known: Vec<&str> = self.plugins.providers().keys().map(String::as_str).collect();
+            let keys: Vec<&str> = keys.iter().copied().chain(["uses"]).collect();
+            self.unknown(&keys, "provider", uses, &known);
+            return None;
+        }
+        match self.read_recipe(uses) {
+            Ok(recipe) => {
+                self.recipe_keys.extend(recipe.keys.iter().cloned());
+                let make = move || Arc::new(CommandProvider::with_recipe(recipe.clone())) as _;
+                let source = ProviderSource::Factory(Arc::new(make));
+                self.recipes.insert(uses.to_owned(), source.clone());
+                Some(source)
+            }
+            Err(problem) => {
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+
+    pub(super) fn has_recipe(&self, provider: &str) -> bool {
+        let is_built_in = Recipe::built_in().iter().any(|recipe| recipe.name == provider);
+        is_built_in || self.recipes.contains_key(provider)
+    }
+
+    fn read_recipe(&self, uses: &str) -> Result<Recipe, Problem> {
+        let path = directory_of(self.document.path()).join(uses);
+        let document = Document::read(&path)?;
+        Recipe::from_value(document.value()).map_err(|found| {
+            let problem = document.explain(&found.path, &found.message, &[]);
+            match found.hint {
+                Some(hint) => problem.hint(hint),
+                None => problem,
+            }
+        })
+    }
+
+    /// Credentials that agents get by their recipes must not reach any record.
+    pub(super) fn keep_keys_secret(&self, modes: &[Mode], secrets: &mut Secrets) {
+        let is_used = |recipe: &&Recipe| modes.iter().any(|mode| mode.provider == recipe.name);
+        let built_in = Recipe::built_in().iter().filter(is_used);
+        let names = built_in.flat_map(|recipe| &recipe.keys);
+        for name in names.chain(&self.recipe_keys) {
+            if let Ok(value) = std::env::var(name) {
+                secrets.add(name, value);
+            }
+        }
+    }
+}
+
+/// A recipe is named by its file, so that nobody takes it for a provider.
+fn is_path(uses: &str) -> bool {
+    let endings = [".yaml", ".yml", ".toml", ".json"];
+    uses.contains('/') || endings.iter().any(|ending| uses.ends_with(ending))
+}
