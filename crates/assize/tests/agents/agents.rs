@@ -4,8 +4,6 @@ use crate::offline::{LLM, Offline};
 
 pub(crate) struct Agent {
     pub(crate) name: &'static str,
-    /// Its program.
-    pub(crate) program: &'static str,
     pub(crate) model: &'static str,
     /// The `provider` of its mode.
     pub(crate) provider: &'static str,
@@ -13,28 +11,24 @@ pub(crate) struct Agent {
 
 pub(crate) const CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
-    program: "claude",
     model: "claude-sonnet-4-5",
     provider: "{ uses: claude-code }",
 };
 
 pub(crate) const CODEX: Agent = Agent {
     name: "codex",
-    program: "codex",
     model: "gpt-5.1-codex",
     provider: "{ uses: codex }",
 };
 
 pub(crate) const OPENCODE: Agent = Agent {
     name: "opencode",
-    program: "opencode",
     model: "gpt-5.1",
     provider: "{ uses: opencode }",
 };
 
 pub(crate) const GEMINI: Agent = Agent {
     name: "gemini",
-    program: "gemini",
     model: "gemini-2.5-pro",
     provider: "{ uses: gemini }",
 };

@@ -32,7 +32,6 @@ pub(crate) const fn quick(name: &'static str, needs: Needs, body: fn()) -> Test 
     }
 }
 
-#[expect(dead_code, reason = "for the tests that follow")]
 pub(crate) const fn slow(name: &'static str, needs: Needs, body: fn()) -> Test {
     Test {
         name,

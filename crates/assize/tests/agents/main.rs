@@ -8,27 +8,44 @@
 #![expect(clippy::print_stdout, reason = "a test harness reports")]
 
 mod agents;
+mod faults;
 mod good_runs;
 mod harness;
 mod offline;
 
-use harness::{Test, quick};
+use harness::{Test, quick, slow};
 
-const TESTS: &[Test] = &[
-    quick(
-        "offline::only_the_scripted_llm_is_there",
-        &[],
-        offline::only_the_scripted_llm_is_there,
-    ),
-    quick(
-        "good_runs::claude_code",
-        &["claude"],
-        good_runs::claude_code,
-    ),
-    quick("good_runs::codex", &["codex"], good_runs::codex),
-    quick("good_runs::opencode", &["opencode"], good_runs::opencode),
-    quick("good_runs::gemini", &["gemini"], good_runs::gemini),
-];
+/// Tests by the name of their function.
+macro_rules! tests {
+    ($($speed:ident $needs:tt: $($test:path),+;)+) => {
+        &[$($($speed(stringify!($test), &$needs, $test)),+),+]
+    };
+}
+
+#[rustfmt::skip]
+const TESTS: &[Test] = tests! {
+    quick []: offline::only_the_scripted_llm_is_there;
+    quick ["claude"]: good_runs::claude_code;
+    quick ["codex"]: good_runs::codex;
+    slow ["opencode"]: good_runs::opencode;
+    quick ["gemini"]: good_runs::gemini;
+    slow ["claude"]: faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
+        faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut,
+        faults::claude_code::time_is_over_while_a_tool_sleeps, faults::claude_code::tools_in_parallel,
+        faults::claude_code::several_prompts;
+    slow ["codex"]: faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401,
+        faults::codex::every_stream_is_cut, faults::codex::one_stream_is_cut,
+        faults::codex::time_is_over_while_a_tool_sleeps, faults::codex::tools_in_parallel,
+        faults::codex::several_prompts;
+    slow ["opencode"]: faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401,
+        faults::opencode::every_stream_is_cut, faults::opencode::one_stream_is_cut,
+        faults::opencode::time_is_over_while_a_tool_sleeps, faults::opencode::tools_in_parallel,
+        faults::opencode::several_prompts;
+    slow ["gemini"]: faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401,
+        faults::gemini::every_stream_is_cut, faults::gemini::one_stream_is_cut,
+        faults::gemini::time_is_over_while_a_tool_sleeps, faults::gemini::tools_in_parallel,
+        faults::gemini::several_prompts;
+};
 
 fn main() -> std::process::ExitCode {
     harness::run(TESTS)

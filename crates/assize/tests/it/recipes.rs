@@ -55,7 +55,10 @@ fn the_wishes_of_a_suite_reach_an_agent_by_its_recipe() {
         "--model m-1 --system Be brief. --tools +read +write --more -- hello"
     );
     assert!(answer.contains("url=https://api.openai.com/v1"), "{answer}");
-    assert!(answer.contains(r#"{ "model": "m-1", "home": "/"#), "{answer}");
+    assert!(
+        answer.contains(r#"{ "model": "m-1", "home": "/"#),
+        "{answer}"
+    );
     assert_eq!(rows[0]["provider"], "./recipes/mine.yaml");
 }
 
@@ -92,12 +95,21 @@ fn credentials_of_a_recipe_are_in_no_record() {
 #[test]
 fn a_broken_recipe_is_found_by_check() {
     for (recipe, expected) in [
-        ("name: mine\ncommand: [sh, '{promt}']\n", "unknown placeholder `{promt}`"),
+        (
+            "name: mine\ncommand: [sh, '{promt}']\n",
+            "unknown placeholder `{promt}`",
+        ),
         ("name: mine\ncomand: [sh]\n", "unknown key `comand`"),
-        ("name: mine\ncommand: [sh]\nfiles: { ../x: '' }\n", "a path inside the session's home"),
+        (
+            "name: mine\ncommand: [sh]\nfiles: { ../x: '' }\n",
+            "a path inside the session's home",
+        ),
     ] {
         let said = sandbox(recipe, "").refused(&["check"]);
-        assert!(said.contains(expected) && said.contains("mine.yaml"), "{said}");
+        assert!(
+            said.contains(expected) && said.contains("mine.yaml"),
+            "{said}"
+        );
     }
     let sandbox = sandbox(RECIPE, "");
     std::fs::remove_file(sandbox.path("recipes/mine.yaml")).unwrap();

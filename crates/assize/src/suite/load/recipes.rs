@@ -17,7 +17,12 @@ impl Loader<'_> {
             return Some(source.clone());
         }
         if !is_path(uses) {
-            let known: Vec<&str> = self.plugins.providers().keys().map(String::as_str).collect();
+            let known: Vec<&str> = self
+                .plugins
+                .providers()
+                .keys()
+                .map(String::as_str)
+                .collect();
             let keys: Vec<&str> = keys.iter().copied().chain(["uses"]).collect();
             self.unknown(&keys, "provider", uses, &known);
             return None;
@@ -40,7 +45,9 @@ impl Loader<'_> {
     }
 
     pub(super) fn has_recipe(&self, provider: &str) -> bool {
-        let is_built_in = Recipe::built_in().iter().any(|recipe| recipe.name == provider);
+        let is_built_in = Recipe::built_in()
+            .iter()
+            .any(|recipe| recipe.name == provider);
         is_built_in || self.recipes.contains_key(provider)
     }
 

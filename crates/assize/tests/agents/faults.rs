@@ -1,0 +1,155 @@
+//! What can go wrong with an agent: never a pass, never longer than the trial may take, and nobody left behind.
+
+use crate::agents::{Agent, SCENARIO};
+use crate::offline::Offline;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The functions below for one agent each.
+macro_rules! for_agent {
+    ($name:ident, $agent:expr) => {
+        pub(crate) mod $name {
+            use crate::agents::*;
+
+            pub(crate) fn llm_500() {
+                super::failing_llm(&$agent, "500", "llm_500");
+            }
+            pub(crate) fn llm_429() {
+                super::failing_llm(&$agent, "429", "llm_429");
+            }
+            pub(crate) fn llm_401() {
+                super::failing_llm(&$agent, "401", "llm_401");
+            }
+            pub(crate) fn every_stream_is_cut() {
+                super::failing_llm(&$agent, "drop", "llm_cut");
+            }
+            pub(crate) fn one_stream_is_cut() {
+                super::one_stream_is_cut(&$agent);
+            }
+            pub(crate) fn time_is_over_while_a_tool_sleeps() {
+                super::time_is_over_while_a_tool_sleeps(&$agent);
+            }
+            pub(crate) fn tools_in_parallel() {
+                super::tools_in_parallel(&$agent);
+            }
+            pub(crate) fn several_prompts() {
+                super::several_prompts(&$agent);
+            }
+        }
+    };
+}
+
+for_agent!(claude_code, CLAUDE_CODE);
+for_agent!(codex, CODEX);
+for_agent!(opencode, OPENCODE);
+for_agent!(gemini, GEMINI);
+
+/// How long a trial may take here, and the time around it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const AROUND: Duration = Duration::from_secs(60);
+
+fn the_row(offline: &Offline) -> Value {
+    let began = Instant::now();
+    let row = offline.run().remove(0);
+    assert!(
+        began.elapsed() < TIMEOUT + AROUND,
+        "took {:?}",
+        began.elapsed()
+    );
+    row
+}
+
+fn limited(scenario: &str) -> String {
+    format!("{scenario}timeout_ms: {}\n", TIMEOUT.as_millis())
+}
+
+/// The LLM fails for good: nothing was learnt about the agent, whatever its exit code says.
+fn failing_llm(agent: &Agent, fault: &str, code: &str) {
+    let offline = agent
+        .suite(&limited(SCENARIO), "")
+        .with_llm(&["--fault", fault]);
+    let row = the_row(&offline);
+    assert_eq!(row["outcome"], "void", "{row:#}");
+    assert_eq!(row["errorCode"], code, "{row:#}");
+}
+
+/// Agents that try again come to their goal; for the others nothing was learnt.
+fn one_stream_is_cut(agent: &Agent) {
+    let fault = ["--fault", "drop", "--fault-count", "1"];
+    let offline = agent.suite(&limited(SCENARIO), "").with_llm(&fault);
+    let row = the_row(&offline);
+    let expected = match agent.name {
+        "gemini" => "void",
+        _ => "pass",
+    };
+    assert_eq!(row["outcome"], expected, "{row:#}");
+}
+
+fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
+    // A number that no other process sleeps.
+    let sleep = format!("sleep {}.{}", 3600 + std::process::id(), agent.name.len());
+    let command = format!("echo hi > out.txt; {sleep}");
+    let scenario = format!("{SCENARIO}timeout_ms: 30000\n");
+    let offline = agent
+        .suite(&scenario, "")
+        .with_llm(&["--command", &command]);
+    let row = the_row(&offline);
+    assert_eq!(row["outcome"], "fail", "{row:#}");
+    assert_eq!(row["completionReason"], "timeout", "{row:#}");
+    assert_eq!(row["censored"], true, "{row:#}");
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
+}
+
+fn processes_with(words: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(words))
+        .collect()
+}
+
+fn script(offline: Offline, script: &Value) -> Offline {
+    offline.write("script.json", &script.to_string());
+    offline.with_llm(&["--script", "script.json"])
+}
+
+fn tools_in_parallel(agent: &Agent) {
+    let scenario = format!("{SCENARIO}  - file: {{ path: two.txt, equals: \"ho\\n\" }}\n");
+    let turns = json!({"turns": [
+        {"tool": "shell", "command": "echo hi > out.txt", "say": "Both at once.",
+         "also": [{"tool": "shell", "command": "echo ho > two.txt"}]},
+        {"text": "Done: out.txt now contains the word hi."}
+    ]});
+    let offline = script(agent.suite(&limited(&scenario), ""), &turns);
+    let row = the_row(&offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
+    let calls = offline.trace(0)["events"].as_array().unwrap().clone();
+    let calls = calls.iter().filter(|event| event["type"] == "tool_call");
+    assert!(
+        calls
+            .map(|call| &call["success"])
+            .all(|success| success == true),
+        "{row:#}"
+    );
+}
+
+/// The second prompt is asked in the conversation of the first.
+fn several_prompts(agent: &Agent) {
+    let scenario = limited(&SCENARIO.replace("workspace:", "turns: [And once more.]\nworkspace:"));
+    let offline = agent.suite(&scenario, "");
+    let row = the_row(&offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
+    let wire = offline.wire();
+    let last = wire
+        .iter()
+        .rfind(|exchange| exchange["side"] == false)
+        .unwrap();
+    let asked = last["request"].to_string();
+    assert!(
+        asked.contains("And once more.") && asked.contains("the word hi"),
+        "{asked}"
+    );
+}
