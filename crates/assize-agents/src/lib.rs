@@ -1,5 +1,6 @@
 //! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
 
+pub mod capture;
 mod command;
 mod output;
 mod recipe;

@@ -12,6 +12,7 @@ mod arm;
 mod builder;
 mod caution;
 mod comparison;
+mod gate;
 mod metric;
 mod success;
 mod summary;
@@ -31,10 +32,14 @@ pub use cells::{comparison_cells, comparison_heading};
 pub use comparison::{Comparison, Headline, headline};
 pub use error::ReportError;
 pub use flat::{CsvWriter, JsonArrayWriter};
+pub use gate::{
+    Gate, GateContext, GateError, GateMeasure, GateResult, Planned, PlannedArm, Reference,
+    Shortfall, judge_gates, worst,
+};
 pub use markdown::render_markdown;
 pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};
-pub use row::Row;
+pub use row::{Row, row_metrics};
 pub use rows::{RowBytes, read_rows};
 pub use success::{Chances, SuccessSummary};
 pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};

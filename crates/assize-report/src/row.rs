@@ -218,6 +218,15 @@ impl<'a> Row<'a> {
     }
 }
 
+/// The metrics that rows have fields for, by the collectors' names.
+pub fn row_metrics() -> impl Iterator<Item = &'static str> {
+    let tokens = Tokens::default().named().map(|(name, _)| name);
+    let calls = ToolCalls::default().named().map(|(name, _)| name);
+    let cost = Cost::default().named().map(|(name, _)| name);
+    let all = tokens.into_iter().chain(calls).chain(cost);
+    all.chain(["latency_wall_ms", "agent_turns"])
+}
+
 /// How the names of per-category tool counts begin.
 pub(crate) const CATEGORY: &str = "tool_calls_category_";
 

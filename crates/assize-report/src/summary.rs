@@ -3,8 +3,8 @@
 use crate::arm::{Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
-    Analysis, Caution, Chances, Comparison, MetricSummary, ReportError, Row, SuccessSummary,
-    SummaryBuilder, caution, metric, success,
+    Analysis, Caution, Chances, Comparison, GateResult, MetricSummary, Planned, ReportError, Row,
+    SuccessSummary, SummaryBuilder, caution, metric, success,
 };
 use assize_stats::{CostPerSuccess, Level, cost_per_success};
 use serde::{Serialize, Serializer};
@@ -21,6 +21,12 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// Reasons to be careful.
     pub cautions: Vec<Caution>,
+    /// The gates, each held against every mode it speaks about. Whoever judges them puts them here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateResult>,
+    /// What was meant to be run, where that is known.
+    #[serde(skip)]
+    pub planned: Option<Planned>,
     /// The tables of prices that costs were computed from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<String>,
@@ -136,15 +142,7 @@ pub(crate) fn summarize(
     mut builder: SummaryBuilder,
     analysis: &Analysis,
 ) -> Result<Summary, ReportError> {
-    sort_arms(&mut builder.arms, &analysis.mode_order);
-    let labels = labels(&builder.arms);
-    for cell in builder
-        .arms
-        .iter_mut()
-        .flat_map(|arm| arm.cells.values_mut())
-    {
-        cell.fill_categories(&builder.metrics);
-    }
+    let labels = prepare(&mut builder, analysis);
     let modes = modes(&builder, &labels, analysis.confidence);
     let scenarios = scenarios(&builder, &labels, analysis.confidence);
     let mut cautions = caution::of_rows(&builder, &labels);
@@ -179,11 +177,26 @@ pub(crate) fn summarize(
         scenarios,
         comparisons,
         cautions,
+        gates: Vec::new(),
+        planned: None,
         prices: analysis.prices.clone(),
         primary,
         confidence: analysis.confidence,
         extensions: builder.extensions.into_iter().collect(),
     })
+}
+
+/// Puts the arms in order and fills in what follows from all rows together. Tells what the arms are called.
+pub(crate) fn prepare(builder: &mut SummaryBuilder, analysis: &Analysis) -> Vec<String> {
+    sort_arms(&mut builder.arms, &analysis.mode_order);
+    for cell in builder
+        .arms
+        .iter_mut()
+        .flat_map(|arm| arm.cells.values_mut())
+    {
+        cell.fill_categories(&builder.metrics);
+    }
+    labels(&builder.arms)
 }
 
 /// In the suite's order; what it does not name stays in the order in which it came.

@@ -369,7 +369,7 @@ fn outward(value: f64, low: f64, high: f64) -> (f64, f64) {
 }
 
 /// A number of percent or points: whole, or with one digit where it is small.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value != 0.0 && value.abs() < 1.0 {
         format!("{value:.1}")
     } else {

@@ -23,7 +23,8 @@ First steps:
   assize compare          is one mode better, and is it real or luck?
   assize show last/0      look at one trial
 
-Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 5 incomplete (--resume continues), 130 interrupted twice.";
+Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 3 a gate failed, 4 a gate is inconclusive,
+5 incomplete (--resume continues), 130 interrupted twice.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -44,6 +45,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
     Compare(CompareArguments),
+    /// Hold a run against its gates: pass, fail or inconclusive, with exit codes for CI
+    Gate(GateArguments),
+    /// Keep runs under a name, to compare later ones with
+    Baseline(BaselineArguments),
     /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
     Analyze(AnalyzeArguments),
     /// Print the JSON Schema of a file or record
@@ -219,6 +224,9 @@ pub(crate) struct RunArguments {
         help_heading = "Where it goes"
     )]
     pub(crate) only: Option<OnlyArgument>,
+    /// Compare with this run, named baseline or file of rows in baseline gates [default: the suite's baseline mode]
+    #[arg(long, value_name = "RUN|NAME|FILE", help_heading = "How to run")]
+    pub(crate) baseline: Option<String>,
     /// Show the plan and run nothing
     #[arg(long, help_heading = "What to show")]
     pub(crate) dry_run: bool,
@@ -333,6 +341,8 @@ pub(crate) struct ReportArguments {
     pub(crate) sources: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) against: Against,
     /// What to write (may be repeated)
     #[arg(long, value_name = "FORMAT", default_value = "all")]
     pub(crate) format: Vec<ReportFormat>,
@@ -385,6 +395,77 @@ pub(crate) struct CompareArguments {
     /// One JSON object per comparison and line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize gate                                       the last run and its suite's gates
+  assize gate last --gate 'success >= 0.9'          another gate
+  assize gate last --baseline main --gate 'tokens_total <= baseline + 5%'
+
+Exit codes: 0 all pass, 3 one fails, 4 one is inconclusive: too few trials, or something is missing.")]
+pub(crate) struct GateArguments {
+    /// A run (id, part of it, `last`, directory) or a file of rows
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) against: Against,
+    /// This gate instead of the suite's (may be repeated)
+    #[arg(long, value_name = "GATE")]
+    pub(crate) gate: Vec<String>,
+    /// Only these modes (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Vec<String>,
+    /// One JSON object per gate, mode and line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What baseline gates compare with.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct Against {
+    /// Compare with this run, named baseline or file of rows in baseline gates [default: the suite's baseline mode]
+    #[arg(long, value_name = "RUN|NAME|FILE")]
+    pub(crate) baseline: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArguments {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// One JSON object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: BaselineAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineAction {
+    /// Keep a copy of a run's rows under a name
+    Set {
+        /// The name
+        name: String,
+        /// The run (id, part of it, `last`, directory)
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// List the baselines
+    List,
+    /// Show one: what was run, and the table
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Remove baselines; the runs stay
+    Rm {
+        /// Their names
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

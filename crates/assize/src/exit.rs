@@ -1,7 +1,8 @@
 //! Exit codes. They are part of the public interface.
 
 use crate::suite::SuiteError;
-use assize_report::ReportError;
+use assize_report::{GateError, GateResult, ReportError, worst};
+use assize_stats::GateVerdict;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -13,6 +14,10 @@ pub(crate) enum Exit {
     Error = 1,
     /// Wrong flags, or a suite that does not check.
     Usage = 2,
+    /// A gate failed.
+    GateFailed = 3,
+    /// A gate is neither shown to hold nor to fail.
+    GateInconclusive = 4,
     /// Cells are open: interrupted, or stopped early. Resume continues.
     Incomplete = 5,
     /// Interrupted twice.
@@ -25,10 +30,26 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl Exit {
+    /// What gates come to: the worst of them.
+    pub(crate) fn of_gates(gates: &[GateResult]) -> Self {
+        match worst(gates) {
+            None | Some(GateVerdict::Pass) => Self::Done,
+            Some(GateVerdict::Fail) => Self::GateFailed,
+            Some(GateVerdict::Inconclusive) => Self::GateInconclusive,
+        }
+    }
+}
+
 /// The exit code of an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+    let is_gate = error.is::<GateError>();
     let is_baseline = matches!(error.downcast_ref(), Some(ReportError::Baseline { .. }));
-    if error.is::<SuiteError>() || error.is::<crate::commands::UsageError>() || is_baseline {
+    if error.is::<SuiteError>()
+        || error.is::<crate::commands::UsageError>()
+        || is_baseline
+        || is_gate
+    {
         Exit::Usage
     } else {
         Exit::Error

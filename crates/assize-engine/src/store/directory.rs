@@ -169,10 +169,10 @@ impl OpenRun {
             add_prices(&mut manifest.provenance, prices);
         }
         // How trials are read as evidence may change between them; what was run may not.
-        if let Some(analysis) = now.provenance.get("analysis") {
-            manifest
-                .provenance
-                .insert("analysis".to_owned(), analysis.clone());
+        for key in ["analysis", "gates"] {
+            if let Some(now) = now.provenance.get(key) {
+                manifest.provenance.insert(key.to_owned(), now.clone());
+            }
         }
         manifest.state = RunState::Running;
         manifest.write(&run.path)?;

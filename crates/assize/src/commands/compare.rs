@@ -100,12 +100,7 @@ fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<
 
 /// What the two are called: the run's id, or the file.
 fn labels(first: &Source, second: &Source) -> [String; 2] {
-    let name = |source: &Source| {
-        let path = source.run.as_ref().unwrap_or(&source.rows);
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        name.to_string_lossy().into_owned()
-    };
-    let names = [name(first), name(second)];
+    let names = [first.name(), second.name()];
     match names[0] == names[1] {
         true => [first, second].map(|source| source.rows.display().to_string()),
         false => names,

@@ -1,9 +1,11 @@
 //! One module per command; each reads as a recipe.
 
 mod analyze;
+mod baseline;
 mod check;
 mod compare;
 mod estimate;
+mod gate;
 mod init;
 mod report;
 mod run;
@@ -32,6 +34,8 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Show(arguments) => show::show(&arguments, plugins),
         Command::Report(arguments) => report::report(&arguments, plugins),
         Command::Compare(arguments) => compare::compare(&arguments, plugins),
+        Command::Gate(arguments) => gate::gate(&arguments, plugins),
+        Command::Baseline(arguments) => baseline::baseline(&arguments, plugins),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {

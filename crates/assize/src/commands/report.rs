@@ -1,9 +1,10 @@
 //! `assize report`: the pages and tables of runs, or of rows from elsewhere.
 
 use crate::cli::{ReportArguments, ReportFormat};
+use crate::commands::baseline;
 use crate::commands::verdict::{self, Source};
 use crate::exit::Exit;
-use crate::terminal::{plain, print, print_cautions};
+use crate::terminal::{plain, print, print_cautions, print_gates};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
@@ -16,7 +17,11 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<Exit> {
     let sources = sources(arguments, plugins)?;
-    let summary = verdict::summarize(&sources, &sources[0].analysis)?;
+    let baseline = baseline::find(&arguments.against, &arguments.place, plugins)?;
+    let summary = match &sources[..] {
+        [source] => verdict::judge(source, &source.gates()?, baseline.as_ref())?,
+        _ => verdict::summarize(&sources, &sources[0].analysis)?,
+    };
     let out = match (&arguments.out, &sources[..]) {
         (Some(out), _) => out.clone(),
         (None, [Source { run: Some(run), .. }]) => run.join("report"),
@@ -27,6 +32,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
         let line = closing_line(pair);
         line.into_iter().for_each(|line| print(plain(&line)));
     }
+    print_gates(&summary.gates);
     print_cautions([&summary]);
     for path in written {
         print(plain(&path.display().to_string()));

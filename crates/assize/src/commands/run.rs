@@ -1,10 +1,10 @@
 //! `assize run`: load, plan, run, show.
 
-use crate::cli::{RunArguments, Where};
+use crate::cli::{Against, RunArguments, Where};
 use crate::commands::estimate::Estimate;
-use crate::commands::report;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
+use crate::commands::{baseline, report};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
         warn(remark);
     }
+    let baseline = compared_with(arguments, plugins)?;
     if arguments.dry_run {
         return show_plan(&suite.profile.plan()?, arguments.json);
     }
@@ -34,8 +35,9 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         say("nothing was run");
         return Ok(Exit::Incomplete);
     }
+    let json_lines = Arc::new(JsonLines::default());
     let listener: Arc<dyn Listener> = match (arguments.json, arguments.quiet) {
-        (true, _) => Arc::new(JsonLines),
+        (true, _) => Arc::clone(&json_lines) as Arc<dyn Listener>,
         (_, true) => Arc::new(()),
         _ => Arc::new(Progress::new(
             suite
@@ -53,7 +55,9 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         .iter()
         .all(|mode| mode.provider == "simulated");
     let result = in_runtime(suite, target, listener)?;
-    let exit = conclude(&result, &suite_path, arguments)?;
+    let concluded = conclude(&result, &suite_path, baseline.as_ref(), arguments);
+    json_lines.finish();
+    let exit = concluded?;
     if is_only_simulated && !arguments.json && !arguments.quiet {
         show_the_way_to_a_real_agent(&suite_path);
     }
@@ -67,6 +71,18 @@ fn show_the_way_to_a_real_agent(suite: &Path) {
         plain(&suite.display().to_string()),
         r#"provider: { uses: command, command: ["claude", "-p", "{prompt}"] }"#
     ));
+}
+
+/// What the gates compare with, found before anything is spent.
+fn compared_with(arguments: &RunArguments, plugins: &Plugins) -> Result<Option<Source>> {
+    let against = Against {
+        baseline: arguments.baseline.clone(),
+    };
+    let place = Where {
+        suite: arguments.path.clone(),
+        output: arguments.output.clone(),
+    };
+    baseline::find(&against, &place, plugins)
 }
 
 /// A new run of what the flags leave of the suite.
@@ -280,20 +296,25 @@ fn provenance(suite: &Path) -> JsonMap {
 }
 
 /// The table, where everything lies, and what to do next.
-fn conclude(result: &ProfileSuiteResult, suite: &Path, arguments: &RunArguments) -> Result<Exit> {
-    let exit = if result.open > 0 {
-        Exit::Incomplete
-    } else {
-        Exit::Done
-    };
+fn conclude(
+    result: &ProfileSuiteResult,
+    suite: &Path,
+    baseline: Option<&Source>,
+    arguments: &RunArguments,
+) -> Result<Exit> {
     let sources = [Source::of_run(&result.run()?)];
-    let summary = verdict::summarize(&sources, &sources[0].analysis)?;
+    let summary = verdict::judge(&sources[0], &sources[0].gates()?, baseline)?;
+    let exit = match result.open {
+        0 => Exit::of_gates(&summary.gates),
+        _ => Exit::Incomplete,
+    };
     if let Err(error) = report::write_beside(&summary, &sources) {
         // The trials are safe, and `assize report` can try again.
         warn(&format!("the report could not be written: {error:#}"));
     }
-    if !arguments.json {
-        print_result(&summary, &result.directory);
+    match arguments.json {
+        true => JsonLines::conclude(&summary),
+        false => print_result(&summary, &result.directory),
     }
     if result.open > 0 {
         let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);

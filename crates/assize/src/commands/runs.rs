@@ -120,7 +120,7 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
     ));
     print(format!("fingerprint {}", manifest.fingerprint));
     let source = Source::of_run(&run);
-    let summary = verdict::summarize(std::slice::from_ref(&source), &source.analysis)?;
+    let summary = verdict::judge(&source, &source.gates()?, None)?;
     print_result(&summary, run.path());
     Ok(Exit::Done)
 }

@@ -2,13 +2,17 @@
 
 use crate::cli::Where;
 use crate::commands::results_dir;
-use crate::suite::AnalysisSpec;
+use crate::suite::{AnalysisSpec, GateSpec};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::store::RunDirectory;
-use assize_report::{Analysis, Summary, SummaryBuilder};
+use assize_report::{
+    Analysis, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
+    judge_gates,
+};
 use serde::Deserialize;
+use serde_json::Value;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -29,6 +33,10 @@ pub(crate) struct Source {
     pub(crate) run: Option<PathBuf>,
     /// How its suite wants to be read.
     pub(crate) analysis: Analysis,
+    /// What its suite wants to be shown, as it was recorded.
+    gates: Option<Value>,
+    /// What was meant to be run.
+    pub(crate) planned: Option<Planned>,
 }
 
 impl Source {
@@ -45,6 +53,8 @@ impl Source {
             rows: run.path().join("rows.jsonl"),
             suite: Some(manifest.name.clone()),
             analysis: recorded_analysis(run, &modes),
+            gates: manifest.provenance.get("gates").cloned(),
+            planned: Some(planned(run)),
             modes,
             run: Some(run.path().to_owned()),
         }
@@ -53,6 +63,12 @@ impl Source {
     /// A file as it is named, or else a run by its id, a part of it, `last`, or its directory.
     pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
         let path = Path::new(name);
+        let is_rows_of_run = path.file_name() == Some("rows.jsonl".as_ref());
+        if let Some(directory) = path.parent().filter(|_| is_rows_of_run && path.is_file())
+            && let Ok(run) = RunDirectory::open(directory)
+        {
+            return Ok(Self::of_run(&run));
+        }
         if path.is_file() {
             return Ok(Self {
                 rows: path.to_owned(),
@@ -60,10 +76,32 @@ impl Source {
                 modes: Vec::new(),
                 run: None,
                 analysis: Analysis::default(),
+                gates: None,
+                planned: None,
             });
         }
         let run = RunDirectory::find(&results_dir(place, plugins)?, name)?;
         Ok(Self::of_run(&run))
+    }
+
+    /// The gates of its suite. One that cannot be understood is an error: left out, it would seem to pass.
+    pub(crate) fn gates(&self) -> Result<Vec<Gate>> {
+        let Some(recorded) = &self.gates else {
+            return Ok(Vec::new());
+        };
+        let specs = Vec::<GateSpec>::deserialize(recorded)
+            .with_context(|| self.describe("cannot understand the recorded gates of"))?;
+        Ok(specs
+            .iter()
+            .map(GateSpec::resolve)
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// The run's id, or the file's name.
+    pub(crate) fn name(&self) -> String {
+        let path = self.run.as_ref().unwrap_or(&self.rows);
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
     }
 
     /// Opens the file. A run without any finished trial has none, and no rows either.
@@ -99,8 +137,49 @@ fn recorded_analysis(run: &RunDirectory, modes: &[String]) -> Analysis {
     analysis
 }
 
+fn planned(run: &RunDirectory) -> Planned {
+    let plan = &run.manifest().plan;
+    let arm = |arm: &assize_engine::Arm| PlannedArm {
+        mode: arm.mode.clone(),
+        model: arm.model.clone(),
+    };
+    Planned {
+        arms: plan.arms.iter().map(arm).collect(),
+        scenarios: plan.scenarios.clone(),
+        repetitions: plan.repetitions.into(),
+    }
+}
+
 /// Everything that follows from the rows of these files.
 pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summary> {
+    Ok(read(sources)?.finish(&ordered(analysis, sources))?)
+}
+
+/// The same for one source, with its gates judged; `baseline` is what they compare with instead of a mode of its own.
+pub(crate) fn judge(source: &Source, gates: &[Gate], baseline: Option<&Source>) -> Result<Summary> {
+    let sources = std::slice::from_ref(source);
+    let analysis = ordered(&source.analysis, sources);
+    let reference = baseline.map(|baseline| {
+        anyhow::Ok(Reference {
+            name: baseline.name(),
+            trials: read(std::slice::from_ref(baseline))?,
+            planned: baseline.planned.clone(),
+        })
+    });
+    let mut context = GateContext {
+        gates: gates.to_vec(),
+        planned: source.planned.clone(),
+        reference: reference.transpose()?,
+    };
+    let mut trials = read(sources)?;
+    let judged = judge_gates(&mut trials, &mut context, &analysis);
+    let mut summary = trials.finish(&analysis)?;
+    summary.gates = judged;
+    summary.planned = context.planned;
+    Ok(summary)
+}
+
+fn read(sources: &[Source]) -> Result<SummaryBuilder> {
     let mut builder = SummaryBuilder::default();
     for source in sources {
         if let Some(reader) = source.open()? {
@@ -109,7 +188,7 @@ pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summa
                 .with_context(|| source.describe("in"))?;
         }
     }
-    Ok(builder.finish(&ordered(analysis, sources))?)
+    Ok(builder)
 }
 
 /// The analysis with the modes in the order of the suites.

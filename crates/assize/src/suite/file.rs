@@ -1,6 +1,7 @@
 //! The keys of a suite file.
 
 use super::analysis::AnalysisSpec;
+use super::gates::GateSpec;
 use super::hooks::HooksSpec;
 use assize_engine::{KeepWorkspace, Order};
 use schemars::JsonSchema;
@@ -17,7 +18,6 @@ pub(super) const LATER: &[&str] = &[
     "runners",
     "evaluators",
     "judge",
-    "gates",
     "capture",
     "plugins",
     "until",
@@ -65,6 +65,9 @@ pub struct SuiteFile {
     /// How trials are read as evidence.
     #[serde(default)]
     pub analysis: AnalysisSpec,
+    /// What runs must be shown to fulfil, such as `success >= 0.9` or `cost_total_usd <= baseline + 10%`.
+    #[serde(default)]
+    pub gates: Vec<GateSpec>,
     /// What tokens cost.
     #[serde(default)]
     pub prices: PricesSpec,

@@ -1,6 +1,7 @@
 //! From a suite file to the experiment that the engine runs. Everything that can be wrong is found here.
 
 mod description;
+mod gates;
 mod modes;
 mod plugins;
 mod recipes;
@@ -128,6 +129,7 @@ impl Loader<'_> {
         let prices = self.prices(&file, &directory);
         self.limits(&file, &providers);
         self.analysis(&file);
+        let gates = self.gates(&file, &collectors);
         if !self.problems.is_empty() {
             return None;
         }
@@ -164,17 +166,22 @@ impl Loader<'_> {
             description: JsonMap::new(),
             provenance: JsonMap::from_iter([
                 ("analysis".to_owned(), json!(file.analysis)),
+                ("gates".to_owned(), json!(file.gates)),
                 ("prices".to_owned(), json!([prices.version()])),
             ]),
             prices: Some(prices),
             secrets,
         };
         profile.description = describe(&profile, &file, as_written);
-        if let Err(error) = profile.plan() {
-            self.problem(&[], error.to_string());
-            return None;
-        }
-        let remarks = self.remarks(&profile);
+        let plan = match profile.plan() {
+            Ok(plan) => plan,
+            Err(error) => {
+                self.problem(&[], error.to_string());
+                return None;
+            }
+        };
+        let mut remarks = self.remarks(&profile);
+        remarks.extend(self.gate_remarks(&gates, &plan));
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),
             None => directory.join(

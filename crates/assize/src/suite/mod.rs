@@ -7,6 +7,7 @@ mod analysis;
 mod document;
 mod environment;
 mod file;
+mod gates;
 mod hooks;
 mod load;
 mod places;
@@ -19,6 +20,7 @@ pub use analysis::{
 };
 pub use document::Document;
 pub use file::SuiteFile;
+pub use gates::{GateForModes, GateSpec};
 pub use hooks::{HookCommandsSpec, HooksSpec};
 pub(crate) use load::FILE_NAMES;
 pub use load::{LoadedSuite, load};

@@ -1,9 +1,11 @@
 //! What people see: colors, errors, tables, progress. Text from agents and files never reaches the terminal raw.
 
+mod gates;
 mod progress;
 mod table;
 mod verdict;
 
+pub(crate) use gates::print_gates;
 pub(crate) use progress::{JsonLines, Progress};
 pub(crate) use table::{comparison_table, summary_table};
 pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
@@ -12,6 +14,7 @@ use crate::commands::UsageError;
 use crate::suite::SuiteError;
 use assize_engine::EngineError;
 use assize_engine::store::StoreError;
+use assize_report::GateError;
 use console::{Term, style};
 use std::io::Write;
 
@@ -102,6 +105,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             Some(EngineError::Store(error)) => Some(error),
             _ => None,
         });
+    if let Some(error) = error.downcast_ref::<GateError>() {
+        return error.hint.clone();
+    }
     match (store, error.downcast_ref::<UsageError>()) {
         (Some(error), _) => error.hint().map(str::to_owned),
         (_, Some(error)) => error.hint.clone(),

@@ -3,9 +3,10 @@
 use super::{one_line, plain, print, say, warn};
 use assize_contracts::Outcome;
 use assize_engine::{Event, Listener, TrialBrief};
-use assize_report::{duration, money, quantity};
+use assize_report::{Summary, duration, money, quantity};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -302,10 +303,40 @@ impl Live {
 }
 
 /// Writes every event as a JSON object on a line of its own.
-pub(crate) struct JsonLines;
+#[derive(Default)]
+pub(crate) struct JsonLines {
+    /// The last event, held back until what follows from the trials has been said.
+    finished: Mutex<Option<String>>,
+}
+
+impl JsonLines {
+    /// What follows from the trials: gates, and reasons to be careful.
+    pub(crate) fn conclude(summary: &Summary) {
+        for gate in &summary.gates {
+            print(json!({"event": "gate", "result": gate}).to_string());
+        }
+        for caution in &summary.cautions {
+            // As in cautions of the engine, `where` is one text.
+            let places = (!caution.places.is_empty()).then(|| caution.places.join("; "));
+            let event = Event::Caution(&assize_engine::Caution {
+                code: caution.code.clone(),
+                text: caution.text.clone(),
+                place: places,
+            });
+            print(serde_json::to_string(&event).expect("events are plain data"));
+        }
+    }
+
+    /// Nothing comes after this.
+    pub(crate) fn finish(&self) {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.take().into_iter().for_each(print);
+    }
+}
 
 impl Listener for JsonLines {
     fn on_event(&self, event: &Event<'_>) {
+        let line = || serde_json::to_string(event).expect("events are plain data");
         match event {
             Event::TrialFinished { json, .. } => {
                 // The stored row, so that nothing is on stdout that is not on disk.
@@ -313,7 +344,11 @@ impl Listener for JsonLines {
                 let fields = row.strip_prefix('{').unwrap_or(&row);
                 print(format!("{{\"event\":\"trial_finished\",{fields}"));
             }
-            other => print(serde_json::to_string(other).expect("events are plain data")),
+            Event::RunFinished { .. } => {
+                let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+                *finished = Some(line());
+            }
+            _ => print(line()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A summary in the terminal: the table, what to watch out for, and the verdict in words.
 
-use super::{plain, print, summary_table};
+use super::{plain, print, print_gates, summary_table};
 use assize_report::{Comparison, Summary, clause, headline, verdict_line};
 use assize_stats::Verdict;
 use console::style;
@@ -23,6 +23,7 @@ pub(crate) fn print_summary(summary: &Summary) {
             marked(comparison, &verdict_line(comparison))
         ));
     }
+    print_gates(&summary.gates);
     print_cautions([summary]);
 }
 

@@ -6,6 +6,7 @@ mod analyze;
 mod bad_input;
 mod crash;
 mod documents;
+mod gates;
 mod init;
 mod plugin;
 mod prices;

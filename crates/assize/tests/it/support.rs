@@ -88,6 +88,7 @@ impl Suite {
         let mut runs: Vec<PathBuf> = std::fs::read_dir(self.path().join(".assize/runs"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
+            .filter(|path| path.join("manifest.json").exists())
             .collect();
         runs.sort();
         runs.pop().unwrap()

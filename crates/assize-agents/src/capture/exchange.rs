@@ -1,0 +1,197 @@
+//! One request and its answer, read from a copy while they pass by.
+
+use super::cassette::{Take, TapedRequest};
+use super::encoding::{Decoded, Reader};
+use super::session::{Call, Ending, Session};
+use assize_llm::{AnswerReader, Api, ModelRequest};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// An exchange under way. Dropped without an end, the agent has gone away.
+pub(super) struct Exchange {
+    session: Arc<Session>,
+    started: Instant,
+    call: Option<CallUnderWay>,
+    take: Option<Take>,
+    /// Bytes still to come, where the answer says how many there are.
+    left: Option<u64>,
+}
+
+struct CallUnderWay {
+    number: u64,
+    api: Api,
+    started_ms: i64,
+    request: ModelRequest,
+    fingerprint: [u8; 32],
+    asked_for_usage: bool,
+    replayed: bool,
+    reading: Option<Decoded<Clocked>>,
+}
+
+/// Reads an answer by the clock of the exchange.
+struct Clocked {
+    reader: AnswerReader,
+    now: Duration,
+}
+
+impl Reader for Clocked {
+    fn read(&mut self, bytes: &[u8]) {
+        self.reader.feed(bytes, self.now);
+    }
+}
+
+/// What reading a request's body tells.
+pub(super) struct ReadRequest {
+    pub(super) request: ModelRequest,
+    pub(super) fingerprint: [u8; 32],
+}
+
+impl Exchange {
+    /// Begins with the request; it is a model call if it speaks one of the APIs.
+    pub(super) fn begin(session: Arc<Session>, api: Option<Api>) -> Self {
+        let call = api.map(|api| CallUnderWay {
+            number: session.begin_call(),
+            api,
+            started_ms: unix_ms(),
+            request: ModelRequest::default(),
+            fingerprint: [0; 32],
+            asked_for_usage: false,
+            replayed: false,
+            reading: None,
+        });
+        if call.is_none() {
+            session.count_other_request();
+        }
+        Self {
+            session,
+            started: Instant::now(),
+            call,
+            take: None,
+            left: None,
+        }
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(super) fn knows_request(&mut self, read: ReadRequest) {
+        if let Some(call) = &mut self.call {
+            call.request = read.request;
+            call.fingerprint = read.fingerprint;
+        }
+    }
+
+    pub(super) fn asked_for_usage(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.asked_for_usage = true;
+        }
+    }
+
+    pub(super) fn is_replayed(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.replayed = true;
+        }
+    }
+
+    /// The answer begins.
+    pub(super) fn answered(&mut self, status: u16, headers: &HeaderMap) {
+        let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        self.left = header(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        if let Some(call) = &mut self.call {
+            let clocked = Clocked {
+                reader: AnswerReader::new(call.api, status),
+                now: Duration::ZERO,
+            };
+            call.reading = Some(Decoded::new(header(CONTENT_ENCODING), clocked));
+        }
+    }
+
+    /// The answer is recorded, too.
+    pub(super) fn tape(&mut self, request: &TapedRequest, status: u16, headers: &HeaderMap) {
+        let tape = self.session.tape.as_ref();
+        self.take = tape.and_then(|tape| tape.take(request, status, headers));
+    }
+
+    /// The next bytes of the answer.
+    pub(super) fn passed(&mut self, bytes: &Bytes) {
+        let now = self.elapsed();
+        self.left = self
+            .left
+            .map(|left| left.saturating_sub(bytes.len() as u64));
+        if let Some(reading) = self.call.as_mut().and_then(|call| call.reading.as_mut()) {
+            if let Some(clocked) = reading.reader() {
+                clocked.now = now;
+            }
+            reading.take(bytes);
+        }
+        if let Some(take) = &mut self.take {
+            take.push(bytes, now);
+        }
+    }
+
+    /// The exchange is over.
+    pub(super) fn end(mut self, ending: Ending) {
+        self.conclude(ending);
+    }
+
+    fn conclude(&mut self, ending: Ending) {
+        if let Some((take, tape)) = self.take.take().zip(self.session.tape.as_ref()) {
+            let is_cut = matches!(ending, Ending::Cut(_));
+            // What the agent did not wait for is no answer to anybody.
+            if ending != Ending::ClientGone {
+                // A full disk must not break the session; the replay will miss the answer and say so.
+                let _ = tape.keep(take, is_cut, &self.session.keys());
+            }
+        }
+        let Some(call) = self.call.take() else { return };
+        let (reader, unread) = match call.reading {
+            Some(reading) => reading.finish(),
+            None => (None, None),
+        };
+        let ended = Call {
+            number: call.number,
+            api: call.api,
+            started_ms: call.started_ms,
+            duration: self.started.elapsed(),
+            model: call.request.model,
+            tools: call.request.tools,
+            fingerprint: call.fingerprint,
+            answer: reader.map(|clocked| clocked.reader.finish()),
+            ending,
+            asked_for_usage: call.asked_for_usage,
+            replayed: call.replayed,
+            unread,
+        };
+        self.session.end_call(ended, call.request.tool_results);
+    }
+
+    /// Nothing more is expected: agents hang up after the last event, and nobody reads on after the last byte.
+    fn is_complete(&mut self) -> bool {
+        let reading = self.call.as_mut().and_then(|call| call.reading.as_mut());
+        let reader = reading.and_then(Decoded::reader);
+        self.left == Some(0) || reader.is_some_and(|clocked| clocked.reader.is_complete())
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let ending = match self.is_complete() {
+            true => Ending::Complete,
+            false => Ending::ClientGone,
+        };
+        self.conclude(ending);
+    }
+}
+
+fn unix_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_millis() as i64
+}

@@ -1,0 +1,364 @@
+//! From an agent to the upstream and back, byte for byte.
+//!
+//! A request to a model is a document that nobody answers before its end, so it is read whole and then sent on;
+//! everything else, and every answer, goes through piece by piece as it comes.
+
+use super::Service;
+use super::cassette::{Entry, TapedRequest};
+use super::encoding::Decoded;
+use super::exchange::{Exchange, ReadRequest};
+use super::normal_form::{fingerprint, normal_form};
+use super::proxy::Shared;
+use super::session::{Ending, Session};
+use assize_llm::{Api, ModelRequest, ask_for_usage};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, request};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Body as _, Frame, Incoming};
+use serde_json::json;
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+/// A request larger than this is passed on unread.
+const MOST_BUFFERED: usize = 64 << 20;
+
+/// Headers about the connection, not about the message (RFC 9110, 7.6.1).
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "proxy-connection",
+    "proxy-authorization",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers whose values are keys.
+const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+/// Shorter values are no keys, and to replace them would spoil texts.
+const SHORTEST_KEY: usize = 8;
+
+pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A request on its way.
+struct Passage {
+    session: Arc<Session>,
+    service: Service,
+    /// The path and query behind the prefix.
+    path: String,
+    head: request::Parts,
+    api: Option<Api>,
+    body: Gathered,
+}
+
+enum Gathered {
+    Whole(Bytes),
+    Stream(BoxStream<'static, io::Result<Bytes>>),
+}
+
+/// Answers a request.
+pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
+    let Some((session, service, path)) = route(shared, request.uri()) else {
+        let message = "no session has this address; it may have ended";
+        return refusal(StatusCode::NOT_FOUND, message);
+    };
+    let (head, body) = request.into_parts();
+    remember_keys(&session, &head.headers, &path);
+    let api = Api::of(head.method.as_str(), &path);
+    let exchange = Exchange::begin(Arc::clone(&session), api);
+    let body = match api.is_some() || session.tape.is_some() {
+        _ if body.is_end_stream() => Gathered::Whole(Bytes::new()),
+        true => gathered(body).await,
+        false => Gathered::Stream(pieces(body)),
+    };
+    let passage = Passage {
+        session,
+        service,
+        path,
+        head,
+        api,
+        body,
+    };
+    passage.answer(shared, exchange).await
+}
+
+/// What the path of a request says: `/s/TOKEN/SERVICE/…`.
+fn route(shared: &Shared, uri: &http::Uri) -> Option<(Arc<Session>, Service, String)> {
+    let path = uri.path_and_query()?.as_str().strip_prefix("/s/")?;
+    let (token, path) = path.split_once('/')?;
+    let end = path.find(['/', '?']).unwrap_or(path.len());
+    let service = Service::named(&path[..end])?;
+    Some((shared.session(token)?, service, path[end..].to_owned()))
+}
+
+fn remember_keys(session: &Session, headers: &HeaderMap, path: &str) {
+    let in_headers = KEY_HEADERS.iter().filter_map(|name| {
+        let value = headers.get(*name)?.to_str().ok()?;
+        Some(value.strip_prefix("Bearer ").unwrap_or(value).trim())
+    });
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let in_query = query
+        .split('&')
+        .filter_map(|part| part.strip_prefix("key="));
+    for key in in_headers.chain(in_query) {
+        if key.len() >= SHORTEST_KEY {
+            session.keep_secret(key.to_owned());
+        }
+    }
+}
+
+fn pieces(body: Incoming) -> BoxStream<'static, io::Result<Bytes>> {
+    let pieces = body.into_data_stream();
+    pieces.map(|piece| piece.map_err(io::Error::other)).boxed()
+}
+
+/// The whole body, unless it is too large to be a question.
+async fn gathered(body: Incoming) -> Gathered {
+    let mut pieces = pieces(body);
+    let mut whole = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        match piece {
+            Ok(piece) => whole.extend_from_slice(&piece),
+            // The upstream hears the beginning and the error, as it would without us.
+            Err(error) => {
+                let rest = stream::iter([Ok(whole.freeze()), Err(error)]);
+                return Gathered::Stream(rest.boxed());
+            }
+        }
+        if whole.len() > MOST_BUFFERED {
+            let begun = stream::iter([Ok(whole.freeze())]);
+            return Gathered::Stream(begun.chain(pieces).boxed());
+        }
+    }
+    Gathered::Whole(whole.freeze())
+}
+
+impl Passage {
+    async fn answer(mut self, shared: &Shared, mut exchange: Exchange) -> Response<Body> {
+        let taped = self.taped();
+        if let Some((request, tape)) = taped.as_ref().zip(self.session.tape.as_ref())
+            && tape.is_playing()
+        {
+            if let Some(read) = self.reading() {
+                exchange.knows_request(read());
+            }
+            if let Some(entry) = tape.answer(request) {
+                return play(exchange, &entry);
+            }
+            if tape.is_strict() {
+                let message = "the cassette has no answer to this request";
+                exchange.end(Ending::NoAnswer(message.to_owned()));
+                return refusal(StatusCode::NOT_IMPLEMENTED, message);
+            }
+        }
+        let reading = self.reading();
+        let request = self.upstream_request(&shared.client, &mut exchange);
+        // A long conversation takes a while to read, which must delay neither the request nor other sessions.
+        let reading = async {
+            match reading {
+                Some(read) => tokio::task::spawn_blocking(read).await.ok(),
+                None => None,
+            }
+        };
+        let (answer, read) = tokio::join!(request.send(), reading);
+        if let Some(read) = read {
+            exchange.knows_request(read);
+        }
+        match answer {
+            Ok(answer) => pass_back(exchange, answer, taped.as_ref()),
+            Err(error) => {
+                let message = format!("the upstream cannot be reached: {}", causes(&error));
+                exchange.end(Ending::NoAnswer(message.clone()));
+                refusal(StatusCode::BAD_GATEWAY, &message)
+            }
+        }
+    }
+
+    fn taped(&self) -> Option<TapedRequest> {
+        let (Gathered::Whole(body), Some(tape)) = (&self.body, &self.session.tape) else {
+            return None;
+        };
+        let (method, workspace) = (self.head.method.as_str(), tape.workspace());
+        Some(TapedRequest::new(method, &self.path, body, workspace))
+    }
+
+    /// How to find out what a model is asked.
+    fn reading(&self) -> Option<impl FnOnce() -> ReadRequest + Send + use<>> {
+        let (Gathered::Whole(body), Some(api)) = (&self.body, self.api) else {
+            return None;
+        };
+        let (body, path) = (body.clone(), self.path.clone());
+        let encoding = self.head.headers.get(CONTENT_ENCODING);
+        let encoding = encoding
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        Some(move || {
+            let body = readable(body, encoding.as_deref());
+            ReadRequest {
+                request: ModelRequest::decode(api, &path, &body),
+                fingerprint: fingerprint("", "", &normal_form(&body, None)),
+            }
+        })
+    }
+
+    fn upstream_request(
+        &mut self,
+        client: &reqwest::Client,
+        exchange: &mut Exchange,
+    ) -> reqwest::RequestBuilder {
+        let address = self.session.upstreams.address(self.service, &self.path);
+        let mut headers = end_to_end(&self.head.headers);
+        headers.remove(HOST);
+        let body = std::mem::replace(&mut self.body, Gathered::Whole(Bytes::new()));
+        let body = match body {
+            Gathered::Whole(body) => {
+                let asked = self.api.and_then(|api| ask_for_usage(api, &body));
+                if let Some(body) = &asked {
+                    exchange.asked_for_usage();
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+                }
+                let is_empty = body.is_empty() && !headers.contains_key(CONTENT_LENGTH);
+                (!is_empty).then(|| asked.map_or(body, Bytes::from).into())
+            }
+            Gathered::Stream(pieces) => Some(reqwest::Body::wrap_stream(pieces)),
+        };
+        let request = client
+            .request(self.head.method.clone(), address)
+            .headers(headers);
+        match body {
+            Some(body) => request.body(body),
+            None => request,
+        }
+    }
+}
+
+/// Passes an answer back as it comes.
+fn pass_back(
+    mut exchange: Exchange,
+    answer: reqwest::Response,
+    taped: Option<&TapedRequest>,
+) -> Response<Body> {
+    let (status, headers) = (answer.status(), end_to_end(answer.headers()));
+    exchange.answered(status.as_u16(), &headers);
+    if let Some(request) = taped {
+        exchange.tape(request, status.as_u16(), &headers);
+    }
+    let pieces = stream::unfold(Some((answer.bytes_stream(), exchange)), |state| async {
+        let (mut pieces, mut exchange) = state?;
+        match pieces.next().await {
+            Some(Ok(piece)) => {
+                exchange.passed(&piece);
+                Some((Ok(piece), Some((pieces, exchange))))
+            }
+            Some(Err(error)) => {
+                exchange.end(Ending::Cut(causes(&error)));
+                // The agent must see that the answer has no end.
+                Some((Err(io::Error::other(error)), None))
+            }
+            None => {
+                exchange.end(Ending::Complete);
+                None
+            }
+        }
+    });
+    response(status, headers, streamed(pieces))
+}
+
+/// Answers from a cassette.
+fn play(mut exchange: Exchange, entry: &Entry) -> Response<Body> {
+    let headers = entry.headers.iter().filter_map(|(name, value)| {
+        let name = HeaderName::try_from(name.as_str()).ok()?;
+        Some((name, HeaderValue::try_from(value.as_str()).ok()?))
+    });
+    let headers: HeaderMap = headers.collect();
+    exchange.is_replayed();
+    exchange.answered(entry.status, &headers);
+    let pieces = entry.pieces().into_iter();
+    let state = Some((pieces, exchange, entry.cut));
+    let pieces = stream::unfold(state, |state| async {
+        let (mut pieces, mut exchange, is_cut) = state?;
+        if let Some((due, piece)) = pieces.next() {
+            if let Some(tape) = &exchange.session().tape {
+                tape.wait_for(due, exchange.elapsed()).await;
+            }
+            exchange.passed(&piece);
+            return Some((Ok(piece), Some((pieces, exchange, is_cut))));
+        }
+        if !is_cut {
+            exchange.end(Ending::Complete);
+            return None;
+        }
+        let message = "the recorded answer was cut here";
+        exchange.end(Ending::Cut(message.to_owned()));
+        Some((Err(io::Error::other(message)), None))
+    });
+    let status = StatusCode::from_u16(entry.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    response(status, headers, streamed(pieces))
+}
+
+fn streamed(pieces: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+    let frames = pieces.map(|piece| piece.map(Frame::data));
+    StreamBody::new(frames).boxed_unsync()
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// An answer of our own, in a form that the APIs' clients show.
+fn refusal(status: StatusCode, message: &str) -> Response<Body> {
+    let message = format!("assize: {message}");
+    let body = json!({"type": "error", "error": {"type": "assize_proxy", "message": message}});
+    let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {});
+    let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    response(status, headers.into_iter().collect(), body.boxed_unsync())
+}
+
+/// The headers that concern both ends.
+fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all("connection").iter();
+    let named: Vec<String> = named
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let is_hop_by_hop = |name: &HeaderName| {
+        HOP_BY_HOP.contains(&name.as_str()) || named.iter().any(|hop| hop == name.as_str())
+    };
+    let kept = headers.iter().filter(|(name, _)| !is_hop_by_hop(name));
+    kept.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn readable(body: Bytes, encoding: Option<&str>) -> Bytes {
+    if encoding.is_none() {
+        return body;
+    }
+    let mut decoded = Decoded::new(encoding, Vec::new());
+    decoded.take(&body);
+    decoded.finish().0.unwrap_or_default().into()
+}
+
+/// An error and everything behind it, without the address, which may hold a key.
+fn causes(error: &reqwest::Error) -> String {
+    let mut words = Vec::new();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words.push(cause.to_string());
+        source = cause.source();
+    }
+    match words.is_empty() {
+        true => "it broke off".to_owned(),
+        false => words.join(": "),
+    }
+}

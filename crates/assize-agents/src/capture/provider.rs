@@ -1,0 +1,402 @@
+//! Any provider whose sessions go through the proxy: agents get the variables, results and traces what the wire told.
+
+use super::{
+    CaptureError, CapturedSession, Cassette, CassetteSettings, Proxy, Recording, Service,
+    SessionOptions, Upstreams,
+};
+use crate::lock;
+use assize_contracts::{
+    CompletionReason, CreateSessionParams, Fault, JsonMap, Millis, Nature, OverrideProblem,
+    PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
+    SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::OnceCell;
+
+/// How long the last calls of a session may take to end after its agent has.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a suite says about capturing.
+#[derive(Debug, Clone, Default)]
+pub struct CaptureSettings {
+    /// Where services really are, instead of what the environment says.
+    pub upstreams: BTreeMap<Service, String>,
+    /// Record to, or play from.
+    pub cassette: Option<CassetteSettings>,
+    /// A session of which nothing came through teaches nothing.
+    pub required: bool,
+    /// Assize's own environment, for what is not said elsewhere.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// What all captured providers of a suite share: one proxy, started when the first of them is.
+pub struct Capture {
+    settings: CaptureSettings,
+    proxy: OnceCell<Proxy>,
+}
+
+impl Capture {
+    /// Nothing is started yet.
+    pub fn new(settings: CaptureSettings) -> Arc<Self> {
+        Arc::new(Self {
+            settings,
+            proxy: OnceCell::new(),
+        })
+    }
+
+    async fn proxy(&self) -> Result<&Proxy, CaptureError> {
+        let start = async || {
+            let cassette = self.settings.cassette.clone();
+            let cassette = cassette.map(Cassette::open).transpose()?;
+            Proxy::start(0, cassette).await
+        };
+        self.proxy.get_or_try_init(start).await
+    }
+
+    /// A session for an agent with these parameters.
+    async fn open(&self, params: &CreateSessionParams) -> Result<CapturedSession, CaptureError> {
+        let upstreams = Upstreams::resolve(&self.settings.upstreams, self.environment(params))?;
+        let workspace = std::path::absolute(&params.workdir);
+        let options = SessionOptions {
+            label: label(params),
+            workspace: workspace
+                .ok()
+                .map(|path| path.to_string_lossy().into_owned()),
+            listener: None,
+        };
+        Ok(self.proxy().await?.open(upstreams, options))
+    }
+
+    /// What the agent would find without us.
+    fn environment(&self, params: &CreateSessionParams) -> impl Fn(&str) -> Option<String> {
+        |name| {
+            let own = params.environment.get(name);
+            own.or_else(|| self.settings.environment.get(name)).cloned()
+        }
+    }
+
+    fn plays(&self) -> Option<&CassetteSettings> {
+        let cassette = self.settings.cassette.as_ref();
+        cassette.filter(|cassette| cassette.mode == super::CassetteMode::Replay)
+    }
+}
+
+/// The same for the same trial in every run.
+fn label(params: &CreateSessionParams) -> String {
+    let CreateSessionParams {
+        scenario_id,
+        mode,
+        model,
+        iteration,
+        attempt,
+        ..
+    } = params;
+    format!("{scenario_id} · {mode} · {model} #{iteration}.{attempt}")
+}
+
+/// A provider behind the proxy. Only for session-scoped ones: others know their environment before any session.
+pub struct CapturedProvider {
+    inner: Arc<dyn SessionProvider>,
+    capture: Arc<Capture>,
+    sessions: Mutex<HashMap<String, Arc<Captured>>>,
+}
+
+struct Captured {
+    session: CapturedSession,
+    /// Calls that belong to earlier prompts.
+    told: Mutex<usize>,
+    /// What the agent and the wire disagree on.
+    notes: Mutex<Vec<String>>,
+}
+
+impl CapturedProvider {
+    /// Puts the proxy in front of a provider's sessions.
+    pub fn new(inner: Arc<dyn SessionProvider>, capture: Arc<Capture>) -> Self {
+        Self {
+            inner,
+            capture,
+            sessions: Mutex::default(),
+        }
+    }
+
+    fn captured(&self, handle: &SessionHandle) -> Option<Arc<Captured>> {
+        lock(&self.sessions).get(&handle.session_id).map(Arc::clone)
+    }
+}
+
+#[async_trait]
+impl SessionProvider for CapturedProvider {
+    fn id(&self) -> &str {
+        self.inner.id()
+    }
+
+    fn scope(&self) -> ProviderScope {
+        self.inner.scope()
+    }
+
+    fn default_model(&self, overrides: &JsonMap) -> Option<String> {
+        self.inner.default_model(overrides)
+    }
+
+    fn may_cost(&self) -> bool {
+        let is_closed = self.capture.plays().is_some_and(|cassette| cassette.strict);
+        !is_closed && self.inner.may_cost()
+    }
+
+    fn nature(&self) -> Nature {
+        match self.capture.plays() {
+            Some(_) => Nature::Replayed,
+            None => self.inner.nature(),
+        }
+    }
+
+    fn timeout_grace(&self) -> Duration {
+        self.inner.timeout_grace() + PATIENCE
+    }
+
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        self.inner.check_overrides(overrides)
+    }
+
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        self.capture.proxy().await.map_err(not_captured)?;
+        self.inner.init(config).await
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        let session = self.capture.open(params).await.map_err(not_captured)?;
+        let mut environment = (*params.environment).clone();
+        environment.extend(session.variables(self.capture.environment(params)));
+        let params = CreateSessionParams {
+            environment: Arc::new(environment),
+            ..params.clone()
+        };
+        let handle = self.inner.create_session(&params).await?;
+        let captured = Captured {
+            session,
+            told: Mutex::default(),
+            notes: Mutex::default(),
+        };
+        lock(&self.sessions).insert(handle.session_id.clone(), Arc::new(captured));
+        Ok(handle)
+    }
+
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let started_ms = unix_ms();
+        let result = self.inner.prompt(handle, text, timeout).await;
+        let Some(captured) = self.captured(handle) else {
+            return result;
+        };
+        captured.session.settle().await;
+        captured.conclude(result, started_ms, self.capture.settings.required)
+    }
+
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        let own = self.inner.export_session(handle).await?;
+        let Some(captured) = self.captured(handle) else {
+            return Ok(own);
+        };
+        captured.session.settle().await;
+        let mut trace = merged(own, &captured.session.recording());
+        for note in lock(&captured.notes).iter() {
+            trace.events.push(Arc::new(TraceEvent::Error {
+                message: note.clone(),
+                recoverable: true,
+                context: None,
+            }));
+        }
+        Ok(trace)
+    }
+
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
+        lock(&self.sessions).remove(&handle.session_id);
+        self.inner.destroy_session(handle).await
+    }
+
+    async fn shutdown(&self) -> Result<(), ProviderError> {
+        self.inner.shutdown().await
+    }
+}
+
+impl Captured {
+    /// What a prompt came to, with what the wire tells about it.
+    fn conclude(
+        &self,
+        result: Result<PromptResult, ProviderError>,
+        started_ms: i64,
+        required: bool,
+    ) -> Result<PromptResult, ProviderError> {
+        let recording = self.session.recording();
+        let seen = recording.calls.len();
+        let told = std::mem::replace(&mut *lock(&self.told), seen);
+        let recording = recording.after(told);
+        let complete = |result| self.completed(result, &recording, started_ms);
+        let failure = self.failure(&recording, required);
+        match (result, failure) {
+            (Ok(result), Some(failure))
+                if result.completion_reason != CompletionReason::Timeout =>
+            {
+                Err(failure.with_partial(complete(result)))
+            }
+            (Ok(result), _) => Ok(complete(result)),
+            (Err(mut error), failure) => {
+                let known = error
+                    .partial
+                    .take()
+                    .map_or_else(unknown, |partial| *partial);
+                let error = failure
+                    .filter(|_| error.fault == Fault::Agent)
+                    .unwrap_or(error);
+                Err(error.with_partial(complete(known)))
+            }
+        }
+    }
+
+    /// Why nothing was learnt about the agent. What it says itself is no evidence: agents end well after every call failed.
+    fn failure(&self, recording: &Recording, required: bool) -> Option<ProviderError> {
+        if recording.is_empty() {
+            let message = "no request to a model came through the proxy";
+            return required.then(|| ProviderError::service(message).with_code("nothing_captured"));
+        }
+        let error = recording.last_error()?;
+        let status = recording.main_calls().last().and_then(|call| call.status());
+        let code = status.map_or("llm_unreachable".to_owned(), |status| {
+            format!("llm_{status}")
+        });
+        Some(ProviderError::service(error).with_code(code))
+    }
+
+    fn completed(
+        &self,
+        mut result: PromptResult,
+        recording: &Recording,
+        started_ms: i64,
+    ) -> PromptResult {
+        if recording.is_empty() {
+            return result;
+        }
+        let PromptMetrics {
+            tokens,
+            timing,
+            tool_calls,
+            ..
+        } = &mut result.metrics;
+        *tokens = self.agreed(*tokens, recording.tokens());
+        timing.segments.extend(segments(recording, started_ms));
+        if tool_calls.as_ref().is_none_or(Vec::is_empty) {
+            *tool_calls = Some(recording.trace("", None).tool_call_records());
+        }
+        if result.text.is_empty() {
+            result.text = recording.final_text().unwrap_or_default();
+        }
+        result
+    }
+
+    /// The wire sees what the agent does not tell; where both speak and differ, it is said.
+    fn agreed(&self, own: TokenBreakdown, wire: TokenBreakdown) -> TokenBreakdown {
+        match (own.total, wire.total) {
+            (Some(own), Some(wire)) if own != wire => {
+                lock(&self.notes).push(format!(
+                    "the agent reports {own} tokens, the wire shows {wire}, which count"
+                ));
+            }
+            _ => {}
+        }
+        match wire.total {
+            Some(_) => wire,
+            None if own.total.is_some() => own,
+            None => wire,
+        }
+    }
+}
+
+/// When the first token came, and how long models took altogether.
+fn segments(recording: &Recording, started_ms: i64) -> Vec<TimingSegment> {
+    let since_start = |ms: i64| Duration::from_millis(ms.saturating_sub(started_ms).max(0) as u64);
+    let segment = |label: &str, start: Duration, end: Duration| TimingSegment {
+        label: label.to_owned(),
+        start_ms: Millis::from(start),
+        end_ms: Millis::from(end),
+    };
+    let first_token = recording.main_calls().find_map(|call| {
+        let at = call.answer.as_ref()?.first_content_at?;
+        let end = since_start(call.started_ms) + at;
+        Some(segment("first_token", Duration::ZERO, end))
+    });
+    let models = recording.main_calls().map(|call| {
+        let start = since_start(call.started_ms);
+        segment("model", start, start + call.duration)
+    });
+    first_token.into_iter().chain(models).collect()
+}
+
+/// One trace of two: the agent's own events where it tells about tools, else those of the wire with the agent's errors
+/// between them; calls and tokens always as the wire shows them.
+fn merged(own: SessionTrace, recording: &Recording) -> SessionTrace {
+    if recording.is_empty() {
+        return own;
+    }
+    let wire = recording.trace(&own.session_id, None);
+    let (calls, tokens) = (wire.model_calls, wire.summary.total_tokens);
+    let duration = own.summary.total_duration.or(wire.summary.total_duration);
+    let mut trace = match own.summary.total_tool_calls {
+        0 => {
+            SessionTrace::from_events(own.session_id, with_errors(wire.events, own.events), tokens)
+        }
+        _ => own,
+    };
+    trace.model_calls = calls;
+    if tokens.total.is_some() {
+        trace.summary.total_tokens = tokens;
+    }
+    trace.summary.total_duration = duration;
+    trace
+}
+
+fn with_errors(
+    mut events: Vec<Arc<TraceEvent>>,
+    others: Vec<Arc<TraceEvent>>,
+) -> Vec<Arc<TraceEvent>> {
+    let is_error = |event: &Arc<TraceEvent>| matches!(**event, TraceEvent::Error { .. });
+    events.extend(others.into_iter().filter(is_error));
+    let mut last = i64::MIN;
+    // An event without a time stays behind the one before it.
+    events.sort_by_cached_key(|event| {
+        let time = event.timestamp().and_then(|timestamp| timestamp.unix_ms());
+        last = time.unwrap_or(last);
+        last
+    });
+    events
+}
+
+fn unknown() -> PromptResult {
+    PromptResult {
+        completion_reason: CompletionReason::Error,
+        ..PromptResult::default()
+    }
+}
+
+fn not_captured(error: CaptureError) -> ProviderError {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    ProviderError::service(message).with_code("not_captured")
+}
+
+fn unix_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_millis() as i64
+}

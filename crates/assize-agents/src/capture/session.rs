@@ -1,0 +1,289 @@
+//! What passed by in one session: model calls, what their tools returned, and nothing of the keys.
+
+use super::Upstreams;
+use super::cassette::SessionTape;
+use crate::lock;
+use assize_llm::{Api, Content, ModelAnswer, ToolResult};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc};
+
+/// Calls beyond this are counted, not kept.
+const MOST_CALLS: usize = 20_000;
+
+/// Text beyond this is not kept; tokens and times of calls still are.
+const MOST_KEPT: usize = 256 << 20;
+
+/// One request to a model and its answer, as they passed by.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Counted by when calls began.
+    pub number: u64,
+    /// The API spoken.
+    pub api: Api,
+    /// When the request came, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// From the request to the end of the answer.
+    pub duration: Duration,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// How many tools the model could use.
+    pub tools: usize,
+    /// The same for every try of the same request.
+    pub fingerprint: [u8; 32],
+    /// What was answered. Absent when nothing was.
+    pub answer: Option<ModelAnswer>,
+    /// How the exchange ended.
+    pub ending: Ending,
+    /// The request was changed to ask for usage.
+    pub asked_for_usage: bool,
+    /// The answer came from a cassette.
+    pub replayed: bool,
+    /// What could not be read.
+    pub unread: Option<String>,
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The answer was passed on to its end.
+    Complete,
+    /// The upstream broke off.
+    Cut(String),
+    /// The agent went away before the end.
+    ClientGone,
+    /// The upstream could not be reached, or a cassette has no answer.
+    NoAnswer(String),
+}
+
+impl Call {
+    /// The status of the answer.
+    pub fn status(&self) -> Option<u16> {
+        self.answer.as_ref().map(|answer| answer.status)
+    }
+
+    /// Nothing was generated: no answer at all, or an error instead of one.
+    pub fn is_refused(&self) -> bool {
+        self.status().is_none_or(|status| status >= 400)
+    }
+
+    /// The answer has no end of its own.
+    pub fn is_cut(&self) -> bool {
+        let complete = |answer: &ModelAnswer| answer.complete;
+        !self.is_refused() && !self.answer.as_ref().is_some_and(complete)
+    }
+
+    fn size(&self) -> usize {
+        let size = |answer: &ModelAnswer| {
+            let parts = answer.parts.iter().map(|part| match &part.content {
+                Content::Reasoning(text) | Content::Text(text) => text.len(),
+                Content::Tool(tool) => tool.name.len() + tool.arguments.to_string().len(),
+            });
+            parts.sum()
+        };
+        self.answer.as_ref().map_or(0, size)
+    }
+}
+
+/// A tool call: the number of the call that asked for it, and which part of the answer it is.
+pub(super) type ToolPlace = (u64, usize);
+
+/// What a tool returned, and when the model was told.
+#[derive(Debug, Clone)]
+pub(super) struct Returned {
+    pub(super) result: ToolResult,
+    pub(super) told_ms: i64,
+}
+
+/// Everything that is known of a session until now.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// Model calls, in the order they began.
+    pub calls: Vec<Call>,
+    /// Requests that made no model generate: probes, token counts, lists of models.
+    pub other_requests: u64,
+    /// Calls whose end was not seen, or that were too many to keep.
+    pub lost_calls: u64,
+    pub(super) returned: HashMap<ToolPlace, Returned>,
+    pub(super) keys: BTreeSet<String>,
+}
+
+/// A session while it goes on.
+pub(super) struct Session {
+    pub(super) upstreams: Upstreams,
+    pub(super) tape: Option<SessionTape>,
+    state: Mutex<State>,
+    settled: Notify,
+    listener: Option<mpsc::UnboundedSender<Call>>,
+}
+
+#[derive(Default)]
+struct State {
+    calls: BTreeMap<u64, Call>,
+    begun: u64,
+    under_way: u64,
+    other_requests: u64,
+    dropped: u64,
+    kept: usize,
+    returned: HashMap<ToolPlace, Returned>,
+    /// Tool calls without a result yet.
+    open_by_id: HashMap<String, ToolPlace>,
+    ids: HashSet<String>,
+    open_in_order: Vec<(ToolPlace, String)>,
+    keys: BTreeSet<String>,
+}
+
+impl Session {
+    pub(super) fn new(
+        upstreams: Upstreams,
+        tape: Option<SessionTape>,
+        listener: Option<mpsc::UnboundedSender<Call>>,
+    ) -> Self {
+        Self {
+            upstreams,
+            tape,
+            state: Mutex::default(),
+            settled: Notify::new(),
+            listener,
+        }
+    }
+
+    /// Counts a model call that begins. Every one must be ended.
+    pub(super) fn begin_call(&self) -> u64 {
+        let mut state = lock(&self.state);
+        state.begun += 1;
+        state.under_way += 1;
+        state.begun
+    }
+
+    /// Takes a call that has ended.
+    pub(super) fn end_call(&self, call: Call, results: Vec<ToolResult>) {
+        if let Some(listener) = &self.listener {
+            // Nobody may be listening any more.
+            let _ = listener.send(call.clone());
+        }
+        lock(&self.state).end_call(call, results);
+        self.settled.notify_waiters();
+    }
+
+    pub(super) fn count_other_request(&self) {
+        lock(&self.state).other_requests += 1;
+    }
+
+    /// Remembers a key, so that it reaches no record even where an agent repeats it.
+    pub(super) fn keep_secret(&self, key: String) {
+        lock(&self.state).keys.insert(key);
+    }
+
+    pub(super) fn keys(&self) -> BTreeSet<String> {
+        lock(&self.state).keys.clone()
+    }
+
+    /// Waits until no call is under way, but not forever.
+    pub(super) async fn settle(&self, patience: Duration) {
+        let settled = async {
+            loop {
+                let notified = self.settled.notified();
+                tokio::pin!(notified);
+                notified.as_mut().enable();
+                if lock(&self.state).under_way == 0 {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, settled).await;
+    }
+
+    pub(super) fn recording(&self) -> Recording {
+        let state = lock(&self.state);
+        Recording {
+            calls: state.calls.values().cloned().collect(),
+            other_requests: state.other_requests,
+            lost_calls: state.under_way + state.dropped,
+            returned: state.returned.clone(),
+            keys: state.keys.clone(),
+        }
+    }
+}
+
+impl State {
+    fn end_call(&mut self, mut call: Call, results: Vec<ToolResult>) {
+        self.under_way -= 1;
+        if self.calls.len() >= MOST_CALLS {
+            self.dropped += 1;
+            return;
+        }
+        self.take_results(results, call.started_ms);
+        self.kept += call.size();
+        if self.kept > MOST_KEPT
+            && let Some(answer) = &mut call.answer
+        {
+            answer.parts.clear();
+            answer.flaws.truncated = true;
+        }
+        self.open_tools(&call);
+        self.calls.insert(call.number, call);
+    }
+
+    fn open_tools(&mut self, call: &Call) {
+        let parts = call.answer.iter().flat_map(|answer| &answer.parts);
+        for (index, part) in parts.enumerate() {
+            let Content::Tool(tool) = &part.content else {
+                continue;
+            };
+            let place = (call.number, index);
+            match &tool.id {
+                _ if tool.by_server => {}
+                Some(id) => {
+                    self.ids.insert(id.clone());
+                    self.open_by_id.insert(id.clone(), place);
+                }
+                None => self.open_in_order.push((place, tool.name.clone())),
+            }
+        }
+    }
+
+    /// Every request tells the whole conversation again, so only results of open calls are new.
+    fn take_results(&mut self, results: Vec<ToolResult>, told_ms: i64) {
+        // Agents may make up ids for calls that had none; those go by order, too.
+        let is_known = |result: &ToolResult| {
+            let id = result.id.as_ref();
+            id.is_some_and(|id| self.ids.contains(id))
+        };
+        let (by_id, in_order): (Vec<_>, Vec<_>) = results.into_iter().partition(is_known);
+        for result in by_id {
+            let place = result.id.as_ref().and_then(|id| self.open_by_id.remove(id));
+            if let Some(place) = place {
+                self.keep(place, result, told_ms);
+            }
+        }
+        self.take_in_order(in_order, told_ms);
+    }
+
+    /// The last results belong to the last calls.
+    fn take_in_order(&mut self, mut results: Vec<ToolResult>, told_ms: i64) {
+        let mut still_open = Vec::new();
+        for (place, name) in std::mem::take(&mut self.open_in_order).into_iter().rev() {
+            let fits = |result: &ToolResult| result.name.as_deref().is_none_or(|n| n == name);
+            match results.pop_if(|result| fits(result)) {
+                Some(result) => self.keep(place, result, told_ms),
+                None => still_open.push((place, name)),
+            }
+        }
+        still_open.reverse();
+        self.open_in_order = still_open;
+    }
+
+    fn keep(&mut self, place: ToolPlace, mut result: ToolResult, told_ms: i64) {
+        self.kept += match &result.output {
+            serde_json::Value::String(text) => text.len(),
+            other => other.to_string().len(),
+        };
+        if self.kept > MOST_KEPT {
+            result.output = serde_json::Value::Null;
+        }
+        self.returned.insert(place, Returned { result, told_ms });
+    }
+}

@@ -1,0 +1,93 @@
+//! Gates: sentences such as `success >= 0.9` that a run must be shown to fulfil.
+//!
+//! `parse` reads them, `judge` holds trials against them, `plan` says beforehand whether enough trials are planned.
+
+mod estimate;
+mod judge;
+mod parse;
+mod plan;
+mod result;
+
+pub use judge::{GateContext, Planned, PlannedArm, Reference, judge_gates};
+pub use parse::GateError;
+pub use plan::Shortfall;
+pub use result::{GateMeasure, GateResult, worst};
+
+use assize_stats::{Relation, Statistic};
+
+/// One sentence, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    text: String,
+    pub(crate) subject: Subject,
+    pub(crate) relation: Relation,
+    pub(crate) bound: Bound,
+    /// The modes it speaks about. Default: all of them.
+    pub modes: Option<Vec<String>>,
+}
+
+/// What is held against the bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Subject {
+    /// The share of judged trials that pass.
+    Success,
+    /// The chance that one of so many tries passes.
+    PassAt(u64),
+    /// The chance that all of so many tries pass.
+    PassHat(u64),
+    /// A metric; without a statistic, the suite's.
+    Metric {
+        name: String,
+        /// Where in the sentence the name stands, in characters from 1.
+        column: usize,
+        statistic: Option<Statistic>,
+    },
+}
+
+/// What the subject is held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Bound {
+    Number(f64),
+    /// The baseline times this.
+    Times(f64),
+    /// The baseline plus this, in the metric's unit (1 for 100 points of a rate).
+    Plus(f64),
+}
+
+impl Gate {
+    /// The sentence as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it needs something to compare with.
+    pub fn needs_baseline(&self) -> bool {
+        !matches!(self.bound, Bound::Number(_))
+    }
+
+    /// The metric it is about; none for success and what follows from it.
+    pub fn metric(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Metric { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The error of a gate whose metric is none of those that exist.
+    pub fn unknown_metric<'a>(&self, known: impl IntoIterator<Item = &'a str>) -> GateError {
+        let Subject::Metric { name, column, .. } = &self.subject else {
+            return GateError::new(&self.text, 1, "this is no metric");
+        };
+        GateError::new(&self.text, *column, format!("unknown metric `{name}`")).nearest(name, known)
+    }
+}
+
+impl Subject {
+    /// A share between 0 and 1 by its nature.
+    pub(crate) fn is_rate(&self) -> bool {
+        match self {
+            Self::Success | Self::PassAt(_) | Self::PassHat(_) => true,
+            Self::Metric { name, .. } => name.ends_with("_rate"),
+        }
+    }
+}

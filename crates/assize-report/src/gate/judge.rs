@@ -1,0 +1,571 @@
+//! Trials held against gates. A gate passes only when the data show it: whatever is missing leaves it open.
+
+use super::estimate::{self, ALPHA, ENDLESS, Estimate, Run, Tries};
+use super::{Bound, Gate, GateMeasure, GateResult, Subject};
+use crate::arm::{Arm, Cell};
+use crate::caution::count;
+use crate::{Analysis, SummaryBuilder, summary};
+use assize_stats::{GateVerdict, OneSided, Statistic, Tally, absolute_gate};
+use std::collections::BTreeMap;
+
+/// Judged and measured trials must be at least this share of the planned ones.
+const COVERAGE: f64 = 0.8;
+
+/// What was meant to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The conditions.
+    pub arms: Vec<PlannedArm>,
+    /// Scenario ids.
+    pub scenarios: Vec<String>,
+    /// Trials of each scenario under each condition.
+    pub repetitions: u64,
+}
+
+/// A condition that was meant to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedArm {
+    /// The mode.
+    pub mode: String,
+    /// The model.
+    pub model: String,
+}
+
+/// Trials of another run that modes are compared with, each with the same mode there.
+#[derive(Debug)]
+pub struct Reference {
+    /// What it is called.
+    pub name: String,
+    /// Its trials.
+    pub trials: SummaryBuilder,
+    /// What was planned there, if that is known.
+    pub planned: Option<Planned>,
+}
+
+/// Everything a judgement depends on besides the trials.
+#[derive(Debug, Default)]
+pub struct GateContext {
+    /// The gates.
+    pub gates: Vec<Gate>,
+    /// What was planned, if that is known.
+    pub planned: Option<Planned>,
+    /// What baseline gates compare with. Default: the baseline mode among the trials themselves.
+    pub reference: Option<Reference>,
+}
+
+/// Holds every mode against every gate that speaks about it.
+pub fn judge_gates(
+    trials: &mut SummaryBuilder,
+    context: &mut GateContext,
+    analysis: &Analysis,
+) -> Vec<GateResult> {
+    let labels = summary::prepare(trials, analysis);
+    if let Some(reference) = &mut context.reference {
+        summary::prepare(&mut reference.trials, analysis);
+    }
+    let court = Court {
+        trials,
+        labels: &labels,
+        context,
+        analysis,
+    };
+    let gates = context.gates.iter();
+    gates.flat_map(|gate| court.judge(gate)).collect()
+}
+
+struct Court<'a> {
+    trials: &'a SummaryBuilder,
+    labels: &'a [String],
+    context: &'a GateContext,
+    analysis: &'a Analysis,
+}
+
+/// A mode that a gate speaks about.
+struct Candidate<'a> {
+    label: String,
+    mode: &'a str,
+    /// Absent when it was planned and no trial of it exists.
+    arm: Option<&'a Arm>,
+}
+
+/// One mode's trials, and how many there should be.
+struct Side<'a> {
+    arm: &'a Arm,
+    trials: &'a SummaryBuilder,
+    planned: Option<&'a Planned>,
+    /// Put before what is said about it.
+    whose: &'static str,
+}
+
+/// Numbers and what they rest on.
+struct Finding {
+    estimate: Estimate,
+    limit: f64,
+    trials: u64,
+    coverage: f64,
+    baseline: Option<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> Court<'a> {
+    fn judge(&self, gate: &Gate) -> Vec<GateResult> {
+        let candidates = self.candidates(gate);
+        if candidates.is_empty() {
+            return vec![open(gate, None, self.nobody(gate))];
+        }
+        let verdict = |candidate: Candidate<'a>| match self.examine(gate, &candidate) {
+            Ok(finding) => decided(gate, candidate.label, finding),
+            Err(reason) => open(gate, Some(candidate.label), reason),
+        };
+        candidates.into_iter().map(verdict).collect()
+    }
+
+    fn candidates(&self, gate: &Gate) -> Vec<Candidate<'a>> {
+        let run = self.trials.arms.iter().zip(self.labels);
+        let run = run.map(|(arm, label)| Candidate {
+            label: label.clone(),
+            mode: &arm.mode,
+            arm: Some(arm),
+        });
+        let planned = self.context.planned.iter().flat_map(|plan| &plan.arms);
+        let not_run = planned.filter(|planned| !self.was_run(planned));
+        let not_run = not_run.map(|planned| Candidate {
+            label: format!("{} ({})", planned.mode, planned.model),
+            mode: &planned.mode,
+            arm: None,
+        });
+        let is_meant = |candidate: &Candidate<'_>| match &gate.modes {
+            Some(modes) => modes.iter().any(|mode| mode == candidate.mode),
+            None => true,
+        };
+        // The baseline of the same run is what others are compared with.
+        let is_yardstick = |candidate: &Candidate<'_>| {
+            gate.needs_baseline()
+                && self.context.reference.is_none()
+                && self.baseline_mode() == Some(candidate.mode)
+        };
+        run.chain(not_run)
+            .filter(|candidate| is_meant(candidate) && !is_yardstick(candidate))
+            .collect()
+    }
+
+    /// A planned mode may have been run with a model that calls itself something else.
+    fn was_run(&self, planned: &PlannedArm) -> bool {
+        let arms = || {
+            self.trials
+                .arms
+                .iter()
+                .filter(|arm| arm.mode == planned.mode)
+        };
+        let plan = self.context.planned.iter().flat_map(|plan| &plan.arms);
+        let as_many = plan.filter(|other| other.mode == planned.mode).count() <= arms().count();
+        as_many || arms().any(|arm| arm.model == planned.model)
+    }
+
+    /// The mode that others of the same run are compared with, where there are others.
+    fn baseline_mode(&self) -> Option<&str> {
+        let first = self.trials.arms.first().map(|arm| arm.mode.as_str());
+        let baseline = self.analysis.baseline.as_deref().or(first)?;
+        let planned = self.context.planned.iter().flat_map(|plan| &plan.arms);
+        let planned = planned.map(|arm| arm.mode.as_str());
+        let modes = self.trials.arms.iter().map(|arm| arm.mode.as_str());
+        let has_rival = planned.chain(modes).any(|mode| mode != baseline);
+        has_rival.then_some(baseline)
+    }
+
+    fn nobody(&self, gate: &Gate) -> String {
+        match (&gate.modes, self.trials.arms.is_empty()) {
+            (_, true) => "there are no trials".to_owned(),
+            (Some(modes), _) => format!("there is no trial of {}", modes.join(", ")),
+            _ => "there is no mode besides the baseline".to_owned(),
+        }
+    }
+
+    fn examine(&self, gate: &Gate, candidate: &Candidate<'a>) -> Result<Finding, String> {
+        let arm = candidate.arm.ok_or("it has no trials")?;
+        let side = Side {
+            arm,
+            trials: self.trials,
+            planned: self.context.planned.as_ref(),
+            whose: "",
+        };
+        match gate.bound {
+            Bound::Number(limit) => self.examine_alone(gate, &side, limit),
+            Bound::Times(limit) => self.examine_against(gate, &side, GateMeasure::Ratio, limit),
+            Bound::Plus(limit) => self.examine_against(gate, &side, GateMeasure::Difference, limit),
+        }
+    }
+
+    fn examine_alone(&self, gate: &Gate, side: &Side<'_>, limit: f64) -> Result<Finding, String> {
+        let (estimate, trials, coverage, notes) = match &gate.subject {
+            Subject::Metric { name, .. } => {
+                let statistic = self.statistic(gate);
+                let runs = side.runs(name)?;
+                let groups: Vec<Vec<Run>> = runs.groups.values().cloned().collect();
+                if !matches!(statistic, Statistic::Min | Statistic::Max) {
+                    runs.check_repeated(name)?;
+                }
+                let estimate =
+                    estimate::metric(&groups, statistic).ok_or("nothing was measured")?;
+                (estimate, runs.count, runs.coverage, runs.notes())
+            }
+            rate => {
+                let tallies = side.tallies()?;
+                let counts: Vec<Tally> = tallies.counts.values().copied().collect();
+                let estimate = match tries(rate) {
+                    None => estimate::success(&counts),
+                    Some(tries) => {
+                        tallies.check_tries(tries)?;
+                        estimate::chance(&counts, tries)
+                    }
+                };
+                let estimate = estimate.ok_or("no trial was judged")?;
+                (estimate, tallies.judged, tallies.coverage, Vec::new())
+            }
+        };
+        Ok(Finding {
+            estimate,
+            limit,
+            trials,
+            coverage,
+            baseline: None,
+            notes,
+        })
+    }
+
+    fn examine_against(
+        &self,
+        gate: &Gate,
+        side: &Side<'_>,
+        measure: GateMeasure,
+        limit: f64,
+    ) -> Result<Finding, String> {
+        let (other, name) = self.other_side(side.arm)?;
+        match &gate.subject {
+            Subject::Metric { name: metric, .. } => {
+                let (a, b) = (side.runs(metric)?, other.runs(metric)?);
+                let (left, right, mut notes) = common(a.groups.clone(), b.groups.clone())?;
+                notes.extend(a.notes());
+                notes.extend(
+                    b.notes()
+                        .into_iter()
+                        .map(|note| format!("baseline: {note}")),
+                );
+                let estimate =
+                    estimate::metric_against(&left, &right, self.statistic(gate), measure)?;
+                Ok(Finding {
+                    estimate,
+                    limit,
+                    trials: left.iter().map(|runs| runs.len() as u64).sum(),
+                    coverage: a.coverage,
+                    baseline: Some(name),
+                    notes,
+                })
+            }
+            rate => {
+                let (a, b) = (side.tallies()?, other.tallies()?);
+                let (left, right, notes) = common(a.counts.clone(), b.counts.clone())?;
+                let estimate = match tries(rate) {
+                    None => estimate::success_difference(&left, &right),
+                    Some(tries) => {
+                        a.check_tries(tries)?;
+                        b.check_tries(tries)?;
+                        estimate::chance_difference(&left, &right, tries)
+                    }
+                };
+                Ok(Finding {
+                    estimate: estimate.ok_or("no trial was judged")?,
+                    limit,
+                    trials: left.iter().map(|tally| tally.trials()).sum(),
+                    coverage: a.coverage,
+                    baseline: Some(name),
+                    notes,
+                })
+            }
+        }
+    }
+
+    fn statistic(&self, gate: &Gate) -> Statistic {
+        match &gate.subject {
+            Subject::Metric {
+                name, statistic, ..
+            } => statistic.unwrap_or_else(|| self.analysis.statistic_of(name)),
+            _ => Statistic::Mean,
+        }
+    }
+
+    /// What this arm is compared with: itself in another run, or the baseline mode of this one.
+    fn other_side(&self, arm: &Arm) -> Result<(Side<'_>, String), String> {
+        let (trials, planned, mode, name) = match &self.context.reference {
+            Some(reference) => (
+                &reference.trials,
+                reference.planned.as_ref(),
+                arm.mode.as_str(),
+                reference.name.as_str(),
+            ),
+            None => {
+                let mode = self.baseline_mode().ok_or(
+                    "there is no baseline: name a run with `--baseline`, or have a second mode",
+                )?;
+                (self.trials, self.context.planned.as_ref(), mode, mode)
+            }
+        };
+        let is_external = self.context.reference.is_some();
+        let fits = |other: &&Arm| {
+            let same_suite = is_external || other.suite == arm.suite;
+            other.mode == mode && other.nature == arm.nature && same_suite
+        };
+        let fitting: Vec<&Arm> = trials.arms.iter().filter(fits).collect();
+        let same_model = fitting.iter().find(|other| other.model == arm.model);
+        let found = match (same_model, &fitting[..]) {
+            (Some(other), _) => *other,
+            (None, [other]) => other,
+            (None, []) => {
+                let nature = arm.nature.as_str();
+                return Err(format!("the baseline has no {nature} trial of mode {mode}"));
+            }
+            (None, _) => {
+                return Err(format!("the baseline ran {mode} with several other models"));
+            }
+        };
+        let side = Side {
+            arm: found,
+            trials,
+            planned,
+            whose: "of the baseline ",
+        };
+        Ok((side, name.to_owned()))
+    }
+}
+
+/// Judged trials by scenario.
+struct Tallies<'a> {
+    counts: BTreeMap<&'a str, Tally>,
+    judged: u64,
+    coverage: f64,
+    whose: &'static str,
+}
+
+/// Measured trials by scenario.
+struct Runs<'a> {
+    groups: BTreeMap<&'a str, Vec<Run>>,
+    count: u64,
+    coverage: f64,
+    cut_off: u64,
+}
+
+impl<'a> Side<'a> {
+    fn tallies(&self) -> Result<Tallies<'a>, String> {
+        let judged: u64 = self.arm.cells.values().map(judged_of).sum();
+        let coverage = self.covered(judged, "judged")?;
+        let mut counts = BTreeMap::new();
+        for (scenario, cell) in &self.arm.cells {
+            if let Ok(tally) = Tally::new(cell.passed, judged_of(cell)) {
+                counts.insert(self.trials.scenarios[*scenario].as_str(), tally);
+            }
+        }
+        counts.retain(|_, tally| tally.trials() > 0);
+        self.check_scenarios(|scenario| counts.contains_key(scenario), "judged")?;
+        Ok(Tallies {
+            counts,
+            judged,
+            coverage,
+            whose: self.whose,
+        })
+    }
+
+    fn runs(&self, metric: &str) -> Result<Runs<'a>, String> {
+        let place = self.trials.metrics.find(metric);
+        let place = place.ok_or_else(|| format!("no trial {}measured `{metric}`", self.whose))?;
+        // Only clocks are known to run until the limit; other numbers are what was used within it.
+        let is_time = metric.starts_with("latency_");
+        let mut groups = BTreeMap::new();
+        let mut cut_off = 0;
+        for (scenario, cell) in &self.arm.cells {
+            let runs = (0..cell.success.len()).map(|trial| Run {
+                value: cell.value(place, trial),
+                is_cut_off: is_time && cell.censored[trial],
+            });
+            let runs: Vec<Run> = runs.filter(|run| run.value.is_finite()).collect();
+            cut_off += cell.censored.iter().filter(|cut| **cut).count() as u64;
+            if !runs.is_empty() {
+                groups.insert(self.trials.scenarios[*scenario].as_str(), runs);
+            }
+        }
+        let count = groups.values().map(|runs| runs.len() as u64).sum();
+        let what = format!("measured by `{metric}`");
+        let coverage = self.covered(count, &what)?;
+        self.check_scenarios(|scenario| groups.contains_key(scenario), &what)?;
+        Ok(Runs {
+            groups,
+            count,
+            coverage,
+            cut_off,
+        })
+    }
+
+    /// So many of the planned trials count; too few leave every gate open.
+    fn covered(&self, counted: u64, what: &str) -> Result<f64, String> {
+        let rows: u64 = self
+            .arm
+            .cells
+            .values()
+            .map(|cell| judged_of(cell) + cell.void)
+            .sum();
+        let planned = self
+            .planned
+            .map_or(0, |plan| plan.scenarios.len() as u64 * plan.repetitions);
+        let expected = planned.max(rows);
+        let coverage = counted as f64 / expected.max(1) as f64;
+        match coverage >= COVERAGE {
+            true => Ok(coverage),
+            false => Err(format!(
+                "only {counted} of {expected} trials {}were {what}, and at least {:.0} % must be",
+                self.whose,
+                COVERAGE * 100.0
+            )),
+        }
+    }
+
+    /// A scenario that taught nothing is missing, however many others there are.
+    fn check_scenarios(&self, is_there: impl Fn(&str) -> bool, what: &str) -> Result<(), String> {
+        let run = self
+            .arm
+            .cells
+            .keys()
+            .map(|scenario| &self.trials.scenarios[*scenario]);
+        let planned = self.planned.iter().flat_map(|plan| &plan.scenarios);
+        match run.chain(planned).find(|scenario| !is_there(scenario)) {
+            Some(scenario) => Err(format!("no trial {}on {scenario} was {what}", self.whose)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Tallies<'_> {
+    fn check_tries(&self, tries: Tries) -> Result<(), String> {
+        let (Tries::At(k) | Tries::Hat(k)) = tries;
+        match self.counts.iter().find(|(_, tally)| tally.trials() < k) {
+            Some((scenario, tally)) => Err(format!(
+                "{k} tries need {k} judged trials of every scenario, and {scenario} {}has {}",
+                self.whose,
+                tally.trials()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Runs<'_> {
+    /// A single run says nothing about chance.
+    fn check_repeated(&self, metric: &str) -> Result<(), String> {
+        match self.groups.iter().find(|(_, runs)| runs.len() < 2) {
+            Some((scenario, _)) => Err(format!(
+                "{scenario} was run once, which says nothing about chance: repeat it, or gate `max({metric})`"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let trials = count(self.cut_off, "trial", "trials");
+        let note = || format!("{trials} ran out of time");
+        (self.cut_off > 0).then(note).into_iter().collect()
+    }
+}
+
+fn judged_of(cell: &Cell) -> u64 {
+    cell.passed + cell.failed
+}
+
+fn tries(subject: &Subject) -> Option<Tries> {
+    match subject {
+        Subject::PassAt(k) => Some(Tries::At(*k)),
+        Subject::PassHat(k) => Some(Tries::Hat(*k)),
+        _ => None,
+    }
+}
+
+/// Both sides on the scenarios that both have, in the same order.
+type Common<T> = (Vec<T>, Vec<T>, Vec<String>);
+
+fn common<T>(a: BTreeMap<&str, T>, mut b: BTreeMap<&str, T>) -> Result<Common<T>, String> {
+    let most = a.len().max(b.len());
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let (mut new, mut gone) = (0, b.len());
+    for (scenario, mine) in a {
+        match b.remove(scenario) {
+            Some(theirs) => {
+                left.push(mine);
+                right.push(theirs);
+                gone -= 1;
+            }
+            None => new += 1,
+        }
+    }
+    if (left.len() as f64) < COVERAGE * most as f64 {
+        return Err(format!(
+            "only {} of {most} scenarios are in both, and at least {:.0} % must be",
+            left.len(),
+            COVERAGE * 100.0
+        ));
+    }
+    let mut notes = Vec::new();
+    if new > 0 {
+        let scenarios = count(new, "scenario is", "scenarios are");
+        notes.push(format!("{scenarios} new and not compared"));
+    }
+    if gone > 0 {
+        let scenarios = count(gone as u64, "scenario", "scenarios");
+        notes.push(format!("{scenarios} of the baseline not run"));
+    }
+    Ok((left, right, notes))
+}
+
+fn decided(gate: &Gate, label: String, finding: Finding) -> GateResult {
+    let OneSided {
+        point_estimate,
+        lower_bound,
+        upper_bound,
+    } = finding.estimate.number;
+    let verdict = absolute_gate(&finding.estimate.number, gate.relation, finding.limit);
+    let known = |bound: f64| (bound.abs() < ENDLESS / 1e3).then_some(bound);
+    let reason = (verdict == GateVerdict::Inconclusive).then(|| {
+        let certainty = 100.0 * ALPHA.complement();
+        format!("the data fit both sides of the limit at {certainty:.0} % certainty")
+    });
+    GateResult {
+        verdict,
+        measure: Some(finding.estimate.measure),
+        value: known(point_estimate),
+        lower_bound: known(lower_bound),
+        upper_bound: known(upper_bound),
+        limit: Some(finding.limit),
+        baseline: finding.baseline,
+        trials: finding.trials,
+        coverage: Some(finding.coverage),
+        reason,
+        notes: finding.notes,
+        ..open(gate, Some(label), String::new())
+    }
+}
+
+/// Not shown, and why.
+fn open(gate: &Gate, mode: Option<String>, reason: String) -> GateResult {
+    GateResult {
+        gate: gate.text().to_owned(),
+        mode,
+        verdict: GateVerdict::Inconclusive,
+        measure: None,
+        value: None,
+        lower_bound: None,
+        upper_bound: None,
+        limit: None,
+        baseline: None,
+        trials: 0,
+        coverage: None,
+        reason: Some(reason),
+        notes: Vec::new(),
+        metric: gate.metric().map(str::to_owned),
+    }
+}

@@ -1,0 +1,174 @@
+//! `assize baseline`: runs kept under a name. A baseline is a run directory without traces, so it can be compared,
+//! reported and committed like one, and outlives the run it was made of.
+
+use crate::cli::{Against, BaselineAction, BaselineArguments, Where};
+use crate::commands::UsageError;
+use crate::commands::results_dir;
+use crate::commands::run::print_result;
+use crate::commands::verdict::{self, Source};
+use crate::exit::Exit;
+use crate::terminal::{plain, print, say};
+use anyhow::{Context, Result};
+use assize_contracts::Plugins;
+use assize_engine::store::{self, RunDirectory, RunState};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Where baselines lie among the runs. It holds no manifest, so it is no run itself.
+const DIRECTORY: &str = "baselines";
+
+/// What makes a run comparable; traces and reports stay behind.
+const FILES: [&str; 2] = ["manifest.json", "rows.jsonl"];
+
+pub(crate) fn baseline(arguments: &BaselineArguments, plugins: &Plugins) -> Result<Exit> {
+    let results = results_dir(&arguments.place, plugins)?;
+    match &arguments.action {
+        BaselineAction::Set { name, run } => set(&results, name, run),
+        BaselineAction::List => list(&results, arguments.json),
+        BaselineAction::Show { name } => show(&results, name, arguments.json),
+        BaselineAction::Rm { names } => remove(&results, names),
+    }
+}
+
+/// The rows that the command line wants to compare with: a file, a named baseline, or a run.
+pub(crate) fn find(against: &Against, place: &Where, plugins: &Plugins) -> Result<Option<Source>> {
+    let Some(name) = &against.baseline else {
+        return Ok(None);
+    };
+    let kept = results_dir(place, plugins)?.join(DIRECTORY).join(name);
+    if is_name(name) && kept.join(FILES[0]).exists() {
+        return Ok(Some(Source::of_run(&RunDirectory::open(&kept)?)));
+    }
+    let source = Source::find(name, place, plugins);
+    let explained = || format!("there is no baseline `{}`", plain(name));
+    source.map(Some).with_context(explained)
+}
+
+fn set(results: &Path, name: &str, run: &str) -> Result<Exit> {
+    let path = path(results, name)?;
+    let run = RunDirectory::find(results, run)?;
+    if run.is_locked() {
+        return Err(UsageError::new(format!("run {} is still under way", run.id())).into());
+    }
+    let rows = run.path().join(FILES[1]);
+    if std::fs::metadata(&rows).map_or(0, |rows| rows.len()) == 0 {
+        return Err(UsageError::new(format!("run {} has no trial", run.id())).into());
+    }
+    let parent = results.join(DIRECTORY);
+    let cannot = || format!("cannot write `{}`", path.display());
+    std::fs::create_dir_all(&parent).with_context(cannot)?;
+    // Beside its place first, so that nobody sees half a baseline.
+    let unfinished = tempfile::Builder::new()
+        .prefix(".set-")
+        .tempdir_in(&parent)
+        .with_context(cannot)?;
+    for file in FILES {
+        std::fs::copy(run.path().join(file), unfinished.path().join(file)).with_context(cannot)?;
+    }
+    let replaced = path.exists();
+    if replaced {
+        std::fs::remove_dir_all(&path).with_context(cannot)?;
+    }
+    std::fs::rename(unfinished.keep(), &path).with_context(cannot)?;
+    let was = if replaced { " now" } else { "" };
+    say(format!("baseline {name} is{was} run {}", run.id()));
+    if run.manifest().state != RunState::Complete {
+        say("its run is incomplete: trials that are missing there cannot be compared with");
+    }
+    Ok(Exit::Done)
+}
+
+fn list(results: &Path, as_json: bool) -> Result<Exit> {
+    let baselines = store::list(&results.join(DIRECTORY))?;
+    if baselines.is_empty() && !as_json {
+        say("no baselines; `assize baseline set NAME` keeps the last run as one");
+    }
+    for baseline in &baselines {
+        let name = baseline
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let manifest = baseline.manifest();
+        print(match as_json {
+            true => overview(baseline).to_string(),
+            false => format!(
+                "{}  run {} of {}",
+                plain(&name),
+                baseline.id(),
+                plain(&manifest.name)
+            ),
+        });
+    }
+    Ok(Exit::Done)
+}
+
+fn overview(baseline: &RunDirectory) -> serde_json::Value {
+    let manifest = baseline.manifest();
+    let name = baseline.path().file_name().unwrap_or_default();
+    json!({
+        "name": name.to_string_lossy(),
+        "runId": baseline.id(),
+        "suite": manifest.name,
+        "createdAt": manifest.created_at,
+        "planned": manifest.plan.cells(),
+        "fingerprint": manifest.fingerprint,
+        "directory": baseline.path(),
+    })
+}
+
+fn show(results: &Path, name: &str, as_json: bool) -> Result<Exit> {
+    let baseline = open(results, name)?;
+    if as_json {
+        print(overview(&baseline).to_string());
+        return Ok(Exit::Done);
+    }
+    print(format!("baseline    {}", plain(name)));
+    print(format!("run         {}", baseline.id()));
+    print(format!("suite       {}", plain(&baseline.manifest().name)));
+    print(format!("fingerprint {}", baseline.manifest().fingerprint));
+    let source = Source::of_run(&baseline);
+    let summary = verdict::summarize(std::slice::from_ref(&source), &source.analysis)?;
+    print_result(&summary, baseline.path());
+    Ok(Exit::Done)
+}
+
+fn remove(results: &Path, names: &[String]) -> Result<Exit> {
+    // All are looked up before any is removed, so that a typo removes nothing.
+    let found: Result<Vec<RunDirectory>> = names.iter().map(|name| open(results, name)).collect();
+    for baseline in found? {
+        let path = baseline.path().to_owned();
+        std::fs::remove_dir_all(&path)
+            .with_context(|| format!("cannot remove `{}`", path.display()))?;
+    }
+    say(format!("removed {}", plain(&names.join(", "))));
+    Ok(Exit::Done)
+}
+
+fn open(results: &Path, name: &str) -> Result<RunDirectory> {
+    let path = path(results, name)?;
+    if !path.exists() {
+        return Err(UsageError {
+            message: format!("there is no baseline `{name}`"),
+            hint: Some("`assize baseline list` shows those there are".to_owned()),
+        }
+        .into());
+    }
+    Ok(RunDirectory::open(&path)?)
+}
+
+fn path(results: &Path, name: &str) -> Result<PathBuf, UsageError> {
+    match is_name(name) {
+        true => Ok(results.join(DIRECTORY).join(name)),
+        false => Err(UsageError {
+            message: format!("found the name `{name}`, expected letters, digits, `.`, `_` and `-`"),
+            hint: None,
+        }),
+    }
+}
+
+/// Names become directories, so they hold nothing that could lead elsewhere.
+fn is_name(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    (1..=100).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('.')
+}

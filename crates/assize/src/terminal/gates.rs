@@ -1,0 +1,22 @@
+//! Gates in the terminal: a line for each, marked by its verdict.
+
+use super::{plain, print};
+use assize_report::GateResult;
+use assize_stats::GateVerdict;
+use console::style;
+
+/// One line per gate and mode.
+pub(crate) fn print_gates(gates: &[GateResult]) {
+    if !gates.is_empty() {
+        print(style("gates").dim().to_string());
+    }
+    for gate in gates {
+        let line = plain(&gate.line());
+        let marked = match gate.verdict {
+            GateVerdict::Pass => style(format!("✓ {line}")).green(),
+            GateVerdict::Fail => style(format!("✗ {line}")).red(),
+            GateVerdict::Inconclusive => style(format!("? {line}")).yellow(),
+        };
+        print(format!("  {marked}"));
+    }
+}
