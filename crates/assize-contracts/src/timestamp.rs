@@ -23,22 +23,21 @@ impl Timestamp {
         let (day, in_day) = (milliseconds.div_euclid(DAY), milliseconds.rem_euclid(DAY));
         let (year, month, day) = date_of(day);
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        for (start, length, value) in [
-            (0, 4, year),
-            (5, 2, month),
-            (8, 2, day),
-            (11, 2, in_day / 3_600_000),
-            (14, 2, in_day / 60_000 % 60),
-            (17, 2, in_day / 1000 % 60),
-            (20, 3, in_day % 1000),
+        for (place, pair) in [
+            (0, year / 100),
+            (2, year % 100),
+            (5, month),
+            (8, day),
+            (11, in_day / 3_600_000),
+            (14, in_day / 60_000 % 60),
+            (17, in_day / 1000 % 60),
+            (20, in_day / 10 % 100),
         ] {
-            let mut rest = value;
-            for digit in text[start..start + length].iter_mut().rev() {
-                *digit = b'0' + (rest % 10) as u8;
-                rest /= 10;
-            }
+            text[place] = digit(pair / 10);
+            text[place + 1] = digit(pair);
         }
-        Self(String::from_utf8_lossy(&text).into_owned())
+        text[22] = digit(in_day);
+        Self(String::from_utf8(text.to_vec()).unwrap_or_default())
     }
 
     /// Milliseconds since 1970. Absent when the text is not a time.
@@ -67,6 +66,11 @@ impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The last digit of a number.
+fn digit(number: i64) -> u8 {
+    b'0' + (number % 10) as u8
 }
 
 /// Year, month and day of a day since 1970, in the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").

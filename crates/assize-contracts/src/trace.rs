@@ -78,32 +78,31 @@ impl SessionTrace {
     }
 }
 
+/// A turn goes from one boundary to the next. Events before the first boundary belong to no turn.
 fn group_into_turns(events: &[Arc<TraceEvent>]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    for event in events {
-        match (&**event, turns.last_mut()) {
-            (
-                TraceEvent::TurnBoundary {
-                    turn_number,
-                    timestamp,
-                    ..
-                },
-                previous,
-            ) => {
-                if let Some(turn) = previous {
-                    turn.end_timestamp = timestamp.clone();
-                }
-                turns.push(Turn::starting_at(*turn_number, timestamp));
-            }
-            (_, Some(turn)) => {
-                if let Some(timestamp) = event.timestamp() {
-                    turn.end_timestamp = timestamp.clone();
-                }
-                turn.events.push(Arc::clone(event));
-            }
-            // Events before the first boundary belong to no turn.
-            (_, None) => {}
+    for group in events.chunk_by(|_, next| !matches!(**next, TraceEvent::TurnBoundary { .. })) {
+        let Some((first, others)) = group.split_first() else {
+            continue;
+        };
+        let TraceEvent::TurnBoundary {
+            turn_number,
+            timestamp,
+        } = &**first
+        else {
+            continue;
+        };
+        if let Some(previous) = turns.last_mut() {
+            previous.end_timestamp = timestamp.clone();
         }
+        let last = others.iter().rev().find_map(|event| event.timestamp());
+        turns.push(Turn {
+            number: *turn_number,
+            events: others.to_vec(),
+            start_timestamp: timestamp.clone(),
+            end_timestamp: last.unwrap_or(timestamp).clone(),
+            duration_ms: None,
+        });
     }
     for turn in &mut turns {
         turn.duration_ms = duration_between(Some(&turn.start_timestamp), Some(&turn.end_timestamp));
@@ -137,18 +136,6 @@ pub struct Turn {
     /// How long it took.
     #[serde(default)]
     pub duration_ms: Option<Millis>,
-}
-
-impl Turn {
-    fn starting_at(number: u64, timestamp: &Timestamp) -> Self {
-        Self {
-            number,
-            events: Vec::new(),
-            start_timestamp: timestamp.clone(),
-            end_timestamp: timestamp.clone(),
-            duration_ms: None,
-        }
-    }
 }
 
 /// Totals over a session.

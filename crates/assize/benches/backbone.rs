@@ -1,6 +1,6 @@
 //! What a trial costs when the agent costs nothing: CPU time (user + system) and memory, against the budgets.
 //!
-//! `cargo bench --bench backbone`, on a quiet machine.
+//! `cargo bench --bench backbone`, on a quiet machine; only some parts: `-- trial traces waiting version`.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,10 +24,23 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     println!("{:<46} {:>12} {:>12}", "", "measured", "budget");
-    overhead("trial, trace not stored", false, &[500, 2_500], 20.0);
-    overhead("trial, every trace stored", true, &[500], 100.0);
-    waiting();
-    version();
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let wanted = |part: &str| asked.is_empty() || asked.iter().any(|word| word == part);
+    if wanted("trial") {
+        overhead("trial, trace not stored", false, &[500, 2_500], 20.0);
+    }
+    if wanted("traces") {
+        overhead("trial, every trace stored", true, &[500], 100.0);
+    }
+    if wanted("waiting") {
+        waiting();
+    }
+    if wanted("version") {
+        version();
+    }
 }
 
 fn suite(latency_ms: u32, store_traces: bool) -> TempDir {

@@ -11,7 +11,7 @@ const TARGETS: usize = 16;
 /// A mode's settings and what follows from them.
 pub(super) struct Simulation {
     pub(super) settings: SimulatedSettings,
-    pub(super) thought: Arc<TraceEvent>,
+    pub(super) thought: TraceEvent,
     calls: Vec<Arc<TraceEvent>>,
 }
 
@@ -24,13 +24,13 @@ impl Simulation {
                 calls.push(Arc::new(call(tool, target, true)));
             }
         }
-        let thought = Arc::new(TraceEvent::Reasoning {
+        let thought = TraceEvent::Reasoning {
             content: "Considering what the task asks for and which file to look at next."
                 .to_owned(),
             duration_ms: None,
             token_count: None,
             context: None,
-        });
+        };
         Self {
             settings,
             thought,

@@ -166,6 +166,8 @@ impl SimulatedSession {
             None => turns,
         };
         let mut records = Vec::with_capacity(calls as usize);
+        // One for the session: sessions on other threads would wait for each other to count the users of a shared one.
+        let thought = Arc::new(simulation.thought.clone());
         self.told.reserve((turns + calls + reasoning + 1) as usize);
         for turn in 0..turns {
             let at = self.latency.as_millis() as u64 * turn / turns;
@@ -174,7 +176,7 @@ impl SimulatedSession {
                 timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
             }));
             for _ in 0..part(reasoning, turn, turns) {
-                self.told.push(Arc::clone(&simulation.thought));
+                self.told.push(Arc::clone(&thought));
             }
             for _ in 0..part(calls, turn, turns) {
                 let choice = uniform(&mut self.random);

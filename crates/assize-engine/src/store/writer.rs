@@ -8,10 +8,11 @@ use super::redact::Redactor;
 use super::trace_pack::{self, IndexEntry};
 use crate::event::{Event, Listener, TrialBrief};
 use assize_contracts::{ProfileRow, SessionAnalysisBundle, SessionTrace};
+use foldhash::fast::RandomState;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +22,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Trials that may wait for the disk before trials wait for the writer.
-const QUEUE: usize = 512;
+const QUEUE: usize = 1024;
 
 /// How long the first trial of a batch waits for others. Nobody waits for it meanwhile.
-const GATHER: Duration = Duration::from_millis(2);
+const GATHER: Duration = Duration::from_millis(5);
 
 /// Bytes that hold most rows and many traces.
 const TYPICAL_RECORD: usize = 4096;
@@ -117,7 +118,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 
 /// Units of metrics, learnt while trials run.
 #[derive(Default)]
-pub(crate) struct Units(Mutex<BTreeMap<String, String>>);
+pub(crate) struct Units(Mutex<HashMap<String, String, RandomState>>);
 
 impl Units {
     /// Takes names with their units.
@@ -132,7 +133,7 @@ impl Units {
 
     fn copy_if_more_than(&self, known: usize) -> Option<BTreeMap<String, String>> {
         let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (units.len() > known).then(|| units.clone())
+        (units.len() > known).then(|| units.clone().into_iter().collect())
     }
 }
 
@@ -157,7 +158,8 @@ impl Writer {
         on_failure: CancellationToken,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let units = Arc::new(Units(Mutex::new(manifest.metric_units.clone())));
+        let known = manifest.metric_units.clone().into_iter().collect();
+        let units = Arc::new(Units(Mutex::new(known)));
         let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&units));
         let thread =
             std::thread::spawn(move || writer.work(receiver).inspect_err(|_| on_failure.cancel()));
@@ -228,7 +230,24 @@ struct WriterThread {
     warmup: AppendFile,
     listener: Arc<dyn Listener>,
     trials: u64,
+    batch: Batch,
     _lock: File,
+}
+
+/// Lines that are written together. Kept between batches: memory that is new costs more than the copy into it.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<u8>,
+    analysis: Vec<u8>,
+    index: Vec<u8>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        for lines in [&mut self.rows, &mut self.analysis, &mut self.index] {
+            lines.clear();
+        }
+    }
 }
 
 impl WriterThread {
@@ -251,6 +270,7 @@ impl WriterThread {
             warmup: AppendFile::new(path.join("warmup.jsonl")),
             listener,
             trials: 0,
+            batch: Batch::default(),
             _lock: lock,
         }
     }
@@ -273,19 +293,19 @@ impl WriterThread {
 
     /// The order is the promise: first everything about the trials, then their rows, then the word that they are done.
     fn commit(&mut self, batch: &[Message]) -> Result<(), StoreError> {
-        let (mut rows, mut analysis, mut index) = (Vec::new(), Vec::new(), Vec::new());
+        self.batch.clear();
         for message in batch {
             match message {
                 Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
                 Message::Trial(trial) => {
-                    rows.extend_from_slice(&trial.row_line);
-                    analysis.extend_from_slice(&trial.analysis_line);
-                    self.append_trace(trial, &mut index)?;
+                    self.batch.rows.extend_from_slice(&trial.row_line);
+                    self.batch.analysis.extend_from_slice(&trial.analysis_line);
+                    self.append_trace(trial)?;
                 }
             }
         }
-        self.index.append(&index)?;
-        self.analysis.append(&analysis)?;
+        self.index.append(&self.batch.index)?;
+        self.analysis.append(&self.batch.analysis)?;
         for file in [
             &mut self.traces,
             &mut self.index,
@@ -295,7 +315,7 @@ impl WriterThread {
             file.sync()?;
         }
         self.write_new_units()?;
-        self.rows.append(&rows)?;
+        self.rows.append(&self.batch.rows)?;
         self.rows.sync()?;
         for message in batch {
             self.announce(message);
@@ -303,7 +323,7 @@ impl WriterThread {
         Ok(())
     }
 
-    fn append_trace(&mut self, trial: &Encoded, index: &mut Vec<u8>) -> Result<(), StoreError> {
+    fn append_trace(&mut self, trial: &Encoded) -> Result<(), StoreError> {
         let Some(trace) = &trial.trace else {
             return Ok(());
         };
@@ -317,6 +337,7 @@ impl WriterThread {
             length: trace.frame.len() as u64,
         };
         self.traces.append(&trace.frame)?;
+        let index = &mut self.batch.index;
         serde_json::to_writer(&mut *index, &entry).expect("an index entry is plain data");
         index.push(b'\n');
         Ok(())

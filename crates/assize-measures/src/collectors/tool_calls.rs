@@ -5,6 +5,9 @@ use assize_contracts::{
     async_trait,
 };
 
+/// So many names are looked through one by one.
+const FEW: usize = 16;
+
 /// Metrics `tool_calls_total`, `_failed`, `_error_rate`, `_unique` and one `tool_calls_category_<name>` per category.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolCallsCollector;
@@ -46,22 +49,41 @@ fn metrics(calls: &[ToolCallRecord]) -> Vec<CustomMetric> {
         metrics.extend(CustomMetric::number("tool_calls_error_rate", rate, "ratio"));
     }
 
-    let mut names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = counted(calls.iter().map(|call| call.name.as_str()));
     let unique = names.len() as f64;
     metrics.extend(CustomMetric::number("tool_calls_unique", unique, "count"));
 
-    let mut categories = names;
-    categories.clear();
-    categories.extend(calls.iter().map(|call| call.category.as_str()));
-    categories.retain(|category| !category.is_empty());
-    categories.sort_unstable();
-    metrics.extend(categories.chunk_by(|a, b| a == b).filter_map(|same| {
-        let name = format!("tool_calls_category_{}", same[0]);
-        CustomMetric::number(name, same.len() as f64, "count")
-    }));
+    let categories = calls.iter().map(|call| call.category.as_str());
+    for (category, count) in counted(categories.filter(|category| !category.is_empty())) {
+        let name = ["tool_calls_category_", category].concat();
+        metrics.extend(CustomMetric::number(name, count as f64, "count"));
+    }
     metrics
+}
+
+/// Every text with how often it comes, sorted.
+fn counted<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
+    let mut counts: Vec<(&str, usize)> = Vec::with_capacity(8);
+    for text in texts {
+        // Few names are used often: looking through them is quicker than sorting, and where there are many it is not.
+        match counts
+            .iter_mut()
+            .take(FEW)
+            .find(|(known, _)| *known == text)
+        {
+            Some((_, count)) => *count += 1,
+            None => counts.push((text, 1)),
+        }
+    }
+    counts.sort_unstable();
+    counts.dedup_by(|(text, count), (kept, sum)| {
+        let is_same = text == kept;
+        if is_same {
+            *sum += *count;
+        }
+        is_same
+    });
+    counts
 }
 
 /// Unknown as soon as one call did not say how it ended.
