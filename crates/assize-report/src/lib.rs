@@ -23,6 +23,8 @@ mod words;
 mod cells;
 mod escape;
 mod flat;
+mod glossary;
+mod html;
 mod markdown;
 
 pub use analysis::{Analysis, default_direction};
@@ -36,6 +38,7 @@ pub use gate::{
     Gate, GateContext, GateError, GateMeasure, GateResult, Planned, PlannedArm, Reference,
     Shortfall, judge_gates, worst,
 };
+pub use html::{AddedTrial, HtmlReport, PageLimits, WantedTrace};
 pub use markdown::render_markdown;
 pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};

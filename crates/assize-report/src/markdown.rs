@@ -3,24 +3,11 @@
 use crate::cells::{comparison_cells, comparison_heading, not_available, shown};
 use crate::comparison::{headline, level_percent};
 use crate::escape::markdown as safe;
+use crate::glossary::GLOSSARY;
 use crate::words::{closing_line, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_stats::Verdict;
 use std::fmt::Write;
-
-const GLOSSARY: &str = "\
-- **Success**: trials that reached their goal, of those that could be judged. Void trials taught nothing about the agent.
-- **Interval**: the values that fit the data. If it holds 0 %, the data fit no difference as well.
-- **On tasks like these**: the scenarios are a sample of tasks; **on exactly these tasks** speaks about no others.
-- **Difference**: how much the mode is above or below the baseline, scenario by scenario; on exactly these tasks it compares
-  geometric means, which may differ from the medians beside it.
-- **Effect**: difference of the means in standard deviations (Cohen's d): 0.2 small, 0.5 medium, 0.8 large.
-- **p**, **adjusted p**: how often chance alone gives such a difference; adjusted for the number of questions asked.
-- **better**, **worse**: the interval excludes 0 and the adjusted p is at most 0.05. **equivalent**: the difference is shown to
-  be below the margin. **cannot tell**: the data fit both; that is not \"no difference\". **not comparable**: there is no number.
-- **pass@k**: chance that at least one of k tries succeeds; **pass^k**: that all do.
-- **active tokens**: all tokens but those read from a prompt cache.
-";
 
 /// The page for a summary, under this title.
 pub fn render_markdown(summary: &Summary, title: &str) -> String {
@@ -41,7 +28,7 @@ fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Re
     write_failures(page, summary)?;
     write_cautions(page, summary)?;
     write_prices(page, summary)?;
-    writeln!(page, "## Glossary\n\n{GLOSSARY}")
+    write_glossary(page)
 }
 
 fn write_verdict(page: &mut String, summary: &Summary) -> std::fmt::Result {
@@ -264,6 +251,14 @@ fn write_prices(page: &mut String, summary: &Summary) -> std::fmt::Result {
         "Costs that Assize computed are tokens times the prices of: {}.\n",
         safe(&tables)
     )
+}
+
+fn write_glossary(page: &mut String) -> std::fmt::Result {
+    writeln!(page, "## Glossary\n")?;
+    for (word, meaning) in GLOSSARY {
+        writeln!(page, "- **{word}**: {meaning}")?;
+    }
+    Ok(())
 }
 
 /// A table under a heading; left out when it has no rows.

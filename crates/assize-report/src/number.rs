@@ -1,9 +1,14 @@
 //! Numbers as people read them, the same in every output.
 
+/// Nobody reads so many digits.
+const HUGE: f64 = 1e15;
+
 /// Milliseconds in a fitting unit: `340 ms`, `2.4 s`, `3 min 05 s`.
 pub fn duration(milliseconds: f64) -> String {
     let seconds = milliseconds / 1e3;
-    if milliseconds < 10.0 {
+    if milliseconds.abs() >= HUGE {
+        format!("{seconds:.1e} s")
+    } else if milliseconds < 10.0 {
         format!("{milliseconds:.1} ms")
     } else if milliseconds < 1e3 {
         format!("{milliseconds:.0} ms")
@@ -24,6 +29,7 @@ pub fn duration(milliseconds: f64) -> String {
 /// A count with a unit prefix where it is long: `980`, `24.1k`, `3.2M`.
 pub fn quantity(value: f64) -> String {
     match value.abs() {
+        size if size >= HUGE => format!("{value:.1e}"),
         size if size >= 1e9 => format!("{:.1}G", value / 1e9),
         size if size >= 1e6 => format!("{:.1}M", value / 1e6),
         size if size >= 1e4 => format!("{:.1}k", value / 1e3),
@@ -35,6 +41,7 @@ pub fn quantity(value: f64) -> String {
 /// Dollars with as many digits as matter.
 pub fn money(usd: f64) -> String {
     match usd.abs() {
+        size if size >= HUGE => format!("${usd:.1e}"),
         size if size == 0.0 || size >= 1.0 => format!("${usd:.2}"),
         size if size >= 0.01 => format!("${usd:.3}"),
         _ => format!("${usd:.5}"),
@@ -56,7 +63,10 @@ pub fn amount(metric: &str, value: f64) -> String {
 
 /// A share in percent.
 pub fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    match share.abs() >= HUGE {
+        true => format!("{share:.1e}"),
+        false => format!("{:.0} %", share * 100.0),
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +91,7 @@ mod tests {
             [3.0, 12.5, 24_100.0, 3.2e6].map(quantity),
             ["3", "12.5", "24.1k", "3.2M"]
         );
+        assert_eq!(quantity(f64::MAX), "1.8e308");
         assert_eq!(
             [0.0, 0.00012, 0.034, 12.0].map(money),
             ["$0.00", "$0.00012", "$0.034", "$12.00"]

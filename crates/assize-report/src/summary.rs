@@ -39,6 +39,18 @@ pub struct Summary {
     /// Names of everything that rows carry as extensions.
     #[serde(skip)]
     pub extensions: Vec<String>,
+    /// Whose trials the modes are, in their order.
+    #[serde(skip)]
+    pub(crate) arms: Vec<ArmName>,
+}
+
+/// What the trials of a mode have in common.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ArmName {
+    suite: Option<String>,
+    mode: String,
+    model: String,
+    nature: Nature,
 }
 
 /// One mode, over all scenarios or on one.
@@ -183,6 +195,7 @@ pub(crate) fn summarize(
         primary,
         confidence: analysis.confidence,
         extensions: builder.extensions.into_iter().collect(),
+        arms: builder.arms.into_iter().map(Arm::into_name).collect(),
     })
 }
 
@@ -305,7 +318,29 @@ fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPer
     price.filter(|_| !costs.is_empty())
 }
 
+impl Arm {
+    fn into_name(self) -> ArmName {
+        ArmName {
+            suite: self.suite,
+            mode: self.mode,
+            model: self.model,
+            nature: self.nature,
+        }
+    }
+}
+
 impl Summary {
+    /// The place among the modes of the one that a trial counts for.
+    pub fn mode_of(&self, row: &Row<'_>, suite: Option<&str>) -> Option<usize> {
+        let nature = Nature::of(row);
+        self.arms.iter().position(|arm| {
+            arm.mode == row.mode
+                && arm.model == row.model
+                && arm.nature == nature
+                && arm.suite.as_deref() == suite
+        })
+    }
+
     /// Comparisons of the deciding metrics, pair by pair.
     pub fn decisive(&self) -> impl Iterator<Item = &Comparison> {
         let decides = |name: &str| self.primary.iter().any(|known| known == name);

@@ -71,7 +71,8 @@ pub(crate) fn metric_name(metric: &str) -> String {
     }
 }
 
-fn short_name(metric: &str) -> &str {
+/// The metric as sentences name it.
+pub(crate) fn short_name(metric: &str) -> &str {
     Noun::of(metric).name
 }
 

@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Runs(RunsArguments),
     /// Show one trial: outcome, checks, timeline
     Show(ShowArguments),
-    /// Write the report of a run, or of rows from elsewhere: Markdown, CSV, JSON
+    /// Write the report of a run, or of rows from elsewhere: HTML, Markdown, CSV, JSON
     Report(ReportArguments),
     /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
     Compare(CompareArguments),
@@ -355,8 +355,10 @@ pub(crate) struct ReportArguments {
 pub(crate) enum ReportFormat {
     /// Everything
     All,
-    /// report.md
+    /// report.md and analysis.md
     Md,
+    /// report.html
+    Html,
     /// data/results.csv
     Csv,
     /// data/results.json and data/summary.json

@@ -46,6 +46,11 @@ impl TraceReader {
         })
     }
 
+    /// Whether a trace of the trial was stored.
+    pub fn has(&self, key: &CellKey) -> bool {
+        self.places.contains_key(key)
+    }
+
     /// The trace of one trial. Absent when none was stored.
     pub fn trace(&self, key: &CellKey) -> Result<Option<SessionTrace>, StoreError> {
         let Some(&(offset, length)) = self.places.get(key) else {

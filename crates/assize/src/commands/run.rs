@@ -339,8 +339,8 @@ pub(super) fn print_result(summary: &Summary, directory: &Path) {
     if directory.join("traces").exists() {
         print(format!("traces  {}", path("traces/")));
     }
-    if directory.join("report/report.md").exists() {
-        print(format!("report  {}", path("report/report.md")));
+    if directory.join("report/report.html").exists() {
+        print(format!("report  {}", path("report/report.html")));
     }
 }
 

@@ -26,7 +26,7 @@ fn the_quickstart_ends_with_a_table_that_a_person_understands() {
         "unknown",
         "Simulated: these numbers are made up",
         "against plain",
-        "report.md",
+        "report.html",
     ] {
         assert!(stdout.contains(words), "no `{words}` in\n{stdout}");
     }

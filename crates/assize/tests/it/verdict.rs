@@ -172,6 +172,9 @@ fn rows_from_elsewhere_are_reported_and_cannot_act() {
     assert!(shown.contains("cost is unknown"), "{shown}");
     let page = read(directory.path().join("out/report.md"));
     assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
+    let page = read(directory.path().join("out/report.html"));
+    let scripts = page.matches("<script").count();
+    assert!(scripts == 2 && !page.contains("<b>"), "{scripts} scripts");
     let table = read(directory.path().join("out/data/results.csv"));
     assert!(
         !table.contains(",=cmd") && table.contains("'=cmd"),
@@ -198,6 +201,7 @@ fn only_the_asked_for_formats_are_written() {
     );
     assert!(directory.path().join("report/data/results.csv").exists());
     assert!(!directory.path().join("report/report.md").exists());
+    assert!(!directory.path().join("report/report.html").exists());
 }
 
 #[test]

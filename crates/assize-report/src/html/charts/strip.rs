@@ -1,0 +1,255 @@
+//! Every trial as a dot, the middle half as a box: one metric in all modes.
+
+use super::colour;
+use crate::amount;
+use crate::html::escape::cut;
+use crate::html::scale::Scale;
+use crate::html::svg::{Anchor, Svg, at};
+
+const WIDTH: f64 = 360.0;
+const MARGIN: f64 = 12.0;
+const LANE: f64 = 54.0;
+const AXIS: f64 = 26.0;
+/// Where dots of a lane lie, from its top.
+const DOTS: [f64; 2] = [20.0, 46.0];
+
+/// Dots drawn per mode. More would be a blot.
+const MOST_DOTS: usize = 300;
+
+/// What one trial measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) value: f64,
+    /// It ran out of time: at least this much.
+    pub(crate) is_bound: bool,
+}
+
+/// One mode.
+pub(crate) struct Strip<'a> {
+    pub(crate) mode: usize,
+    pub(crate) name: &'a str,
+    pub(crate) values: &'a [Measured],
+    /// As the summary has it.
+    pub(crate) median: Option<f64>,
+}
+
+/// A drawing and what it leaves out.
+pub(crate) struct Strips {
+    pub(crate) svg: String,
+    pub(crate) is_log: bool,
+    /// Trials that are not drawn as dots.
+    pub(crate) undrawn: usize,
+}
+
+/// All modes on one axis.
+pub(crate) fn strips(metric: &str, title: &str, lanes: &[Strip<'_>]) -> Strips {
+    let height = lanes.len() as f64 * LANE + AXIS;
+    let all = lanes
+        .iter()
+        .flat_map(|lane| lane.values)
+        .map(|measured| measured.value);
+    let scale = Scale::over(all, MARGIN, WIDTH - MARGIN);
+    let mut svg = Svg::new(WIDTH, height, &spoken(metric, title, lanes));
+    let ticks = scale.ticks(4);
+    for tick in &ticks {
+        let x = scale.place(*tick);
+        svg.line("grid", at(x, 6.0), at(x, height - AXIS + 4.0));
+        let anchor = match x {
+            x if x < 30.0 => Anchor::Start,
+            x if x > WIDTH - 30.0 => Anchor::End,
+            _ => Anchor::Middle,
+        };
+        svg.text("tick", at(x, height - 8.0), anchor, &mark(metric, *tick));
+    }
+    let mut undrawn = 0;
+    for (place, lane) in lanes.iter().enumerate() {
+        undrawn += draw_lane(&mut svg, metric, &scale, place as f64 * LANE, lane);
+    }
+    Strips {
+        svg: svg.finish(),
+        is_log: scale.is_log,
+        undrawn,
+    }
+}
+
+/// A value at the axis. Nothing has no unit.
+fn mark(metric: &str, value: f64) -> String {
+    match value == 0.0 {
+        true => "0".to_owned(),
+        false => amount(metric, value),
+    }
+}
+
+fn draw_lane(svg: &mut Svg, metric: &str, scale: &Scale, top: f64, lane: &Strip<'_>) -> usize {
+    let colour = colour(lane.mode);
+    let label = match lane.median {
+        Some(median) => format!("{} · {}", cut(lane.name, 34), amount(metric, median)),
+        None => cut(lane.name, 40),
+    };
+    svg.text("lane", at(MARGIN, top + 14.0), Anchor::Start, &label);
+    let (upper, lower) = (top + DOTS[0], top + DOTS[1]);
+    if let Some([first, third]) = quartiles(lane.values) {
+        let (from, to) = (scale.place(first), scale.place(third));
+        let title = format!(
+            "middle half: {} to {}",
+            amount(metric, first),
+            amount(metric, third)
+        );
+        svg.bar(
+            &format!("{colour} box"),
+            at(from, upper),
+            at(to.max(from + 1.0), lower),
+            &title,
+        );
+    }
+    let finite: Vec<&Measured> = lane
+        .values
+        .iter()
+        .filter(|found| found.value.is_finite())
+        .collect();
+    let stride = finite.len().div_ceil(MOST_DOTS).max(1);
+    let mut drawn = 0;
+    for (number, measured) in finite.iter().enumerate().step_by(stride) {
+        // Dots of equal values would hide each other: each has a height of its own, the same in every drawing.
+        let height = (number as f64 * 0.618_034 + 0.31).fract();
+        let y = upper + 3.0 + height * (lower - upper - 6.0);
+        let (class, word) = match measured.is_bound {
+            true => (format!("{colour} bound"), "more than "),
+            false => (format!("{colour} point"), ""),
+        };
+        let title = match finite.len() <= MOST_DOTS {
+            true => format!("{word}{}", amount(metric, measured.value)),
+            false => String::new(),
+        };
+        svg.dot(&class, at(scale.place(measured.value), y), 3.0, &title);
+        drawn += 1;
+    }
+    if let Some(median) = lane.median {
+        let x = scale.place(median);
+        svg.line(
+            &format!("{colour} median"),
+            at(x, upper - 2.0),
+            at(x, lower + 2.0),
+        );
+    }
+    lane.values.len() - drawn
+}
+
+/// Where the middle half of the values lies. None for a few, and where times were cut off and are not known.
+fn quartiles(values: &[Measured]) -> Option<[f64; 2]> {
+    if values.len() < 4 || values.iter().any(|measured| measured.is_bound) {
+        return None;
+    }
+    let mut sorted: Vec<f64> = values.iter().map(|measured| measured.value).collect();
+    sorted.retain(|value| value.is_finite());
+    sorted.sort_by(f64::total_cmp);
+    let quantile = |share: f64| {
+        let place = share * (sorted.len().checked_sub(1)? as f64);
+        let (below, above) = (
+            sorted[place.floor() as usize],
+            sorted[place.ceil() as usize],
+        );
+        Some(below * (1.0 - place.fract()) + above * place.fract())
+    };
+    quantile(0.25)
+        .zip(quantile(0.75))
+        .map(|(first, third)| [first, third])
+}
+
+/// What the picture says to somebody who does not see it.
+fn spoken(metric: &str, title: &str, lanes: &[Strip<'_>]) -> String {
+    let lane = |lane: &Strip<'_>| {
+        let median = lane
+            .median
+            .map_or_else(|| "unknown".to_owned(), |median| amount(metric, median));
+        format!(
+            "{}: median {median} of {} trials",
+            lane.name,
+            lane.values.len()
+        )
+    };
+    let lanes: Vec<String> = lanes.iter().map(lane).collect();
+    format!("{title}, every trial as a dot. {}", lanes.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(values: &[f64]) -> Strips {
+        let values: Vec<Measured> = values
+            .iter()
+            .map(|&value| Measured {
+                value,
+                is_bound: value < 0.0,
+            })
+            .collect();
+        let median = values
+            .first()
+            .map(|found| found.value)
+            .filter(|value| value.is_finite());
+        strips(
+            "tokens_total",
+            "tokens",
+            &[Strip {
+                mode: 0,
+                name: "<m>",
+                values: &values,
+                median,
+            }],
+        )
+    }
+
+    /// Every dot between the margins and in its lane.
+    fn check(values: &[f64]) {
+        let drawn = draw(values);
+        let number = |text: &str| text.split('"').next().unwrap().parse::<f64>().unwrap();
+        for dot in drawn.svg.split("<circle").skip(1) {
+            let x = number(dot.split("cx=\"").nth(1).unwrap());
+            let y = number(dot.split("cy=\"").nth(1).unwrap());
+            assert!((MARGIN..=WIDTH - MARGIN).contains(&x), "{x} for {values:?}");
+            assert!((DOTS[0]..=DOTS[1]).contains(&y), "{y} for {values:?}");
+        }
+        assert!(
+            !drawn.svg.contains("NaN") && !drawn.svg.contains("inf"),
+            "{}",
+            drawn.svg
+        );
+        assert!(drawn.svg.len() < 60_000);
+    }
+
+    #[test]
+    fn every_point_is_inside_the_plot() {
+        check(&[]);
+        check(&[0.0; 7]);
+        check(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 3.0]);
+        check(&[f64::MAX, f64::MIN, 1e-300, 0.0, -0.0]);
+        // A crude generator of values of all sizes and signs.
+        let mut state = 1u64;
+        for length in 0..400 {
+            let mut next = || {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                f64::from_bits(state ^ (state >> 13))
+            };
+            check(&(0..length % 23).map(|_| next()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn of_many_trials_some_are_drawn_and_the_rest_is_counted() {
+        let values: Vec<f64> = (0..10_000).map(f64::from).collect();
+        let drawn = draw(&values);
+        let dots = drawn.svg.matches("<circle").count();
+        assert!(dots <= MOST_DOTS && dots > MOST_DOTS / 2, "{dots}");
+        assert_eq!(drawn.undrawn + dots, values.len());
+        check(&values);
+    }
+
+    #[test]
+    fn times_that_were_cut_off_have_no_box() {
+        assert!(draw(&[1.0, 2.0, 3.0, 4.0, 5.0]).svg.contains("m0 box"));
+        assert!(!draw(&[1.0, 2.0, 3.0, -4.0, 5.0]).svg.contains("m0 box"));
+    }
+}

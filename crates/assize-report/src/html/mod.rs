@@ -1,0 +1,303 @@
+//! `report.html`: one file that needs nothing else, made of a summary, the trials and some of their traces.
+//!
+//! Rows go in one at a time. What is kept of them is bounded: numbers for the charts, the trials of the table and as many
+//! traces as fit; where that is not everything, the page says so. Pictures and tables are made here; a small script sorts
+//! the table of trials and shows traces, which it writes as text and never as markup.
+
+mod charts;
+mod choice;
+mod digest;
+mod escape;
+mod page;
+mod scale;
+mod svg;
+mod tools;
+mod traces;
+mod trials;
+
+use crate::{ReportError, Row, Summary};
+use assize_contracts::{AnalysisFinding, AnalysisResult, Outcome, SessionTrace};
+use charts::{Measured, Square};
+use choice::Choice;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use tools::ToolFlow;
+use trials::Trial;
+
+/// How much a page bears.
+#[derive(Debug, Clone, Copy)]
+pub struct PageLimits {
+    /// Trials in the table.
+    pub trials: usize,
+    /// Traces that can be opened.
+    pub traces: usize,
+    /// Bytes of all traces together.
+    pub trace_bytes: usize,
+}
+
+impl Default for PageLimits {
+    fn default() -> Self {
+        Self {
+            trials: 5_000,
+            traces: 500,
+            trace_bytes: 14 << 20,
+        }
+    }
+}
+
+/// A trace that takes more than this is no longer read but scrolled.
+const LARGEST_TRACE: usize = 1 << 20;
+
+/// Metrics that are drawn; people look at a few.
+const MOST_METRICS: usize = 18;
+
+/// Squares drawn for a scenario in a mode.
+const MOST_SQUARES: usize = 60;
+
+/// Model calls on the axis of the growth of tokens.
+const MOST_CALLS: usize = 120;
+
+/// Runs that are named.
+const MOST_RUNS: usize = 6;
+
+/// A page under way.
+#[derive(Debug)]
+pub struct HtmlReport<'a> {
+    summary: &'a Summary,
+    limits: PageLimits,
+    /// The metrics that are drawn, and what each mode's trials measured of each.
+    metrics: Vec<String>,
+    values: Vec<Vec<Vec<Measured>>>,
+    /// By scenario and mode.
+    squares: BTreeMap<(usize, usize), Vec<Square>>,
+    flows: Vec<ToolFlow>,
+    runs: BTreeSet<String>,
+    rows: u64,
+    shown: Choice,
+    traced: Choice,
+    trials: Vec<Trial>,
+    traces: Vec<ShownTrace>,
+    trace_bytes: usize,
+    /// By mode and number of the model call: the input tokens of each trace.
+    growth: Vec<Vec<Vec<f64>>>,
+    splits: Vec<TimeSplit>,
+}
+
+/// A trial that stands in the table.
+#[derive(Debug, Clone, Copy)]
+pub struct AddedTrial {
+    trial: usize,
+    cell: (usize, usize),
+    outcome: Outcome,
+}
+
+/// A trial whose trace the page shows.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedTrace {
+    trial: usize,
+    mode: usize,
+}
+
+#[derive(Debug)]
+struct ShownTrace {
+    trial: usize,
+    json: String,
+}
+
+/// Where the time of a mode's traces went.
+#[derive(Debug, Default)]
+struct TimeSplit {
+    traces: u64,
+    /// Parts in the order in which they were first met, and their milliseconds.
+    parts: Vec<(String, f64)>,
+}
+
+impl<'a> HtmlReport<'a> {
+    /// An empty page for a summary.
+    pub fn new(summary: &'a Summary, limits: PageLimits) -> Self {
+        let metrics = drawn_metrics(summary);
+        let modes = summary.modes.len();
+        let columns = || metrics.iter().map(|_| Vec::new()).collect();
+        Self {
+            summary,
+            limits,
+            values: (0..modes).map(|_| columns()).collect(),
+            metrics,
+            squares: BTreeMap::new(),
+            flows: (0..modes).map(|_| ToolFlow::default()).collect(),
+            runs: BTreeSet::new(),
+            rows: 0,
+            shown: Choice::new(summary, limits.trials),
+            traced: Choice::new(summary, limits.traces),
+            trials: Vec::new(),
+            traces: Vec::new(),
+            trace_bytes: 0,
+            growth: vec![Vec::new(); modes],
+            splits: (0..modes).map(|_| TimeSplit::default()).collect(),
+        }
+    }
+
+    /// Adds a trial of the summary; `json` is the text that `row` was read from.
+    pub fn add(&mut self, row: &Row<'_>, json: &[u8], suite: Option<&str>) -> Option<AddedTrial> {
+        let mode = self.summary.mode_of(row, suite)?;
+        let scenarios = &self.summary.scenarios.0;
+        let scenario = scenarios
+            .iter()
+            .position(|(id, _)| *id == row.scenario_id)?;
+        let (cell, outcome) = ((scenario, mode), row.outcome());
+        self.rows += 1;
+        self.measure(row, mode);
+        self.flows[mode].add_row(json);
+        if self.runs.len() < MOST_RUNS {
+            self.runs.insert(trials::shown(&row.run_id));
+        }
+        let trial = self.shown.takes(cell, outcome).then(|| {
+            self.trials.push(Trial::new(row, json, scenario, mode));
+            self.trials.len() - 1
+        });
+        let squares = self.squares.entry(cell).or_default();
+        if squares.len() < MOST_SQUARES {
+            squares.push(Square {
+                iteration: row.iteration,
+                outcome,
+                trial,
+            });
+        }
+        Some(AddedTrial {
+            trial: trial?,
+            cell,
+            outcome,
+        })
+    }
+
+    /// Whether the page would show the trace of a trial that has one.
+    pub fn wants_trace_of(&mut self, added: AddedTrial) -> Option<WantedTrace> {
+        let is_wanted = self.traced.takes(added.cell, added.outcome);
+        is_wanted.then_some(WantedTrace {
+            trial: added.trial,
+            mode: added.cell.1,
+        })
+    }
+
+    /// The trace of a trial, and what was found in it by analyzer.
+    pub fn add_trace(
+        &mut self,
+        wanted: WantedTrace,
+        trace: &SessionTrace,
+        findings: &BTreeMap<String, AnalysisResult>,
+    ) {
+        let mode = wanted.mode;
+        self.measure_growth(mode, trace);
+        if let Some(time) = findings.get("time") {
+            self.splits[mode].add(time);
+        }
+        let expected = self.limits.traces.min(self.summary_trials());
+        let left = expected.saturating_sub(self.traces.len()).max(1);
+        let bytes = self.limits.trace_bytes.saturating_sub(self.trace_bytes) / left;
+        let json = escape::script_json(&traces::compact(trace, bytes.min(LARGEST_TRACE)));
+        self.trace_bytes += json.len();
+        let trial = &mut self.trials[wanted.trial];
+        trial.has_trace = true;
+        trial.findings = findings
+            .values()
+            .filter(|found| !found.summary.is_empty())
+            .map(|found| {
+                [
+                    trials::shown(&found.analyzer),
+                    trials::shown(&found.summary),
+                ]
+            })
+            .collect();
+        self.traces.push(ShownTrace {
+            trial: wanted.trial,
+            json,
+        });
+    }
+
+    /// Writes the page.
+    pub fn write(self, out: &mut impl Write, title: &str) -> Result<(), ReportError> {
+        page::write(&self, out, title).map_err(ReportError::Write)
+    }
+
+    fn summary_trials(&self) -> usize {
+        self.summary
+            .modes
+            .iter()
+            .map(|(_, mode)| mode.runs as usize)
+            .sum()
+    }
+
+    fn measure(&mut self, row: &Row<'_>, mode: usize) {
+        let is_bound = row.is_censored();
+        // A collector may tell again what the row told; the last word counts.
+        let mut found: Vec<Option<f64>> = vec![None; self.metrics.len()];
+        row.for_each_measurement(|name, value| {
+            if let Some(place) = self.metrics.iter().position(|known| known == name) {
+                found[place] = Some(value);
+            }
+        });
+        for (column, value) in self.values[mode].iter_mut().zip(found) {
+            column.extend(value.map(|value| Measured { value, is_bound }));
+        }
+    }
+
+    fn measure_growth(&mut self, mode: usize, trace: &SessionTrace) {
+        let inputs = traces::main_calls(trace).map(traces::input_of);
+        for (call, input) in inputs.take(MOST_CALLS).enumerate() {
+            if self.growth[mode].len() <= call {
+                self.growth[mode].push(Vec::new());
+            }
+            self.growth[mode][call].extend(input.map(|input| input as f64));
+        }
+    }
+}
+
+impl TimeSplit {
+    /// Adds the table of the `time` analyzer: a part and its milliseconds in every row.
+    fn add(&mut self, time: &AnalysisResult) {
+        let Some(AnalysisFinding::Table { rows, .. }) = time.findings.get("time_split") else {
+            return;
+        };
+        self.traces += 1;
+        for row in rows {
+            let [part, ms, ..] = &row[..] else { continue };
+            let ms: f64 = ms.parse().unwrap_or(0.0);
+            match self.parts.iter_mut().find(|(known, _)| known == part) {
+                Some((_, sum)) => *sum += ms,
+                None => self.parts.push((part.clone(), ms)),
+            }
+        }
+    }
+}
+
+/// The deciding metrics first, then the others as they came; what never varies is nothing to look at.
+fn drawn_metrics(summary: &Summary) -> Vec<String> {
+    let mut names: Vec<&str> = summary.primary.iter().map(String::as_str).collect();
+    for (name, _) in summary
+        .modes
+        .iter()
+        .flat_map(|(_, mode)| mode.metrics.iter())
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let varies = |name: &&str| {
+        let found = || {
+            summary
+                .modes
+                .iter()
+                .filter_map(|(_, mode)| mode.metrics.find(name))
+        };
+        let low = found()
+            .map(|metric| metric.min)
+            .fold(f64::INFINITY, f64::min);
+        let high = found()
+            .map(|metric| metric.max)
+            .fold(f64::NEG_INFINITY, f64::max);
+        low < high
+    };
+    names.retain(varies);
+    names.truncate(MOST_METRICS);
+    names.into_iter().map(str::to_owned).collect()
+}

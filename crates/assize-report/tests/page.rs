@@ -1,0 +1,188 @@
+//! The page as a file: what it holds, what it leaves out and says so, and that nothing in it can act.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent};
+use assize_report::{Analysis, HtmlReport, PageLimits, Row, Summary, SummaryBuilder};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+fn row(mode: &str, scenario: &str, iteration: u64, outcome: &str) -> Value {
+    json!({
+        "schemaVersion": 1, "runId": "r", "scenarioId": scenario, "mode": mode, "model": "m", "iteration": iteration,
+        "success": outcome == "pass", "outcome": outcome, "simulated": true, "position": iteration,
+        "tokens": {"input": 90 + iteration, "output": 10, "total": 100 + iteration, "active": 100 + iteration},
+        "timing": {"wallMs": 1000 + 10 * iteration, "segments": []}, "cost": {"totalUsd": 0.1}, "costSource": "reported",
+        "toolCalls": {"total": 2, "byCategory": {}, "failed": 0, "retried": 0, "errorRate": 0,
+            "records": [{"name": "read", "category": "read"}, {"name": "edit", "category": "edit"}]},
+        "checkpointDetails": [{"id": "c", "description": "it holds", "passed": outcome == "pass"}],
+        "completionReason": "stop", "extensions": {}
+    })
+}
+
+fn summarize(rows: &[Value]) -> Summary {
+    let lines: Vec<String> = rows.iter().map(Value::to_string).collect();
+    let mut builder = SummaryBuilder::default();
+    builder.read(lines.join("\n").as_bytes(), None).unwrap();
+    builder.finish(&Analysis::default()).unwrap()
+}
+
+/// The page of rows that all have the same trace, if any.
+fn page(rows: &[Value], trace: Option<&SessionTrace>, limits: PageLimits) -> String {
+    let summary = summarize(rows);
+    let mut page = HtmlReport::new(&summary, limits);
+    for row in rows {
+        let json = row.to_string();
+        let added = page.add(&Row::parse(json.as_bytes()).unwrap(), json.as_bytes(), None);
+        if let (Some(trace), Some(added)) = (trace, added)
+            && let Some(wanted) = page.wants_trace_of(added)
+        {
+            page.add_trace(wanted, trace, &BTreeMap::new());
+        }
+    }
+    let mut out = Vec::new();
+    page.write(&mut out, "a <title>").unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn two_modes(repetitions: u64) -> Vec<Value> {
+    let cells = (0..repetitions).flat_map(|n| {
+        let outcome = if n % 5 == 4 { "fail" } else { "pass" };
+        ["s1", "s2"].map(|scenario| {
+            [
+                row("plain", scenario, n, "pass"),
+                row("docs", scenario, n, outcome),
+            ]
+        })
+    });
+    cells.flatten().collect()
+}
+
+fn calls(count: usize, output: &str) -> SessionTrace {
+    let call = |number| TraceEvent::ToolCall {
+        name: "bash".into(),
+        input: json!({"step": number}),
+        output: output.into(),
+        duration_ms: None,
+        success: Some(true),
+        error: None,
+        context: None,
+    };
+    let events: Vec<TraceEvent> = (0..count).map(call).collect();
+    SessionTrace::from_events("s".into(), events, TokenBreakdown::default())
+}
+
+/// The data that the page's script reads.
+fn data(page: &str) -> Value {
+    let json = page.split("id=\"data\">").nth(1).unwrap();
+    serde_json::from_str(json.split("</script>").next().unwrap()).unwrap()
+}
+
+#[test]
+fn everything_is_there_and_the_simulation_is_named() {
+    let page = page(
+        &two_modes(5),
+        Some(&calls(3, "fine")),
+        PageLimits::default(),
+    );
+    for id in [
+        "verdict",
+        "glance",
+        "comparison",
+        "measurements",
+        "scenarios",
+        "tools",
+        "checks",
+        "failures",
+        "trials",
+        "cautions",
+        "glossary",
+    ] {
+        assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+    }
+    assert!(page.contains("<strong>Simulated.</strong>"));
+    assert!(page.contains("default-src 'none'"));
+    assert_eq!(data(&page)["trials"].as_array().unwrap().len(), 20);
+    assert_eq!(page.matches("id=\"trace-").count(), 20);
+}
+
+#[test]
+fn names_and_traces_cannot_act() {
+    let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J";
+    let mut rows = two_modes(3);
+    for row in &mut rows {
+        let mode = format!("{hostile}{}", row["mode"].as_str().unwrap());
+        row["mode"] = json!(mode);
+        row["scenarioId"] = json!(hostile);
+        row["error"] = json!(hostile);
+        row["checkpointDetails"] =
+            json!([{"id": hostile, "description": hostile, "passed": false, "actual": hostile}]);
+        row["toolCalls"]["records"] = json!([{"name": hostile}, {"name": "x"}]);
+    }
+    let text = page(&rows, Some(&calls(2, hostile)), PageLimits::default());
+    // The page's own scripts: the data, the traces and the program.
+    let scripts = text.matches("<script").count();
+    assert_eq!(scripts, text.matches("</script>").count());
+    assert_eq!(scripts, 2 + text.matches("id=\"trace-").count());
+    assert!(!text.contains("<img") && !text.contains(['\u{202e}', '\u{1b}']));
+    assert!(
+        data(&text)["trials"][0]["error"]
+            .as_str()
+            .unwrap()
+            .contains("‹U+202E›")
+    );
+}
+
+#[test]
+fn when_not_all_trials_fit_failed_ones_come_first_and_the_page_says_so() {
+    let limits = PageLimits {
+        trials: 40,
+        traces: 8,
+        trace_bytes: 100_000,
+    };
+    let page = page(&two_modes(100), Some(&calls(3, "fine")), limits);
+    let data = data(&page);
+    let trials = data["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 40);
+    let failed = trials
+        .iter()
+        .filter(|trial| trial["outcome"] == "fail")
+        .count();
+    assert_eq!(failed, 16, "as many as leave room for some that passed");
+    assert!(page.contains("40 of 400 trials are listed"));
+    assert!(page.contains("8 of them can be opened"));
+    assert_eq!(page.matches("id=\"trace-").count(), 8);
+}
+
+#[test]
+fn five_hundred_long_traces_stay_below_twenty_megabytes() {
+    let trace = calls(60, &"a long output <of> a tool\n".repeat(400));
+    let page = page(&two_modes(125), Some(&trace), PageLimits::default());
+    assert_eq!(page.matches("id=\"trace-").count(), 500);
+    assert!(page.len() < 20_000_000, "{} bytes", page.len());
+    assert!(page.contains("\"cut\":") || page.contains("\"dropped\":"));
+}
+
+#[test]
+fn odd_sets_of_trials_have_a_page() {
+    let void = |n| row("a", "s", n, "void");
+    let mut timeout = row("a", "s", 0, "fail");
+    timeout["censored"] = json!(true);
+    let huge = |n: u64| {
+        let mut row = row("a", "s", n, "pass");
+        row["tokens"] = json!({"total": 1e308, "active": -1e308});
+        row["extensions"] = json!({"x": 1e300, "日本語": n});
+        row
+    };
+    for rows in [
+        vec![],
+        vec![row("a", "s", 0, "pass")],
+        (0..3).map(void).collect(),
+        vec![timeout],
+        (0..6).map(huge).collect(),
+    ] {
+        let page = page(&rows, None, PageLimits::default());
+        assert!(page.ends_with("</html>\n"));
+        assert!(!page.contains("NaN"), "{rows:?}");
+    }
+}
