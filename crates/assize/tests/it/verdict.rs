@@ -72,7 +72,9 @@ fn a_run_ends_with_a_verdict_and_a_report() {
     assert!(shown.contains("note: Simulated"), "{shown}");
     let reported = shown.lines().find_map(|line| line.strip_prefix("report  "));
     let page = suite.path().join(reported.unwrap());
-    assert!(read(&page).starts_with("# two\n\n## Verdict\n"));
+    assert!(read(&page).contains("<strong>Simulated.</strong>"));
+    let text = read(page.with_file_name("report.md"));
+    assert!(text.starts_with("# two\n\n## Verdict\n"));
     let data = page.with_file_name("data");
     let summary: Value = serde_json::from_str(&read(data.join("summary.json"))).unwrap();
     assert_eq!(summary["modes"]["docs"]["runs"], 18);
