@@ -148,7 +148,7 @@
     draw();
   } }, column.name)));
 
-  const choose = (label, key, options) => make("label", {}, label, make("select", { onchange: (event) => {
+  const choose = (label, key, options) => make("label", {}, label, make("select", { "aria-label": label, onchange: (event) => {
     state[key] = event.target.value;
     state.rows = PAGE;
     draw();
@@ -164,7 +164,7 @@
       draw();
     } });
     const hasTraces = trials.some((t) => t.hasTrace);
-    const traced = make("label", { hidden: !hasTraces }, "With trace", make("select", { onchange: (event) => { state.traced = event.target.value === "yes"; draw(); } },
+    const traced = make("label", { hidden: !hasTraces }, "With trace", make("select", { "aria-label": "With trace", onchange: (event) => { state.traced = event.target.value === "yes"; draw(); } },
       make("option", { value: "" }, "all"), make("option", { value: "yes" }, "only")));
     compareButton.hidden = !hasTraces;
     list.append(
