@@ -5,12 +5,12 @@ TOOLS := .cache/tools
 DENY_VERSION := 0.20.2
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build test test-agents agents fmt lint unit docs deny bench clean
+.PHONY: build test test-agents agents fmt lint unit browser docs deny bench clean
 
 build:
 	$(CARGO) build --workspace --all-targets
 
-test: fmt lint unit docs deny
+test: fmt lint unit browser docs deny
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -20,6 +20,12 @@ lint:
 
 unit: agents
 	$(CARGO) test --workspace --all-features --locked
+
+# report.html in headless Chromium; skipped, with the reason, where no browser can be installed.
+browser:
+	tests/browser/install.sh
+	$(CARGO) build -p assize --all-features --locked
+	node --test --test-reporter=spec tests/browser/report.test.mjs
 
 # The agents that the tests put on trial, once per version.
 agents:
