@@ -1,5 +1,6 @@
 //! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
 
+mod acp;
 pub mod capture;
 mod command;
 mod output;
@@ -8,6 +9,7 @@ mod replay;
 mod settings;
 mod simulated;
 
+pub use acp::AcpProvider;
 pub use command::CommandProvider;
 pub use recipe::Recipe;
 pub use replay::ReplayProvider;
@@ -21,7 +23,8 @@ pub fn plugins() -> Plugins {
     let plugins = Plugins::new()
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
-        .provider(CommandProvider::default);
+        .provider(CommandProvider::default)
+        .provider(AcpProvider::default);
     Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
         plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
     })

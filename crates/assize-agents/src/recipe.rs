@@ -44,6 +44,12 @@ pub struct Recipe {
     /// The same for prompts after the first, to go on with the session. Without it every prompt begins anew.
     #[serde(default, rename = "continue")]
     pub(crate) continuation: Option<Vec<String>>,
+    /// The same as a server that speaks the Agent Client Protocol.
+    #[serde(default)]
+    pub(crate) acp: Option<Vec<String>>,
+    /// How one signs in there.
+    #[serde(default)]
+    pub(crate) authenticate: Option<String>,
     #[serde(default)]
     pub(crate) output: OutputForm,
     /// For agents that cannot choose one themselves.
@@ -190,6 +196,7 @@ impl Recipe {
             ("command", Some(&self.command)),
             ("continue", self.continuation.as_ref()),
             ("setup", Some(&self.setup)),
+            ("acp", self.acp.as_ref()),
             ("model", Some(&self.model.args)),
             (
                 "instructions",

@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) continuation: Option<Vec<String>>,
     /// Instructions are given elsewhere than in the command.
     pub(crate) instructions_have_place: bool,
+    /// They are in a file that the program reads.
+    pub(crate) writes_instructions: bool,
     /// Placeholders with their braces, and what they stand for.
     pub(crate) values: Vec<(String, String)>,
     /// Holds prompt files, and the home if there is one; made when it is needed.
@@ -79,6 +81,20 @@ impl Invocation {
         let template = &self.plan.setup;
         let is_asked_for = !template.is_empty();
         is_asked_for.then(|| self.ready(self.argv(template, "", ""), Stdin::Closed, timeout))
+    }
+
+    /// The program as a server that is talked to. It lives as long as its session.
+    pub(crate) fn server(&self) -> Command {
+        let argv = self.argv(&self.settings.command, "", "");
+        let mut command = self.ready(argv, Stdin::Piped, Duration::MAX);
+        command.timeout = None;
+        // What it says is taken at once, so there is no need to keep it.
+        command.stdout.head = u64::MAX;
+        command
+    }
+
+    pub(crate) fn writes_instructions(&self) -> bool {
+        self.plan.writes_instructions
     }
 
     /// The program for one prompt, ready to start. `session` is what the program calls the session to go on with.

@@ -9,7 +9,7 @@ mod story;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use story::{LlmFailure, Story};
+pub(crate) use story::{LlmFailure, Story, ToolEnd};
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -63,12 +63,12 @@ impl LlmFailure {
 
 /// How a tool call ended.
 #[derive(Default)]
-pub(super) struct ToolEnd {
-    pub(super) output: Value,
-    pub(super) success: Option<bool>,
-    pub(super) error: Option<String>,
+pub(crate) struct ToolEnd {
+    pub(crate) output: Value,
+    pub(crate) success: Option<bool>,
+    pub(crate) error: Option<String>,
     /// As the program measured it; else it is the time between the two lines.
-    pub(super) duration_ms: Option<f64>,
+    pub(crate) duration_ms: Option<f64>,
 }
 
 struct OpenCall {
@@ -150,7 +150,7 @@ impl Story {
     }
 
     /// Goes on with the text that was said last, where agents tell it in pieces.
-    pub(super) fn say_more(&mut self, text: &str, at: Option<i64>) {
+    pub(crate) fn say_more(&mut self, text: &str, at: Option<i64>) {
         let last = self.events.last_mut().map(Arc::make_mut);
         match last {
             Some(TraceEvent::TextOutput { content, .. }) => {
@@ -158,6 +158,14 @@ impl Story {
                 self.answer.push_str(text);
             }
             _ => self.say(text, at),
+        }
+    }
+
+    /// Goes on with the last thought, where agents tell it in pieces.
+    pub(crate) fn think_more(&mut self, text: &str, at: Option<i64>) {
+        match self.events.last_mut().map(Arc::make_mut) {
+            Some(TraceEvent::Reasoning { content, .. }) => content.push_str(text),
+            _ => self.think(text, at),
         }
     }
 
@@ -174,7 +182,7 @@ impl Story {
         });
     }
 
-    pub(super) fn begin_tool(&mut self, id: &str, name: &str, input: Value, at: Option<i64>) {
+    pub(crate) fn begin_tool(&mut self, id: &str, name: &str, input: Value, at: Option<i64>) {
         if self.agent.is_none() {
             self.answer.clear();
         }
@@ -195,12 +203,26 @@ impl Story {
         });
     }
 
+    /// Whether a call was told, ended or not.
+    pub(crate) fn knows_tool(&self, id: &str) -> bool {
+        self.events.iter().any(|event| has_call_id(event, id))
+    }
+
+    /// Puts in what a call turned out to be given.
+    pub(crate) fn set_input(&mut self, id: &str, given: Value) {
+        let call = self.open.get(id).map(|call| call.event);
+        let event = call.and_then(|event| self.events.get_mut(event));
+        if let Some(TraceEvent::ToolCall { input, .. }) = event.map(Arc::make_mut) {
+            *input = given;
+        }
+    }
+
     pub(super) fn is_open(&self, id: &str) -> bool {
         self.open.contains_key(id)
     }
 
     /// Completes a call. An end without a beginning tells nothing.
-    pub(super) fn end_tool(&mut self, id: &str, end: ToolEnd, at: Option<i64>) {
+    pub(crate) fn end_tool(&mut self, id: &str, end: ToolEnd, at: Option<i64>) {
         let Some(call) = self.open.remove(id) else {
             return;
         };
@@ -224,9 +246,9 @@ impl Story {
     }
 
     /// Marks a call that was not allowed, whether or not it seems to have ended.
-    pub(super) fn deny_tool(&mut self, id: &str, name: &str, input: &Value, at: Option<i64>) {
-        let has_id = |event: &TraceEvent| matches!(event, TraceEvent::ToolCall { context: Some(place), .. } if place.call_id.as_deref() == Some(id));
-        if !self.events.iter().any(|event| has_id(event)) {
+    pub(crate) fn deny_tool(&mut self, id: &str, name: &str, input: &Value, at: Option<i64>) {
+        let has_id = |event: &TraceEvent| has_call_id(event, id);
+        if !self.knows_tool(id) {
             self.begin_tool(id, name, input.clone(), at);
         }
         self.open.remove(id);
@@ -292,6 +314,14 @@ impl Story {
         };
         (place != EventPlace::default()).then(|| Box::new(place))
     }
+}
+
+fn has_call_id(event: &TraceEvent, id: &str) -> bool {
+    let TraceEvent::ToolCall { context, .. } = event else {
+        return false;
+    };
+    let call_id = context.as_ref().and_then(|place| place.call_id.as_deref());
+    call_id == Some(id)
 }
 
 /// A length of time that makes sense.

@@ -102,6 +102,10 @@ impl Recipe {
                 .as_ref()
                 .map(|template| order.argv(template, &added)),
             instructions_have_place: self.instructions.is_some(),
+            writes_instructions: self
+                .instructions
+                .iter()
+                .any(|added| !added.files.is_empty()),
             values,
             scratch: Some(home),
         };

@@ -33,6 +33,18 @@ pub(crate) const GEMINI: Agent = Agent {
     provider: "{ uses: gemini }",
 };
 
+pub(crate) const GEMINI_ACP: Agent = Agent {
+    name: "gemini-acp",
+    model: "gemini-2.5-pro",
+    provider: "{ uses: acp, agent: gemini }",
+};
+
+pub(crate) const OPENCODE_ACP: Agent = Agent {
+    name: "opencode-acp",
+    model: "gpt-5.1",
+    provider: "{ uses: acp, agent: opencode }",
+};
+
 /// What all four wire formats need; agents take what is theirs.
 fn environment() -> String {
     format!(

@@ -1,6 +1,8 @@
 //! One good run of each agent: it does its work, and every token of the script is counted.
 
-use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, OPENCODE, SCENARIO};
+use crate::agents::{
+    Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, OPENCODE, OPENCODE_ACP, SCENARIO,
+};
 use serde_json::Value;
 
 pub(crate) fn claude_code() {
@@ -17,6 +19,14 @@ pub(crate) fn opencode() {
 
 pub(crate) fn gemini() {
     check(&GEMINI);
+}
+
+pub(crate) fn gemini_acp() {
+    check(&GEMINI_ACP);
+}
+
+pub(crate) fn opencode_acp() {
+    check(&OPENCODE_ACP);
 }
 
 fn check(agent: &Agent) {

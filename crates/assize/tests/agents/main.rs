@@ -27,7 +27,8 @@ const TESTS: &[Test] = tests! {
     quick []: offline::only_the_scripted_llm_is_there;
     quick ["claude"]: good_runs::claude_code;
     quick ["codex"]: good_runs::codex;
-    slow ["opencode"]: good_runs::opencode;
+    slow ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
+    slow ["gemini"]: good_runs::gemini_acp;
     quick ["gemini"]: good_runs::gemini;
     slow ["claude"]: faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut,
@@ -45,6 +46,14 @@ const TESTS: &[Test] = tests! {
         faults::gemini::every_stream_is_cut, faults::gemini::one_stream_is_cut,
         faults::gemini::time_is_over_while_a_tool_sleeps, faults::gemini::tools_in_parallel,
         faults::gemini::several_prompts;
+    slow ["gemini"]: faults::gemini_acp::llm_500, faults::gemini_acp::llm_429, faults::gemini_acp::llm_401,
+        faults::gemini_acp::every_stream_is_cut, faults::gemini_acp::one_stream_is_cut,
+        faults::gemini_acp::time_is_over_while_a_tool_sleeps, faults::gemini_acp::tools_in_parallel,
+        faults::gemini_acp::several_prompts;
+    slow ["opencode"]: faults::opencode_acp::llm_500, faults::opencode_acp::llm_429, faults::opencode_acp::llm_401,
+        faults::opencode_acp::every_stream_is_cut, faults::opencode_acp::one_stream_is_cut,
+        faults::opencode_acp::time_is_over_while_a_tool_sleeps, faults::opencode_acp::tools_in_parallel,
+        faults::opencode_acp::several_prompts;
 };
 
 fn main() -> std::process::ExitCode {

@@ -1,0 +1,207 @@
+//! Any agent that speaks the Agent Client Protocol on stdin and stdout. One program serves all prompts of a session.
+
+mod connection;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use crate::recipe::Recipe;
+use crate::settings::{problem, read};
+use assize_contracts::{
+    CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig, ProviderError,
+    ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
+};
+use serde::Deserialize;
+use serde_json::json;
+use session::AcpSession;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long an agent may take from its start to its first session.
+const START_LIMIT: Duration = Duration::from_secs(180);
+
+/// The provider `acp`.
+#[derive(Default)]
+pub struct AcpProvider {
+    /// The suite's directory.
+    directory: OnceLock<PathBuf>,
+    sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<AcpSession>>>>,
+}
+
+/// What a suite says about an agent, besides what every recipe takes.
+#[derive(Debug, Deserialize)]
+struct AcpSettings {
+    /// A recipe that knows how its agent is reached.
+    #[serde(default)]
+    agent: Option<String>,
+    /// The program and its arguments, instead of the recipe's.
+    #[serde(default)]
+    command: Option<Vec<String>>,
+    /// How to sign in, as the agent calls it.
+    #[serde(default)]
+    authenticate: Option<String>,
+}
+
+const OWN_SETTINGS: [&str; 3] = ["agent", "command", "authenticate"];
+
+/// Settings, sorted by whom they are for.
+struct Sorted {
+    recipe: Recipe,
+    authenticate: Option<String>,
+    /// For the recipe.
+    rest: JsonMap,
+}
+
+impl Sorted {
+    fn new(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
+        let (own, rest): (JsonMap, JsonMap) = overrides
+            .clone()
+            .into_iter()
+            .partition(|(key, _)| OWN_SETTINGS.contains(&key.as_str()));
+        let settings: AcpSettings = read(&own)?;
+        let mut recipe = match &settings.agent {
+            Some(name) => known_recipe(name)?,
+            // What an agent may do is asked for when it comes to it.
+            None => Recipe::from_value(&json!({
+                "name": "acp", "command": ["-"], "auto_approve": {}, "allowed_tools": {},
+            }))?,
+        };
+        let command = settings.command.or_else(|| recipe.acp.take());
+        let Some(command) = command.filter(|command| !command.is_empty()) else {
+            let found = problem("command", "found no program that speaks ACP");
+            let hint = "for example `command: [my-agent, --acp]`, or `agent: gemini`".to_owned();
+            return Err(OverrideProblem {
+                hint: Some(hint),
+                ..found
+            });
+        };
+        recipe.command = command;
+        recipe.setup.clear();
+        recipe.output = Default::default();
+        recipe.check_settings(&rest)?;
+        Ok(Self {
+            authenticate: settings
+                .authenticate
+                .or_else(|| recipe.authenticate.clone()),
+            recipe,
+            rest,
+        })
+    }
+}
+
+fn known_recipe(name: &str) -> Result<Recipe, OverrideProblem> {
+    let mut recipes = Recipe::built_in().iter();
+    let speaks = |recipe: &&Recipe| recipe.name == name && recipe.acp.is_some();
+    recipes.find(speaks).cloned().ok_or_else(|| {
+        let all = Recipe::built_in().iter();
+        let known: Vec<String> = all
+            .filter(|recipe| recipe.acp.is_some())
+            .map(|recipe| format!("`{}`", recipe.name))
+            .collect();
+        let message = format!("no recipe for ACP is called `{name}`");
+        OverrideProblem {
+            hint: Some(format!(
+                "known are {}; others take `command`",
+                known.join(", ")
+            )),
+            ..problem("agent", message)
+        }
+    })
+}
+
+#[async_trait]
+impl SessionProvider for AcpProvider {
+    fn id(&self) -> &str {
+        "acp"
+    }
+
+    fn scope(&self) -> ProviderScope {
+        ProviderScope::Session
+    }
+
+    fn default_model(&self, overrides: &JsonMap) -> Option<String> {
+        Sorted::new(overrides).ok()?.recipe.model_for(overrides)
+    }
+
+    /// The agent is asked to stop when time is over; there must be time left to hear from it.
+    fn timeout_grace(&self) -> Duration {
+        session::CANCEL_PATIENCE + Duration::from_secs(15)
+    }
+
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+        Sorted::new(overrides).map(drop)
+    }
+
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        let _ = self.directory.set(config.workdir.clone());
+        Ok(())
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        let sorted = Sorted::new(&params.provider_overrides)
+            .map_err(|problem| ProviderError::service(problem.message))?;
+        let params = CreateSessionParams {
+            provider_overrides: Arc::new(sorted.rest),
+            ..params.clone()
+        };
+        let directory = self.directory.get().unwrap_or(&params.workdir);
+        let invocation = sorted.recipe.invocation(&params, directory)?;
+        let opening = AcpSession::open(invocation, &params, sorted.authenticate);
+        let session = tokio::time::timeout(START_LIMIT, opening)
+            .await
+            .map_err(|_| {
+                let message = format!("the agent opened no session within {START_LIMIT:?}");
+                ProviderError::service(message).with_code("agent_not_ready")
+            })??;
+        let session_id = format!("acp-{:016x}", params.seed);
+        let session = Arc::new(tokio::sync::Mutex::new(session));
+        crate::lock(&self.sessions).insert(session_id.clone(), session);
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(SessionHandle {
+            session_id,
+            provider: self.id().to_owned(),
+            created_at: Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64),
+        })
+    }
+
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let session = self.session(handle)?;
+        session.lock().await.prompt(text, timeout).await
+    }
+
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        let session = self.session(handle)?;
+        let session = session.lock().await;
+        Ok(session.trace(&handle.session_id))
+    }
+
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
+        let session = crate::lock(&self.sessions).remove(&handle.session_id);
+        match session.and_then(Arc::into_inner) {
+            Some(session) => session.into_inner().close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl AcpProvider {
+    fn session(
+        &self,
+        handle: &SessionHandle,
+    ) -> Result<Arc<tokio::sync::Mutex<AcpSession>>, ProviderError> {
+        let session = crate::lock(&self.sessions)
+            .get(&handle.session_id)
+            .map(Arc::clone);
+        session.ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
+    }
+}
