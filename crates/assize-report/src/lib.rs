@@ -20,14 +20,18 @@ mod summary;
 mod number;
 mod words;
 
+mod benchmark;
 mod cells;
 mod escape;
 mod flat;
 mod glossary;
 mod html;
+mod job_summary;
+mod junit;
 mod markdown;
 
 pub use analysis::{Analysis, default_direction};
+pub use benchmark::render_benchmark;
 pub use builder::{SeenCells, SummaryBuilder};
 pub use caution::Caution;
 pub use cells::{comparison_cells, comparison_heading};
@@ -39,6 +43,8 @@ pub use gate::{
     Shortfall, judge_gates, worst,
 };
 pub use html::{AddedTrial, HtmlReport, PageLimits, WantedTrace};
+pub use job_summary::render_job_summary;
+pub use junit::render_junit;
 pub use markdown::render_markdown;
 pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};

@@ -4,6 +4,7 @@ use crate::cells::{comparison_cells, comparison_heading, not_available, shown};
 use crate::comparison::{headline, level_percent};
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
+use crate::job_summary::gate_section;
 use crate::words::{closing_line, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_stats::Verdict;
@@ -20,6 +21,7 @@ pub fn render_markdown(summary: &Summary, title: &str) -> String {
 fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Result {
     writeln!(page, "# {}\n", safe(title))?;
     write_verdict(page, summary)?;
+    page.push_str(&gate_section(summary, 2));
     write_glance(page, summary)?;
     write_comparisons(page, summary)?;
     write_scenarios(page, summary)?;

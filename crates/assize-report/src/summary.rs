@@ -71,6 +71,9 @@ pub struct ModeSummary {
     pub nature: Nature,
     /// Trials that ran out of time.
     pub censored: u64,
+    /// Trials that were tried again after failing.
+    #[serde(skip)]
+    pub retried: u64,
     /// Checks by `scenario/id`.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
@@ -297,6 +300,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         cost_per_success: price_of_success(builder, cells),
         nature: arm.nature,
         censored: cells.iter().map(cut_off).sum(),
+        retried: cells.iter().map(|cell| cell.retried).sum(),
         checks: Named(Vec::new()),
         reasons: Named(reasons.into_iter().collect()),
     }

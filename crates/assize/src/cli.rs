@@ -363,6 +363,10 @@ pub(crate) enum ReportFormat {
     Csv,
     /// data/results.json and data/summary.json
     Json,
+    /// junit.xml
+    Junit,
+    /// data/benchmark-smaller.json and data/benchmark-bigger.json, for github-action-benchmark; not part of `all`
+    Benchmark,
 }
 
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use crate::cli::GateArguments;
 use crate::commands::UsageError;
-use crate::commands::baseline;
 use crate::commands::verdict::{self, Source};
+use crate::commands::{baseline, github, report};
 use crate::exit::Exit;
 use crate::terminal::{print, print_cautions, print_gates, say};
 use anyhow::Result;
@@ -17,6 +17,7 @@ pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit>
     let gates = gates(arguments, &source)?;
     let summary = verdict::judge(&source, &gates, baseline.as_ref())?;
     check_metrics(arguments, &gates, &summary)?;
+    github::append_job_summary(&summary, &report::title(std::slice::from_ref(&source)));
     if arguments.json {
         for gate in &summary.gates {
             print(serde_json::to_string(gate)?);

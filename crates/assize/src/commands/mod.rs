@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod estimate;
 mod gate;
+mod github;
 mod init;
 mod report;
 mod run;

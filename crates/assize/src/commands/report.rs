@@ -11,8 +11,9 @@ use assize_engine::store::{CellKey, RunDirectory, TraceReader};
 use assize_measures::analyzers::TIME;
 use assize_report::{
     CsvWriter, HtmlReport, JsonArrayWriter, PageLimits, ReportError, Row, SeenCells, Summary,
-    WantedTrace, closing_line, read_rows, render_markdown,
+    WantedTrace, closing_line, read_rows, render_benchmark, render_junit, render_markdown,
 };
+use assize_stats::Direction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -99,6 +100,19 @@ fn write(
             serde_json::to_writer_pretty(&mut *file, summary)?;
             Ok(file.write_all(b"\n")?)
         })?);
+    }
+    if wants(ReportFormat::Junit) {
+        let text = render_junit(summary, &title(sources));
+        written.push(replace(&out.join("junit.xml"), |file| {
+            Ok(file.write_all(text.as_bytes())?)
+        })?);
+    }
+    if formats.contains(&ReportFormat::Benchmark) {
+        for (name, direction) in [("smaller", Direction::Lower), ("bigger", Direction::Higher)] {
+            let text = render_benchmark(summary, &title(sources), direction);
+            let path = out.join(format!("data/benchmark-{name}.json"));
+            written.push(replace(&path, |file| Ok(file.write_all(text.as_bytes())?))?);
+        }
     }
     Ok(written)
 }
@@ -225,7 +239,7 @@ fn each_row(
     Ok(())
 }
 
-fn title(sources: &[Source]) -> String {
+pub(super) fn title(sources: &[Source]) -> String {
     let mut names: Vec<String> = Vec::new();
     for source in sources {
         let file = || {

@@ -4,7 +4,7 @@ use crate::cli::{Against, RunArguments, Where};
 use crate::commands::estimate::Estimate;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
-use crate::commands::{baseline, report};
+use crate::commands::{baseline, github, report};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
@@ -312,6 +312,7 @@ fn conclude(
         // The trials are safe, and `assize report` can try again.
         warn(&format!("the report could not be written: {error:#}"));
     }
+    github::append_job_summary(&summary, &report::title(&sources));
     match arguments.json {
         true => JsonLines::conclude(&summary),
         false => print_result(&summary, &result.directory),

@@ -102,6 +102,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/suites.md",
         "docs/providers.md",
         "docs/runs.md",
+        "docs/ci.md",
         "docs/plugins-in-rust.md",
     ] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();

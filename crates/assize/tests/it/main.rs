@@ -4,6 +4,7 @@
 
 mod analyze;
 mod bad_input;
+mod ci;
 mod crash;
 mod documents;
 mod gates;

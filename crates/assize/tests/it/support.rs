@@ -10,6 +10,7 @@ pub(crate) fn assize(directory: &Path) -> Command {
     command
         .current_dir(directory)
         .env_remove("CLICOLOR_FORCE")
+        .env_remove("GITHUB_STEP_SUMMARY")
         .env("NO_COLOR", "1");
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("ASSIZE_")) {
         command.env_remove(name);

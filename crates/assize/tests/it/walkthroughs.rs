@@ -45,10 +45,15 @@ fn follow(sandbox: &Sandbox, console: &str) {
 }
 
 fn run(sandbox: &Sandbox, command: &str) -> String {
+    // A command that is meant to end in another way says so: `# exit 3`.
+    let expected = command
+        .split_once("# exit ")
+        .map_or("0", |(_, code)| code.trim());
     let arguments = shlex::split(command).unwrap();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = sandbox.assize(&arguments).output().unwrap();
-    assert!(output.status.success(), "{command}\n{}", words(&output));
+    let code = output.status.code().unwrap().to_string();
+    assert_eq!(code, expected, "{command}\n{}", words(&output));
     essence(&words(&output))
 }
 
@@ -79,6 +84,11 @@ fn costs() {
 #[test]
 fn workspaces() {
     check(include_str!("../../../../docs/workspaces.md"));
+}
+
+#[test]
+fn ci() {
+    check(include_str!("../../../../docs/ci.md"));
 }
 
 #[test]
