@@ -76,7 +76,8 @@ impl Analysis {
         PRIMARY.map(|name| choose(name).to_owned()).to_vec()
     }
 
-    pub(crate) fn statistic_of(&self, metric: &str) -> Statistic {
+    /// What summarises the runs of one scenario, for this metric.
+    pub fn statistic_of(&self, metric: &str) -> Statistic {
         self.statistics
             .get(metric)
             .copied()

@@ -160,7 +160,9 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             "censored",
             |n| {
                 let trials = count(n, "trial", "trials");
-                format!("{trials} ran out of time; time, tokens and cost are lower bounds there.")
+                format!(
+                    "{trials} ran out of time; time, tokens and cost are lower bounds there, and comparisons take them as they were recorded."
+                )
             },
         ),
         (
@@ -210,7 +212,10 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
         let warnings = comparison.warnings();
         // One scenario is fewer than six as well, which need not be said twice.
         let is_said = |warning: &Warning| {
-            *warning != Warning::FewScenarios || !warnings.contains(Warning::SingleScenario)
+            // Trials that ran out of time are said of the rows.
+            *warning != Warning::Censored
+                && (*warning != Warning::FewScenarios
+                    || !warnings.contains(Warning::SingleScenario))
         };
         for warning in warnings.iter().filter(is_said) {
             let pairs = found.entry(warning).or_default();

@@ -6,7 +6,7 @@ use crate::summary::Nature;
 use crate::{Analysis, ReportError};
 use assize_stats::{
     CompareOptions, Group, Level, Metric, MetricComparison, SuccessCell, SuccessComparison,
-    Verdict, Warnings, compare_groups,
+    Verdict, Warning, Warnings, compare_groups,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -185,10 +185,26 @@ fn compare_set(
         .metrics
         .into_iter()
         .filter(is_worth_saying)
+        .map(|comparison| with_cut_offs(comparison, material))
         .map(|comparison| Comparison::Metric(Box::new(comparison)));
     let mut comparisons: Vec<Comparison> = success.chain(metrics).collect();
     comparisons.sort_by_key(|comparison| order(comparison, material, set));
     Ok(comparisons)
+}
+
+/// Time, tokens and cost of trials that ran out of time are taken as recorded, which must be said.
+fn with_cut_offs(mut comparison: MetricComparison, material: &Material<'_>) -> MetricComparison {
+    let is_cut_off = ["latency_", "tokens_", "cost_"]
+        .iter()
+        .any(|kind| comparison.metric.starts_with(kind));
+    let is_meant = |label: &String| [&comparison.mode_a, &comparison.mode_b].contains(&label);
+    let arms = material.arms.iter().zip(material.labels);
+    let mut arms = arms.filter(|(_, label)| is_meant(label));
+    let some = arms.any(|(arm, _)| arm.cells.values().any(|cell| cell.censored.contains(&true)));
+    comparison
+        .warnings
+        .add_if(is_cut_off && some, Warning::Censored);
+    comparison
 }
 
 /// Pair by pair; the deciding metrics first, in their order.

@@ -14,6 +14,7 @@ mod caution;
 mod comparison;
 mod gate;
 mod metric;
+mod scenario_change;
 mod success;
 mod summary;
 
@@ -50,6 +51,7 @@ pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};
 pub use row::{Row, row_metrics};
 pub use rows::{RowBytes, read_rows};
+pub use scenario_change::{ChangeKind, PassCount, ScenarioChange, scenario_changes};
 pub use success::{Chances, SuccessSummary};
 pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};
 pub use words::{clause, closing_line, p_value, sentence, verdict_line};

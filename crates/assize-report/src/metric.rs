@@ -1,7 +1,7 @@
 //! One metric over trials: the plain description, or what is left of it where trials were cut off.
 
 use crate::arm::Cell;
-use assize_stats::{Description, censored_median, censored_percentile, describe};
+use assize_stats::{Description, Statistic, censored_median, censored_percentile, describe};
 use serde::Serialize;
 
 /// Summary of a metric. A number is absent where trials that ran out of time leave it unknown.
@@ -31,6 +31,20 @@ pub struct MetricSummary {
     /// Trials that were cut off, for times.
     #[serde(skip_serializing_if = "is_zero")]
     pub censored: usize,
+}
+
+impl MetricSummary {
+    /// The number that a statistic stands for. Absent where cut-off trials leave it unknown.
+    pub fn statistic(&self, statistic: Statistic) -> Option<f64> {
+        match statistic {
+            Statistic::Mean => self.mean,
+            Statistic::P90 => self.p90,
+            Statistic::P95 => self.p95,
+            Statistic::Min => Some(self.min),
+            Statistic::Max => Some(self.max),
+            _ => self.median,
+        }
+    }
 }
 
 fn is_zero(count: &usize) -> bool {

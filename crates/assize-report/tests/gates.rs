@@ -253,6 +253,18 @@ fn a_missing_baseline_never_passes() {
 }
 
 #[test]
+fn another_model_of_the_baseline_is_said() {
+    let other = run("a", |_, _| json!({"model": "newer"}));
+    let shown = check_against(
+        &other,
+        &run("a", as_usual),
+        "success >= baseline - 20pp",
+        Pass,
+    );
+    assert_eq!(shown.notes, ["the baseline ran with m"]);
+}
+
+#[test]
 fn trials_and_modes_that_were_planned_and_not_run_are_missing() {
     let planned = |modes: &[&str], repetitions| GateContext {
         planned: Some(Planned {

@@ -62,6 +62,7 @@ mod power;
 
 mod agreement;
 mod censored;
+mod change;
 mod sequential;
 
 mod compare;
@@ -75,6 +76,7 @@ pub use bootstrap::{BootstrapOptions, bootstrap_ci, bootstrap_ci_of};
 pub use censored::{
     CensoredMedian, CostPerSuccess, censored_median, censored_percentile, cost_per_success,
 };
+pub use change::{ChangePoint, FEWEST_FOR_CHANGE, change_point};
 pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
 pub use compare::{
     CiMethod, CompareOptions, ComparisonPlan, Comparisons, Design, Group, Metric, MetricComparison,

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
     Compare(CompareArguments),
+    /// Show metrics over the runs of a suite, and where they changed
+    History(HistoryArguments),
     /// Hold a run against its gates: pass, fail or inconclusive, with exit codes for CI
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
@@ -398,7 +400,31 @@ pub(crate) struct CompareArguments {
     /// All metrics, as a table
     #[arg(long)]
     pub(crate) verbose: bool,
+    /// Every scenario or task: improved, regressed, unchanged, new, gone
+    #[arg(long)]
+    pub(crate) each: bool,
     /// One JSON object per comparison and line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A change is claimed only when the order of the runs could hardly be chance: ranks before and after the likeliest
+place, held against random orders of the same numbers, adjusted for all series that are shown.")]
+pub(crate) struct HistoryArguments {
+    /// The suite [default: this directory, and the suite of the last run]
+    pub(crate) suite: Option<PathBuf>,
+    /// The directory that holds the runs
+    #[arg(long, value_name = "DIR", env = "ASSIZE_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// This metric, run by run (may be repeated) [default: the deciding ones]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Vec<String>,
+    /// How many runs
+    #[arg(short = 'n', long = "runs", value_name = "N", default_value_t = 20)]
+    pub(crate) runs: usize,
+    /// One JSON object per metric, mode and line
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -169,7 +169,7 @@ impl OpenRun {
             add_prices(&mut manifest.provenance, prices);
         }
         // How trials are read as evidence may change between them; what was run may not.
-        for key in ["analysis", "gates"] {
+        for key in ["analysis", "gates", "baseline"] {
             if let Some(now) = now.provenance.get(key) {
                 manifest.provenance.insert(key.to_owned(), now.clone());
             }

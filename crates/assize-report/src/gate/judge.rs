@@ -241,10 +241,14 @@ impl<'a> Court<'a> {
         limit: f64,
     ) -> Result<Finding, String> {
         let (other, name) = self.other_side(side.arm)?;
+        let model = &other.arm.model;
+        let other_model =
+            (*model != side.arm.model).then(|| format!("the baseline ran with {model}"));
         match &gate.subject {
             Subject::Metric { name: metric, .. } => {
                 let (a, b) = (side.runs(metric)?, other.runs(metric)?);
                 let (left, right, mut notes) = common(a.groups.clone(), b.groups.clone())?;
+                notes.extend(other_model);
                 notes.extend(a.notes());
                 notes.extend(
                     b.notes()
@@ -264,7 +268,8 @@ impl<'a> Court<'a> {
             }
             rate => {
                 let (a, b) = (side.tallies()?, other.tallies()?);
-                let (left, right, notes) = common(a.counts.clone(), b.counts.clone())?;
+                let (left, right, mut notes) = common(a.counts.clone(), b.counts.clone())?;
+                notes.extend(other_model);
                 let estimate = match tries(rate) {
                     None => estimate::success_difference(&left, &right),
                     Some(tries) => {

@@ -7,8 +7,14 @@ use crate::exit::Exit;
 use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_with_bar};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
-use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, closing_line};
+use assize_report::{
+    Analysis, ChangeKind, Comparison, PassCount, ScenarioChange, Summary, SummaryBuilder,
+    closing_line, scenario_changes,
+};
 use console::style;
+
+/// More names of a kind than this are listed only when asked for.
+const MOST_SHOWN: usize = 10;
 
 pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result<Exit> {
     let first = Source::find(&arguments.a, &arguments.place, plugins)?;
@@ -29,6 +35,11 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         for comparison in comparisons {
             print(serde_json::to_string(comparison)?);
         }
+        if arguments.each {
+            for change in summaries.iter().flat_map(changes) {
+                print(serde_json::to_string(&change)?);
+            }
+        }
         return Ok(Exit::Done);
     }
     if comparisons.is_empty() {
@@ -36,6 +47,9 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
     }
     for summary in &summaries {
         show(summary, arguments);
+        if arguments.each || arguments.b.is_some() {
+            show_changes(&changes(summary), arguments.each);
+        }
     }
     print_cautions(&summaries);
     for pair in summaries.iter().flat_map(Summary::decisive_pairs) {
@@ -142,6 +156,51 @@ fn check_metrics(arguments: &CompareArguments, summaries: &[Summary]) -> Result<
         }),
         None => Ok(()),
     }
+}
+
+/// Every pair of modes, scenario by scenario.
+fn changes(summary: &Summary) -> Vec<ScenarioChange> {
+    let pairs = summary.pairs();
+    let pairs = pairs.map(|pair| scenario_changes(summary, pair[0].mode_a(), pair[0].mode_b()));
+    pairs.flatten().collect()
+}
+
+/// How many of each kind, and which ones; all of them only when asked for.
+fn show_changes(changes: &[ScenarioChange], all: bool) {
+    for pair in changes.chunk_by(|a, b| a.mode_a == b.mode_a && a.mode_b == b.mode_b) {
+        let of = |kind| pair.iter().filter(move |change| change.change == kind);
+        let kinds = ChangeKind::ALL.iter().filter(|kind| of(**kind).count() > 0);
+        let counts: Vec<String> = kinds
+            .clone()
+            .map(|kind| format!("{} {}", of(*kind).count(), kind.as_str()))
+            .collect();
+        print(format!(
+            "success scenario by scenario, as counted (one difference may be chance): {}",
+            counts.join(", ")
+        ));
+        for kind in kinds.filter(|kind| all || **kind != ChangeKind::Unchanged) {
+            let most = if all { usize::MAX } else { MOST_SHOWN };
+            for change in of(*kind).take(most) {
+                print(format!("  {}  {}", kind.as_str(), change_words(change)));
+            }
+            let more = of(*kind).count().saturating_sub(most);
+            if more > 0 {
+                print(format!(
+                    "  {}  and {more} more (`--each` shows all)",
+                    kind.as_str()
+                ));
+            }
+        }
+    }
+}
+
+fn change_words(change: &ScenarioChange) -> String {
+    let count = |count: PassCount| format!("{} of {}", count.passed, count.trials);
+    let counts = match (change.b.map(count), change.a.map(count)) {
+        (Some(before), Some(after)) => format!("{before} → {after}"),
+        (before, after) => before.or(after).unwrap_or_default(),
+    };
+    plain(&format!("{} ({counts})", change.scenario))
 }
 
 fn show(summary: &Summary, arguments: &CompareArguments) {

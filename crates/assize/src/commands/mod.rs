@@ -7,6 +7,7 @@ mod compare;
 mod estimate;
 mod gate;
 mod github;
+mod history;
 mod init;
 mod report;
 mod run;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Show(arguments) => show::show(&arguments, plugins),
         Command::Report(arguments) => report::report(&arguments, plugins),
         Command::Compare(arguments) => compare::compare(&arguments, plugins),
+        Command::History(arguments) => history::history(&arguments, plugins),
         Command::Gate(arguments) => gate::gate(&arguments, plugins),
         Command::Baseline(arguments) => baseline::baseline(&arguments, plugins),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),

@@ -35,6 +35,8 @@ pub(crate) struct Source {
     pub(crate) analysis: Analysis,
     /// What its suite wants to be shown, as it was recorded.
     gates: Option<Value>,
+    /// The mode that its suite compares others with, whether it was run or not.
+    baseline: Option<String>,
     /// What was meant to be run.
     pub(crate) planned: Option<Planned>,
 }
@@ -54,6 +56,11 @@ impl Source {
             suite: Some(manifest.name.clone()),
             analysis: recorded_analysis(run, &modes),
             gates: manifest.provenance.get("gates").cloned(),
+            baseline: manifest
+                .provenance
+                .get("baseline")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             planned: Some(planned(run)),
             modes,
             run: Some(run.path().to_owned()),
@@ -77,6 +84,7 @@ impl Source {
                 run: None,
                 analysis: Analysis::default(),
                 gates: None,
+                baseline: None,
                 planned: None,
             });
         }
@@ -172,7 +180,12 @@ pub(crate) fn judge(source: &Source, gates: &[Gate], baseline: Option<&Source>) 
         reference: reference.transpose()?,
     };
     let mut trials = read(sources)?;
-    let judged = judge_gates(&mut trials, &mut context, &analysis);
+    // For gates a baseline that was not run is missing; no other mode takes its place.
+    let strict = Analysis {
+        baseline: source.baseline.clone().or(analysis.baseline.clone()),
+        ..analysis.clone()
+    };
+    let judged = judge_gates(&mut trials, &mut context, &strict);
     let mut summary = trials.finish(&analysis)?;
     summary.gates = judged;
     summary.planned = context.planned;

@@ -167,6 +167,7 @@ impl Loader<'_> {
             provenance: JsonMap::from_iter([
                 ("analysis".to_owned(), json!(file.analysis)),
                 ("gates".to_owned(), json!(file.gates)),
+                ("baseline".to_owned(), json!(baseline_mode(&file))),
                 ("prices".to_owned(), json!([prices.version()])),
             ]),
             prices: Some(prices),
@@ -289,6 +290,15 @@ impl Loader<'_> {
         }
         remarks
     }
+}
+
+/// The mode that others are compared with, also when it is not selected this time.
+fn baseline_mode(file: &SuiteFile) -> Option<&str> {
+    let first = match &file.modes {
+        Modes::Names(names) => names.first().map(String::as_str),
+        Modes::Definitions(modes) => modes.first().map(|(name, _)| name.as_str()),
+    };
+    file.analysis.baseline.as_deref().or(first)
 }
 
 /// Values of variables that programs get passed must not reach any record either.

@@ -2,11 +2,13 @@
 
 mod gates;
 mod progress;
+mod sparkline;
 mod table;
 mod verdict;
 
 pub(crate) use gates::print_gates;
 pub(crate) use progress::{JsonLines, Progress};
+pub(crate) use sparkline::sparkline;
 pub(crate) use table::{comparison_table, summary_table};
 pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
 

@@ -143,6 +143,25 @@ fn gates_of_the_command_line_replace_those_of_the_suite() {
 }
 
 #[test]
+fn a_baseline_mode_that_was_not_run_is_missing() {
+    let suite = suite("[ 'tokens_total <= baseline + 900%' ]");
+    let text = std::fs::read_to_string(suite.path().join("assize.yaml")).unwrap();
+    suite.write(
+        "assize.yaml",
+        text.replace("other: {}", "other: {}, third: {}"),
+    );
+    assert_eq!(suite.assize(&["run", "-q"]).code, Some(0));
+    let outcome = suite.assize(&["run", "-q", "--mode", "other", "--mode", "third"]);
+    assert_eq!(outcome.code, Some(4), "{outcome:#?}");
+    assert!(
+        outcome
+            .stdout
+            .contains("the baseline has no simulated trial of mode plain"),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
 fn without_gates_or_trials_nothing_passes() {
     let suite = Suite::new();
     suite.done(&["run", "-q"]);
