@@ -378,7 +378,7 @@ Examples:
   assize compare 3f9a last            two runs, scenario by scenario
   assize compare last --metric tokens_total --statistic mean")]
 pub(crate) struct CompareArguments {
-    /// A run (id, part of it, `last`, directory) or a file of rows
+    /// A run (id, part of it, `last`, directory), a named baseline or a file of rows
     #[arg(default_value = "last")]
     pub(crate) a: String,
     /// A second one: each of its modes is compared with the same mode of the first

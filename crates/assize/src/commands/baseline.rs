@@ -30,18 +30,20 @@ pub(crate) fn baseline(arguments: &BaselineArguments, plugins: &Plugins) -> Resu
     }
 }
 
-/// The rows that the command line wants to compare with: a file, a named baseline, or a run.
+/// The rows that the command line wants to compare with.
 pub(crate) fn find(against: &Against, place: &Where, plugins: &Plugins) -> Result<Option<Source>> {
     let Some(name) = &against.baseline else {
         return Ok(None);
     };
-    let kept = results_dir(place, plugins)?.join(DIRECTORY).join(name);
-    if is_name(name) && kept.join(FILES[0]).exists() {
-        return Ok(Some(Source::of_run(&RunDirectory::open(&kept)?)));
-    }
     let source = Source::find(name, place, plugins);
     let explained = || format!("there is no baseline `{}`", plain(name));
     source.map(Some).with_context(explained)
+}
+
+/// The baseline of that name, if there is one.
+pub(super) fn kept(results: &Path, name: &str) -> Option<RunDirectory> {
+    let path = path(results, name).ok()?;
+    RunDirectory::open(&path).ok()
 }
 
 fn set(results: &Path, name: &str, run: &str) -> Result<Exit> {

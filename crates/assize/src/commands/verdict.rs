@@ -1,7 +1,7 @@
 //! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
-use crate::commands::results_dir;
+use crate::commands::{baseline, results_dir};
 use crate::suite::{AnalysisSpec, GateSpec};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
@@ -67,7 +67,7 @@ impl Source {
         }
     }
 
-    /// A file as it is named, or else a run by its id, a part of it, `last`, or its directory.
+    /// A file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
     pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
         let path = Path::new(name);
         let is_rows_of_run = path.file_name() == Some("rows.jsonl".as_ref());
@@ -88,8 +88,11 @@ impl Source {
                 planned: None,
             });
         }
-        let run = RunDirectory::find(&results_dir(place, plugins)?, name)?;
-        Ok(Self::of_run(&run))
+        let results = results_dir(place, plugins)?;
+        if let Some(baseline) = baseline::kept(&results, name) {
+            return Ok(Self::of_run(&baseline));
+        }
+        Ok(Self::of_run(&RunDirectory::find(&results, name)?))
     }
 
     /// The gates of its suite. One that cannot be understood is an error: left out, it would seem to pass.
