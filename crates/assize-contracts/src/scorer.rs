@@ -1,6 +1,6 @@
 //! How success is judged.
 
-use crate::{BaseScenario, BoxError, JsonMap, PromptResult, SessionTrace};
+use crate::{BaseScenario, BoxError, CustomMetric, JsonMap, PromptResult, SessionTrace};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,6 +90,9 @@ pub struct ScorerResult {
     /// Why the trial could not be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What judging took, apart from what the agent took. Becomes part of the row's `extensions`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<CustomMetric>,
 }
 
 /// One check.

@@ -14,9 +14,10 @@ use crate::store::{TrialRecord, Units};
 use crate::suite::{Mode, ProfileSuite};
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, HookError,
-    HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult, ProviderError, SCHEMA_VERSION,
-    ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace,
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, CustomMetric,
+    HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult, ProviderError,
+    SCHEMA_VERSION, ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle,
+    SessionTrace,
 };
 use assize_llm::Prices;
 use cost::{Reckoning, price_calls};
@@ -187,10 +188,7 @@ impl Trials {
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
         match failure.or(parts.failure.take()) {
             Some(failure) => parts.failure = Some(failure),
-            None => match self.score(slot, scenario, &result, parts).await {
-                Ok(score) => parts.score = Some(score),
-                Err(failure) => parts.failure = Some(failure),
-            },
+            None => self.score(slot, scenario, &result, parts).await,
         }
         parts.result = Some(result);
     }
@@ -307,26 +305,7 @@ impl Trials {
             let trace = parts.trace.as_deref();
             let call = collector.collect(result, scenario, &slot.arm.mode, trace);
             match guarded(call).await {
-                Ok(collected) => {
-                    self.units.learn(
-                        collected
-                            .iter()
-                            .map(|metric| (&*metric.name, &*metric.unit)),
-                    );
-                    for metric in collected {
-                        let value = match metric.value {
-                            MetricValue::Number(number) => number.into(),
-                            MetricValue::Text(text) => Value::String(text),
-                        };
-                        match metrics.entry(metric.name) {
-                            Entry::Vacant(place) => drop(place.insert(value)),
-                            Entry::Occupied(mut place) => {
-                                self.say_clash(place.key(), collector.id());
-                                place.insert(value);
-                            }
-                        }
-                    }
-                }
+                Ok(collected) => self.keep(collected, collector.id(), &mut metrics),
                 Err(error) => parts.losses.push(HookError {
                     hook: format!("collector:{}", collector.id()),
                     message: error.to_string(),
@@ -337,13 +316,32 @@ impl Trials {
         metrics
     }
 
+    /// Puts what a collector or the scorer measured among the row's metrics.
+    fn keep(&self, found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
+        let units = found.iter().map(|metric| (&*metric.name, &*metric.unit));
+        self.units.learn(units);
+        for metric in found {
+            let value = match metric.value {
+                MetricValue::Number(number) => number.into(),
+                MetricValue::Text(text) => Value::String(text),
+            };
+            match metrics.entry(metric.name) {
+                Entry::Vacant(place) => drop(place.insert(value)),
+                Entry::Occupied(mut place) => {
+                    self.say_clash(place.key(), by);
+                    place.insert(value);
+                }
+            }
+        }
+    }
+
     fn say_clash(&self, metric: &str, collector: &str) {
         let mut clashes = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
         if clashes.insert(metric.to_owned()) {
             self.listener.on_event(&Event::Caution(&Caution {
                 code: "metric-clash".to_owned(),
                 text: format!(
-                    "two collectors give the metric `{metric}`; the value of `{collector}` is kept"
+                    "two measurements give the metric `{metric}`; the value of `{collector}` is kept"
                 ),
                 place: Some(metric.to_owned()),
             }));
@@ -389,8 +387,8 @@ impl Trials {
         slot: &Slot<'_>,
         scenario: &BaseScenario,
         result: &Arc<PromptResult>,
-        parts: &RowParts,
-    ) -> Result<ScorerResult, Failure> {
+        parts: &mut RowParts,
+    ) {
         let context = ScorerContext {
             agent_output: result.text.clone(),
             trace: parts.trace.clone(),
@@ -405,14 +403,16 @@ impl Trials {
                 .map(|workspace| workspace.path().to_owned()),
             changes: parts.changes.clone(),
         };
-        match guarded(self.suite.scorer.evaluate(scenario, &context)).await {
-            Ok(ScorerResult {
-                error: Some(message),
-                details,
-                ..
-            }) => Err(Failure::of_scorer(message, details)),
-            Ok(score) => Ok(score),
-            Err(error) => Err(Failure::of_scorer(error.to_string(), Vec::new())),
+        let scored = guarded(self.suite.scorer.evaluate(scenario, &context)).await;
+        let mut score = scored.unwrap_or_else(|error| ScorerResult {
+            error: Some(error.to_string()),
+            ..ScorerResult::default()
+        });
+        let metrics = std::mem::take(&mut score.metrics);
+        self.keep(metrics, self.suite.scorer.id(), &mut parts.metrics);
+        match score.error {
+            Some(message) => parts.failure = Some(Failure::of_scorer(message, score.details)),
+            None => parts.score = Some(score),
         }
     }
 

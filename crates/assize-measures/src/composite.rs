@@ -1,6 +1,6 @@
 //! `composite`: several scorers as one. Each has its say, also when another one breaks.
 
-use crate::checks::nearest;
+use crate::spec::nearest;
 use assize_contracts::{
     BaseScenario, BoxError, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext, ScorerResult,
     async_trait,
@@ -75,6 +75,7 @@ fn add(all: &mut ScorerResult, id: &str, result: Result<ScorerResult, BoxError>)
     all.output_valid &= result.output_valid;
     all.passed += result.passed;
     all.total += result.total;
+    all.metrics.extend(result.metrics);
     all.details
         .extend(result.details.into_iter().map(|mut detail| {
             detail.id = format!("{id}:{}", detail.id);
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(evaluate(&*both).details.len(), 1);
 
         let path = |settings: Value| make(settings).err().unwrap().path.join(".");
-        assert_eq!(path(json!({"uses": "judge"})), "scorer.uses");
+        assert_eq!(path(json!({"uses": "jury"})), "scorer.uses");
         assert_eq!(path(json!({"composite": []})), "scorer.composite");
         let list = json!({"composite": [{"uses": "checks"}, {}]});
         assert_eq!(path(list), "scorer.composite.1.uses");

@@ -7,12 +7,15 @@ pub mod analyzers;
 mod checks;
 mod collectors;
 mod composite;
+mod judge;
+mod spec;
 
 pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, load_references};
 pub use collectors::{
     CostCollector, LatencyCollector, ProgramCollector, TokenCollector, ToolCallsCollector,
 };
 pub use composite::{CompositeScorer, make_scorer};
+pub use judge::JudgeScorer;
 
 use assize_contracts::Plugins;
 use std::sync::Arc;
@@ -34,6 +37,7 @@ fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
         .collector(CostCollector)
         .collector(ToolCallsCollector)
         .collector(ProgramCollector)
-        .scorer(checks);
+        .scorer(checks)
+        .scorer_with("judge", JudgeScorer::from_settings);
     analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer)
 }

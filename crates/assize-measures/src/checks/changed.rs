@@ -1,7 +1,7 @@
 //! `changed`: which files the agent may touch.
 
 use super::check::{Look, Seen, Sentence, Subject};
-use super::spec::{Spec, quoted};
+use crate::spec::{Spec, quoted};
 use assize_contracts::OverrideProblem;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use super::check::{Look, Seen, Sentence, Subject};
 use super::file::inner_path;
-use super::spec::Spec;
+use crate::spec::Spec;
 use assize_contracts::{BoxError, OverrideProblem, async_trait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

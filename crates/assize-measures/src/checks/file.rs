@@ -2,8 +2,8 @@
 //! links, pipes and endless files, so only regular files inside it are read, and only up to a bound.
 
 use super::check::{Look, Seen, Sentence, Subject};
-use super::spec::Spec;
 use super::text::{Text, TextTest};
+use crate::spec::Spec;
 use assize_contracts::OverrideProblem;
 use serde_json::Value;
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! Patterns, JSONPaths and schemas, compiled once; JSON in an agent's answer.
 
-use super::spec::Spec;
+use crate::spec::Spec;
 use assize_contracts::OverrideProblem;
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;

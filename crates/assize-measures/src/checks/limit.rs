@@ -1,7 +1,7 @@
 //! `limit`: how much a session may take. What nobody measured cannot be held against a limit.
 
 use super::check::{Look, Seen, Sentence, Subject};
-use super::spec::Spec;
+use crate::spec::Spec;
 use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::{Number, Value};
 

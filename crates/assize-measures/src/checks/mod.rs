@@ -11,14 +11,13 @@ mod json;
 mod limit;
 mod output;
 mod references;
-mod spec;
 mod text;
 mod tool;
 
 pub use command::{CommandOutcome, CommandRunner, CommandSpec};
 pub use references::load_references;
-pub(crate) use spec::nearest;
 
+use crate::spec::{Spec, excerpt};
 use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
     async_trait,
@@ -26,7 +25,6 @@ use assize_contracts::{
 use check::{Check, Subject, parse_checks};
 use json::Schema;
 use serde_json::Value;
-use spec::Spec;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -172,14 +170,6 @@ fn score_by_ending(context: &ScorerContext) -> ScorerResult {
             .then(|| "nobody knows how the session ended".to_owned()),
         ..ScorerResult::default()
     }
-}
-
-/// At most this many bytes of a text, marked where it was cut.
-fn excerpt(text: &str, length: usize) -> String {
-    if text.len() <= length {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..text.floor_char_boundary(length)])
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `output`: what the agent's final text must be.
 
 use super::check::{Seen, Sentence};
-use super::spec::Spec;
 use super::text::{TEXT_KEYS, Text, TextTest};
+use crate::spec::Spec;
 use assize_contracts::OverrideProblem;
 
 pub(super) struct OutputCheck {

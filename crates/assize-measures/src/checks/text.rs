@@ -1,8 +1,7 @@
 //! What a text must be: the part that checks of the output and of files share.
 
-use super::excerpt;
 use super::json::{JsonPath, Pattern, Schema, parse_answer, same_value};
-use super::spec::{Fields, Spec, quoted};
+use crate::spec::{Fields, Spec, excerpt, quoted};
 use assize_contracts::OverrideProblem;
 use serde_json::Value;
 use std::borrow::Cow;

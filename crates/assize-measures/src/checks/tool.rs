@@ -2,8 +2,8 @@
 
 use super::check::{Look, Seen, Sentence, Subject};
 use super::json::JsonPath;
-use super::spec::{Fields, Spec, quoted};
 use super::text::{Matcher, bounded};
+use crate::spec::{Fields, Spec, quoted};
 use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;

@@ -199,6 +199,7 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         .iter()
         .filter(|(_, source)| source.instance().may_cost())
         .map(|(name, _)| name.as_str())
+        .chain(suite.profile.description.get("judge").map(|_| "the judge"))
         .collect();
     if costly.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(true);

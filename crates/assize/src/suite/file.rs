@@ -17,7 +17,6 @@ pub(super) const LATER: &[&str] = &[
     "tasks",
     "runners",
     "evaluators",
-    "judge",
     "capture",
     "plugins",
     "until",
@@ -57,6 +56,8 @@ pub struct SuiteFile {
     pub analyzers: Vec<String>,
     /// What judges trials: `uses` a built-in or a plugin, or `composite`, a list of several. Default: the scenarios' checks.
     pub scorer: Option<Map<String, Value>>,
+    /// The model that scores rubrics: `api`, `base_url`, `model`, `key_env`, `votes`.
+    pub judge: Option<JudgeSpec>,
     /// What is called around runs, modes and trials: commands, or a plugin.
     pub hooks: Option<HooksSpec>,
     /// How often, in which order, how many at once.
@@ -170,6 +171,34 @@ pub struct ExecutionSpec {
     /// Try failed attempts again, too. Success then means pass@k.
     #[serde(alias = "retryFails")]
     pub retry_fails: bool,
+}
+
+/// The model that scores rubrics.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JudgeSpec {
+    /// `anthropic`, `openai` (Chat Completions, which many services speak), `openai-responses` or `gemini`.
+    pub api: Option<String>,
+    /// Where it is reached. Default: the API's own service.
+    #[serde(alias = "baseUrl")]
+    pub base_url: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The environment variable with the key.
+    #[serde(alias = "keyEnv")]
+    pub key_env: Option<String>,
+    /// How many times each trial is judged. The majority counts, or the median of scores. Default: 1.
+    pub votes: Option<u64>,
+    /// The time for one answer. Default: 120000.
+    #[serde(alias = "timeoutMs")]
+    pub timeout_ms: Option<u64>,
+    /// How often a busy endpoint is asked again. Default: 2.
+    pub retries: Option<u64>,
+    /// Randomness. Default: the service's own.
+    pub temperature: Option<f64>,
+    /// The most tokens of one answer. Default: the service's own.
+    #[serde(alias = "maxOutputTokens")]
+    pub max_output_tokens: Option<u64>,
 }
 
 /// What tokens cost. The built-in table knows the usual models.

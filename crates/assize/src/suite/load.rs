@@ -2,6 +2,7 @@
 
 mod description;
 mod gates;
+mod judge;
 mod modes;
 mod plugins;
 mod recipes;
@@ -122,7 +123,8 @@ impl Loader<'_> {
         self.keep_keys_secret(&modes, &mut secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
-        let scorer = self.scorer(&file, &scenarios);
+        let judge = self.judge(&file, &directory, &mut secrets);
+        let scorer = self.scorer(&file, judge.as_ref(), &scenarios);
         let collectors = self.collectors(&file, &modes);
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);

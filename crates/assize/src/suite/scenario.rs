@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
-const LATER: &[&str] = &["rubric"];
+const LATER: &[&str] = &[];
 
 /// A task for an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,6 +48,8 @@ pub struct ScenarioFile {
     /// What must hold afterwards.
     #[serde(default)]
     pub checks: Vec<Value>,
+    /// What a judge looks for: `instructions`, and `criteria` with `id`, `description`, and perhaps `scale` and `pass`.
+    pub rubric: Option<Value>,
     /// Whatever a plugin needs.
     #[serde(default)]
     pub extensions: Map<String, Value>,
@@ -136,7 +138,10 @@ pub(super) fn load(
                 .iter()
                 .map(|check| fill_in_value(check, &values))
                 .collect(),
-            rubric: None,
+            rubric: file
+                .rubric
+                .as_ref()
+                .map(|rubric| fill_in_value(rubric, &values)),
         }
     };
     let loaded = |values| LoadedScenario {

@@ -10,6 +10,7 @@ mod documents;
 mod gates;
 mod history;
 mod init;
+mod judging;
 mod odd_rows;
 mod plugin;
 mod prices;

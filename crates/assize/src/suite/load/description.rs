@@ -33,6 +33,7 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         }
         (scenario.id.clone(), content)
     });
+    let judge = written(&["judge"]);
     let scorer = written(&["scorer"]).unwrap_or_else(|| json!({"uses": "checks"}));
     let collectors: Vec<&str> = profile
         .collectors
@@ -53,7 +54,11 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         "extensions": file.extensions,
     });
     match description {
-        Value::Object(map) => map,
+        Value::Object(mut map) => {
+            // Only where there is one, so that suites without keep their fingerprint.
+            map.extend(judge.map(|judge| ("judge".to_owned(), judge)));
+            map
+        }
         _ => JsonMap::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! The plugins a suite names: scorer, collectors, analyzers, hooks.
 
 use super::Loader;
+use super::judge::uses_judge;
 use crate::suite::file::{LATER, SuiteFile};
 use crate::suite::hooks::HooksSpec;
 use crate::suite::scenario::LoadedScenario;
@@ -17,10 +18,13 @@ impl Loader<'_> {
     pub(super) fn scorer(
         &mut self,
         file: &SuiteFile,
+        judge: Option<&JsonMap>,
         scenarios: &[LoadedScenario],
     ) -> Option<Arc<dyn Scorer>> {
-        let usual = || JsonMap::from_iter([("uses".to_owned(), "checks".into())]);
-        let settings = file.scorer.clone().unwrap_or_else(usual);
+        let settings = self.scorer_settings(file, judge)?;
+        if !uses_judge(&settings) {
+            self.forgotten_rubric(&settings, scenarios);
+        }
         let scorer = match make_scorer(self.plugins, &settings) {
             Ok(scorer) => scorer,
             Err(found) => {

@@ -1,9 +1,9 @@
-//! Reading a check as people write it: every value knows where it stands, every mistake says so and names the way out.
+//! Reading checks and rubrics as people write them: every value knows where it stands, every mistake says so and names the way out.
 
 use assize_contracts::{JsonMap, OverrideProblem};
 use serde_json::Value;
 
-/// A value inside a scenario's checks, with its place.
+/// A value inside a scenario, with its place.
 #[derive(Clone)]
 pub(super) struct Spec<'a> {
     pub(super) value: &'a Value,
@@ -195,10 +195,18 @@ fn kind(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
-        Value::String(text) => format!("the text `{}`", super::excerpt(text, 40)),
+        Value::String(text) => format!("the text `{}`", excerpt(text, 40)),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }
+}
+
+/// At most this many bytes of a text, marked where it was cut.
+pub(super) fn excerpt(text: &str, length: usize) -> String {
+    if text.len() <= length {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(length)])
 }
 
 #[cfg(test)]

@@ -1,0 +1,143 @@
+//! Suites with a judge, run against an endpoint that answers by script.
+
+use crate::sandbox::{Sandbox, words};
+use assize_llm::testing::{Reply, ScriptedEndpoint};
+use serde_json::{Value, json};
+
+const PAGE: &str = include_str!("../../../../docs/judging.md");
+
+/// The example of the page, with its files as they stand there.
+fn example(base_url: &str) -> Sandbox {
+    let block = |name: &str| {
+        let start = PAGE.split(&format!("```yaml {name}\n")).nth(1).unwrap();
+        start.split("```").next().unwrap().to_owned()
+    };
+    let suite = block("assize.yaml").replace("http://127.0.0.1:4000/v1", base_url);
+    Sandbox::new(&[
+        ("assize.yaml", &suite),
+        ("review.yaml", &block("review.yaml")),
+    ])
+}
+
+fn run(sandbox: &Sandbox) -> Value {
+    let mut command = sandbox.assize(&["run", "-q"]);
+    let output = command.env("JUDGE_KEY", "hush-hush-hush").output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    sandbox.rows().remove(0)
+}
+
+fn says(text: impl Into<String>) -> Reply {
+    Reply::json(&json!({"model": "gpt-5",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text.into()}}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}}))
+}
+
+#[test]
+fn the_example_of_the_page_is_judged() {
+    let endpoint = ScriptedEndpoint::start(|_, _| {
+        says(
+            json!({"verdicts": [
+                {"id": "success", "rationale": "names line 7", "pass": true},
+                {"id": "constructive", "rationale": "friendly", "pass": true},
+                {"id": "efficiency", "rationale": "a detour", "score": 2},
+            ]})
+            .to_string(),
+        )
+    })
+    .unwrap();
+    let sandbox = example(&format!("{}/v1", endpoint.url()));
+    let row = run(&sandbox);
+    assert_eq!(row["outcome"], "pass", "{row}");
+    let ids: Vec<&Value> = row["checkpointDetails"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| &check["id"])
+        .collect();
+    assert_eq!(
+        ids[1..],
+        ["judge:success", "judge:constructive", "judge:efficiency"]
+    );
+    assert_eq!(
+        row["checkpointDetails"][3]["actual"]["votes"],
+        json!([2, 2, 2])
+    );
+    assert_eq!(row["extensions"]["judge_tokens_total"], 3300);
+    assert_eq!(row["extensions"]["judge_agreement"], 1);
+    assert_ne!(row["tokens"]["total"], 3300);
+    let received = endpoint.received();
+    assert_eq!(received.len(), 3);
+    assert_eq!(
+        received[0].header("authorization"),
+        Some("Bearer hush-hush-hush")
+    );
+    // The key is in no record, the judge in the manifest.
+    let manifest = std::fs::read_to_string(sandbox.last_run().join("manifest.json")).unwrap();
+    assert!(
+        manifest.contains("JUDGE_KEY") && !manifest.contains("hush-hush"),
+        "{manifest}"
+    );
+    assert!(
+        manifest.contains("\"judge_cost_usd\": \"USD\""),
+        "{manifest}"
+    );
+    let shown = sandbox.done(&["show", "last/0", "--output", ".assize/runs"]);
+    assert!(shown.contains("a detour"), "{shown}");
+}
+
+#[test]
+fn a_judge_that_cannot_be_used_makes_the_trial_void() {
+    let endpoint = ScriptedEndpoint::start(|_, _| says("no idea")).unwrap();
+    let row = run(&example(&endpoint.url()));
+    assert_eq!(
+        (&row["outcome"], &row["errorCode"]),
+        (&json!("void"), &json!("scorer_error"))
+    );
+    let error = row["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("judge: the judge gave no verdict in 3 answers"),
+        "{error}"
+    );
+    // What the checks found is kept, and so is what was paid.
+    assert_eq!(row["checkpointDetails"][0]["passed"], true);
+    assert_eq!(row["extensions"]["judge_calls"], 9);
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let refused = |suite: &str, scenario: &str| {
+        let files = [("assize.yaml", suite), ("s.yaml", scenario)];
+        Sandbox::new(&files).refused(&["check"])
+    };
+    let plain = "provider: { uses: simulated }\nmodes: { a: {} }\nscenarios: { paths: [s.yaml] }\n";
+    let scenario = "id: s\nprompt: x\nrubric: { criteria: [ { id: a, description: b } ] }\n";
+    let said = refused(plain, scenario);
+    assert!(
+        said.contains("s.yaml:3:") && said.contains("read by no scorer"),
+        "{said}"
+    );
+    assert!(said.contains("hint: add `judge:"), "{said}");
+    let said = refused(
+        &format!("{plain}judge: {{ api: openai, model: m, key_env: NO_SUCH_KEY }}\n"),
+        scenario,
+    );
+    assert!(
+        said.contains("assize.yaml:4:") && said.contains("`NO_SUCH_KEY` is not set"),
+        "{said}"
+    );
+    let said = refused(
+        &format!("{plain}judge: {{ api: opnai, model: m }}\n"),
+        scenario,
+    );
+    assert!(said.contains("expected `api`: one of"), "{said}");
+    let broken =
+        "id: s\nprompt: x\nrubric:\n  criteria:\n    - { id: a, description: b, scale: [1, 5] }\n";
+    let said = refused(
+        &format!("{plain}judge: {{ api: openai, model: m }}\n"),
+        broken,
+    );
+    assert!(
+        said.contains("s.yaml:5:") && said.contains("expected `pass`"),
+        "{said}"
+    );
+}
