@@ -2,6 +2,7 @@
 
 mod acp;
 pub mod capture;
+mod chat;
 mod command;
 mod output;
 mod recipe;
@@ -10,6 +11,7 @@ mod settings;
 mod simulated;
 
 pub use acp::AcpProvider;
+pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use recipe::Recipe;
 pub use replay::ReplayProvider;
@@ -24,7 +26,8 @@ pub fn plugins() -> Plugins {
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
         .provider(CommandProvider::default)
-        .provider(AcpProvider::default);
+        .provider(AcpProvider::default)
+        .provider(ChatProvider::default);
     Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
         plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
     })
