@@ -2,7 +2,6 @@
 
 mod acp;
 pub mod capture;
-mod chat;
 mod command;
 mod output;
 mod recipe;
@@ -11,7 +10,6 @@ mod settings;
 mod simulated;
 
 pub use acp::AcpProvider;
-pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use recipe::Recipe;
 pub use replay::ReplayProvider;
@@ -26,8 +24,7 @@ pub fn plugins() -> Plugins {
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
         .provider(CommandProvider::default)
-        .provider(AcpProvider::default)
-        .provider(ChatProvider::default);
+        .provider(AcpProvider::default);
     Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
         plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
     })

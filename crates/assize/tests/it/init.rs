@@ -17,6 +17,24 @@ fn an_initialized_suite_checks_and_runs_at_once() {
 }
 
 #[test]
+fn editors_find_the_schemas_of_an_initialized_suite() {
+    let suite = Suite::new();
+    suite.done(&["init", "fresh"]);
+    for (file, title) in [
+        ("fresh/assize.yaml", "SuiteFile"),
+        ("fresh/scenarios/fix-bug.yaml", "ScenarioFile"),
+    ] {
+        let path = suite.path().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (_, named) = text.split_once("# yaml-language-server: $schema=").unwrap();
+        let schema = path.with_file_name(named.lines().next().unwrap());
+        let schema: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&schema).unwrap()).unwrap();
+        assert_eq!(schema["title"], title);
+    }
+}
+
+#[test]
 fn init_overwrites_nothing() {
     let suite = Suite::new();
     let before = std::fs::read_to_string(suite.path().join("assize.yaml")).unwrap();
