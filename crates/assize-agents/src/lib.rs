@@ -1,4 +1,4 @@
-//! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests.
+//! Ways to reach what is on trial. Each provider is one module: settings, sessions, tests. The lab's runners are in `runners`.
 
 mod acp;
 pub mod capture;
@@ -6,6 +6,7 @@ mod command;
 mod output;
 mod recipe;
 mod replay;
+mod runners;
 mod settings;
 mod simulated;
 
@@ -18,16 +19,17 @@ pub use simulated::SimulatedProvider;
 use assize_contracts::Plugins;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// All providers of this crate.
+/// All providers and runners of this crate.
 pub fn plugins() -> Plugins {
     let plugins = Plugins::new()
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
         .provider(CommandProvider::default)
         .provider(AcpProvider::default);
-    Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
+    let plugins = Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
         plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
-    })
+    });
+    runners::register(plugins)
 }
 
 /// What a provider shares between sessions. A panic in one of them leaves nothing half done that others could see.

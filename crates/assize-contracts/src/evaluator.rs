@@ -16,8 +16,14 @@ pub trait Evaluator: Send + Sync {
     /// The metrics it can give.
     fn metrics(&self) -> &[String];
 
+    /// Its version, for those who list plugins.
+    fn version(&self) -> &str {
+        "unversioned"
+    }
+
     /// Called once per atomic task and once per step of a chain, with that step's record; trials concurrently.
-    /// An error loses this evaluator's scores for the trial, no more, and is noted.
+    /// An error loses this evaluator's scores for the trial, no more, and is noted. Ids and times of scores that are
+    /// empty are filled in by the engine; scores of a step are about that step, whatever their target says.
     async fn evaluate(
         &self,
         run: &RunRecord,

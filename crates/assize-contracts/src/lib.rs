@@ -47,7 +47,9 @@ pub use evaluator::Evaluator;
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
 pub use mode_resolver::{ModeConfig, ModeResolver};
 pub use number::{Millis, Number, Usd};
-pub use plugins::{Plugins, ProviderSource};
+pub use plugins::{
+    EvaluatorSetup, EvaluatorSource, Plugins, ProviderSource, RunnerSetup, RunnerSource,
+};
 pub use prompt::{
     CompletionReason, CostBreakdown, ProgramUse, PromptMetrics, PromptResult, TimingBreakdown,
     TimingSegment, ToolCallRecord,
@@ -61,8 +63,8 @@ pub use run_record::{
     Provenance, RunError, RunMetrics, RunRecord, RunStatus, StepStatus, StepSummary, TaskEvent,
     TaskEventLevel, TaskKind,
 };
-pub use runner::Runner;
-pub use scenario::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec};
+pub use runner::{RunSetting, Runner};
+pub use scenario::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec, as_text};
 pub use score_record::{Evidence, ScoreRecord, ScoreTarget, ScoreValue};
 pub use scorer::{Scorer, ScorerCheckResult, ScorerContext, ScorerResult, WorkspaceChange};
 pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};

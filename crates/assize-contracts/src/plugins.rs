@@ -1,14 +1,98 @@
 //! Everything that can be named in a suite, by kind and name: built-ins and people's own alike.
 
 use crate::{
-    Analyzer, BoxError, Collector, Evaluator, JsonMap, ModeResolver, RunHooks, Runner, Scorer,
-    SessionProvider,
+    Analyzer, BoxError, Collector, Evaluator, JsonMap, ModeResolver, OverrideProblem, RunHooks,
+    Runner, Scorer, SessionProvider,
 };
 use std::collections::{BTreeMap, btree_map::Entry};
+use std::path::Path;
 use std::sync::Arc;
 
 type MakeProvider = Arc<dyn Fn() -> Arc<dyn SessionProvider> + Send + Sync>;
 type MakeScorer = Arc<dyn Fn(&JsonMap) -> Result<Arc<dyn Scorer>, BoxError> + Send + Sync>;
+
+type MakeRunner =
+    Arc<dyn Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem> + Send + Sync>;
+type MakeEvaluator =
+    Arc<dyn Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem> + Send + Sync>;
+
+/// A runner as a suite declares it.
+#[derive(Clone, Copy)]
+pub struct RunnerSetup<'a> {
+    /// The suite's name for it.
+    pub id: &'a str,
+    /// The task type it shall serve.
+    pub task_type: &'a str,
+    /// Its configuration.
+    pub config: &'a JsonMap,
+    /// The suite's directory, for files that the configuration names.
+    pub directory: &'a Path,
+    /// What else there is, for runners made of other plugins.
+    pub plugins: &'a Plugins,
+}
+
+/// An evaluator as a suite declares it.
+#[derive(Clone, Copy)]
+pub struct EvaluatorSetup<'a> {
+    /// The suite's name for it.
+    pub id: &'a str,
+    /// Its configuration.
+    pub config: &'a JsonMap,
+    /// The suite's directory, for files that the configuration names.
+    pub directory: &'a Path,
+    /// What else there is, for evaluators made of other plugins.
+    pub plugins: &'a Plugins,
+}
+
+/// A kind of runner that suites can use.
+#[derive(Clone)]
+pub struct RunnerSource {
+    version: String,
+    task_type: Option<String>,
+    make: MakeRunner,
+}
+
+impl RunnerSource {
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The one task type it serves. Absent: any.
+    pub fn task_type(&self) -> Option<&str> {
+        self.task_type.as_deref()
+    }
+
+    /// A runner as the suite wants it. An error names what is wrong with its configuration.
+    pub fn make(&self, setup: &RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem> {
+        (self.make)(setup)
+    }
+}
+
+/// A kind of evaluator that suites can use.
+#[derive(Clone)]
+pub struct EvaluatorSource {
+    version: String,
+    metrics: Vec<String>,
+    make: MakeEvaluator,
+}
+
+impl EvaluatorSource {
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The metrics it gives unless it is told otherwise.
+    pub fn metrics(&self) -> &[String] {
+        &self.metrics
+    }
+
+    /// An evaluator as the suite wants it. An error names what is wrong with its configuration.
+    pub fn make(&self, setup: &EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem> {
+        (self.make)(setup)
+    }
+}
 
 /// Where instances of a provider come from.
 #[derive(Clone)]
@@ -40,8 +124,8 @@ pub struct Plugins {
     analyzers: BTreeMap<String, Arc<dyn Analyzer>>,
     mode_resolvers: BTreeMap<String, Arc<dyn ModeResolver>>,
     hooks: BTreeMap<String, Arc<dyn RunHooks>>,
-    runners: BTreeMap<String, Arc<dyn Runner>>,
-    evaluators: BTreeMap<String, Arc<dyn Evaluator>>,
+    runners: BTreeMap<String, RunnerSource>,
+    evaluators: BTreeMap<String, EvaluatorSource>,
     duplicates: Vec<String>,
 }
 
@@ -163,30 +247,93 @@ impl Plugins {
         self
     }
 
-    /// Adds a runner.
+    /// Adds a runner that serves the type it says.
     pub fn runner(mut self, runner: impl Runner + 'static) -> Self {
         let name = runner.id().to_owned();
         let runner: Arc<dyn Runner> = Arc::new(runner);
+        let source = RunnerSource {
+            version: runner.version().to_owned(),
+            task_type: Some(runner.task_type().to_owned()),
+            make: Arc::new(move |_| Ok(Arc::clone(&runner))),
+        };
         insert(
             &mut self.runners,
             &mut self.duplicates,
             "runner",
             name,
-            runner,
+            source,
         );
         self
     }
 
-    /// Adds an evaluator.
+    /// Adds a runner that is made from the settings in the suite and serves any type.
+    pub fn runner_with(
+        mut self,
+        name: impl Into<String>,
+        version: impl Into<String>,
+        make: impl Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let source = RunnerSource {
+            version: version.into(),
+            task_type: None,
+            make: Arc::new(make),
+        };
+        let name = name.into();
+        insert(
+            &mut self.runners,
+            &mut self.duplicates,
+            "runner",
+            name,
+            source,
+        );
+        self
+    }
+
+    /// Adds an evaluator without settings.
     pub fn evaluator(mut self, evaluator: impl Evaluator + 'static) -> Self {
         let name = evaluator.id().to_owned();
         let evaluator: Arc<dyn Evaluator> = Arc::new(evaluator);
+        let source = EvaluatorSource {
+            version: evaluator.version().to_owned(),
+            metrics: evaluator.metrics().to_vec(),
+            make: Arc::new(move |_| Ok(Arc::clone(&evaluator))),
+        };
         insert(
             &mut self.evaluators,
             &mut self.duplicates,
             "evaluator",
             name,
-            evaluator,
+            source,
+        );
+        self
+    }
+
+    /// Adds an evaluator that is made from the settings in the suite.
+    pub fn evaluator_with(
+        mut self,
+        name: impl Into<String>,
+        version: impl Into<String>,
+        metrics: &[&str],
+        make: impl Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let source = EvaluatorSource {
+            version: version.into(),
+            metrics: metrics.iter().map(|name| (*name).to_owned()).collect(),
+            make: Arc::new(make),
+        };
+        let name = name.into();
+        insert(
+            &mut self.evaluators,
+            &mut self.duplicates,
+            "evaluator",
+            name,
+            source,
         );
         self
     }
@@ -257,12 +404,12 @@ impl Plugins {
     }
 
     /// Runners by name.
-    pub fn runners(&self) -> &BTreeMap<String, Arc<dyn Runner>> {
+    pub fn runners(&self) -> &BTreeMap<String, RunnerSource> {
         &self.runners
     }
 
     /// Evaluators by name.
-    pub fn evaluators(&self) -> &BTreeMap<String, Arc<dyn Evaluator>> {
+    pub fn evaluators(&self) -> &BTreeMap<String, EvaluatorSource> {
         &self.evaluators
     }
 }

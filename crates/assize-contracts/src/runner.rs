@@ -1,8 +1,13 @@
 //! How a capability on trial is executed.
 
-use crate::{AtomicTask, BoxError, RunRecord};
+use crate::{AtomicTask, BoxError, JsonMap, Nature, PermissionConfig, RunRecord};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Executes atomic tasks of one type.
 #[async_trait]
@@ -20,7 +25,80 @@ pub trait Runner: Send + Sync {
     /// Its version; part of every record's provenance.
     fn version(&self) -> &str;
 
+    /// The model it uses when the suite names none, for the arms of the plan.
+    fn model(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether executions can cost real money; if so, `run` asks before it starts.
+    fn may_cost(&self) -> bool {
+        true
+    }
+
+    /// What its records are, besides live ones. Shown everywhere.
+    fn nature(&self) -> Nature {
+        Nature::Live
+    }
+
+    /// How long past the timeout it may take to wind down and hand over what it has. After that the call is dropped.
+    fn timeout_grace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// A hash of what the configuration only names: files, tables. Part of every record's `configHash`.
+    fn content_hash(&self) -> Option<String> {
+        None
+    }
+
     /// Called once per task trial, and once per step of a chain; trials concurrently. A capability that gives no usable
     /// answer is a record with status `failed`; an error means that the runner itself broke, and the trial is void.
+    ///
+    /// The engine sets the record's id, provenance and whatever of its trace is missing.
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError>;
+
+    /// The same for runners that want to know more of the trial than the task. This is what the engine calls.
+    async fn execute_in(
+        &self,
+        task: &AtomicTask,
+        config: &Value,
+        setting: &RunSetting,
+    ) -> Result<RunRecord, BoxError> {
+        let _ = setting;
+        self.execute(task, config).await
+    }
+
+    /// Called once after the last execution, also after a cancel.
+    async fn shutdown(&self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+/// The trial that an execution belongs to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunSetting {
+    /// The mode.
+    pub mode: String,
+    /// The model.
+    pub model: String,
+    /// The repetition; −1 for the warm-up.
+    pub iteration: i64,
+    /// Which try this is, from 0.
+    pub attempt: u32,
+    /// The step of a chain that is executed.
+    pub step: Option<String>,
+    /// The same for the same cell and attempt in every run with the same seed.
+    pub seed: u64,
+    /// How long the execution may take. The engine drops the call when it is over.
+    pub timeout: Duration,
+    /// The mode's variables, for every process that is started.
+    pub environment: Arc<BTreeMap<String, String>>,
+    /// The suite's directory.
+    pub workdir: PathBuf,
+    /// What agents may do without asking.
+    pub permissions: PermissionConfig,
+    /// The mode's system instructions.
+    pub system_instructions: String,
+    /// The mode's settings for a session provider.
+    pub provider_overrides: Arc<JsonMap>,
 }

@@ -1,6 +1,6 @@
 //! What an agent is asked to do.
 
-use crate::JsonMap;
+use crate::{AtomicTask, JsonMap};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -76,6 +76,31 @@ impl BaseScenario {
             checks: Vec::new(),
             rubric: None,
         }
+    }
+
+    /// A task as providers and scorers see it: its input is the prompt, and what else they look for (`checks`, `rubric`,
+    /// `outputSchema`) lies in its extensions.
+    pub fn of_task(task: &AtomicTask) -> Self {
+        let extensions = task.extensions.clone().unwrap_or_default();
+        let checks = extensions.get("checks").and_then(Value::as_array);
+        Self {
+            name: task.name.clone(),
+            timeout_ms: task.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT_MS),
+            tags: task.metadata.tags.clone().unwrap_or_default(),
+            checks: checks.cloned().unwrap_or_default(),
+            rubric: extensions.get("rubric").cloned(),
+            output_schema: extensions.get("outputSchema").cloned(),
+            extensions,
+            ..Self::new(task.id.clone(), as_text(&task.input))
+        }
+    }
+}
+
+/// A value as an agent reads it: text as it is, anything else as JSON.
+pub fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an evaluator says about one execution.
 
-use crate::{JsonMap, Number, Timestamp};
+use crate::{JsonMap, Number, RunRecord, SCHEMA_VERSION, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One score with its evidence. A line of `scores.jsonl`.
@@ -28,6 +28,52 @@ pub struct ScoreRecord {
     pub evaluator_id: String,
     /// When.
     pub created_at: Timestamp,
+}
+
+impl ScoreRecord {
+    /// A score of an execution. The engine fills in ids and times.
+    pub fn new(
+        run: &RunRecord,
+        metric: impl Into<String>,
+        value: impl Into<ScoreValue>,
+        target: ScoreTarget,
+    ) -> Self {
+        Self {
+            schema_version: Some(SCHEMA_VERSION),
+            id: String::new(),
+            run_id: run.id.clone(),
+            metric: metric.into(),
+            value: value.into(),
+            target,
+            evidence: None,
+            evaluator_id: String::new(),
+            created_at: Timestamp::default(),
+        }
+    }
+
+    /// The same with the reason for it.
+    pub fn because(mut self, evidence: Evidence) -> Self {
+        self.evidence = Some(evidence);
+        self
+    }
+}
+
+impl From<bool> for ScoreValue {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<Number> for ScoreValue {
+    fn from(value: Number) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<String> for ScoreValue {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
 }
 
 /// A score's value.
@@ -109,4 +155,20 @@ pub struct Evidence {
     /// What was compared with what.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<JsonMap>,
+}
+
+impl Evidence {
+    /// A reason in words.
+    pub fn explained(explanation: impl Into<String>) -> Self {
+        Self {
+            explanation: Some(explanation.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The same with what was compared with what.
+    pub fn aligned(mut self, alignment: JsonMap) -> Self {
+        self.alignment = Some(alignment);
+        self
+    }
 }

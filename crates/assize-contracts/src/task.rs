@@ -16,6 +16,86 @@ pub enum Task {
     Atomic(AtomicTask),
 }
 
+impl Task {
+    /// Unique in the suite.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Scenario(task) => &task.id,
+            Self::Atomic(task) => &task.id,
+        }
+    }
+
+    /// A short title.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Scenario(task) => &task.name,
+            Self::Atomic(task) => &task.name,
+        }
+    }
+
+    /// For choosing tasks.
+    pub fn tags(&self) -> Vec<&str> {
+        match self {
+            Self::Atomic(task) => task
+                .metadata
+                .tags
+                .iter()
+                .flatten()
+                .map(|tag| &**tag)
+                .collect(),
+            Self::Scenario(task) => {
+                let tags = task.metadata.get("tags").and_then(Value::as_array);
+                tags.into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .collect()
+            }
+        }
+    }
+
+    /// Higher runs in an earlier block. 0 when the task does not say.
+    pub fn priority(&self) -> i64 {
+        let said = match self {
+            Self::Atomic(task) => task.metadata.priority,
+            Self::Scenario(task) => task.metadata.get("priority").and_then(Value::as_i64),
+        };
+        said.unwrap_or(0)
+    }
+
+    /// How long it may take, in milliseconds.
+    pub fn timeout_ms(&self) -> Option<u64> {
+        match self {
+            Self::Atomic(task) => task.metadata.timeout,
+            Self::Scenario(task) => task.metadata.get("timeout").and_then(Value::as_u64),
+        }
+    }
+
+    /// Conditions over scores under which it counts as passed.
+    pub fn pass(&self) -> &[String] {
+        match self {
+            Self::Scenario(task) => &task.pass,
+            Self::Atomic(task) => &task.pass,
+        }
+    }
+
+    /// The atomic tasks in it: itself, or the steps of a chain.
+    pub fn atoms(&self) -> &[AtomicTask] {
+        match self {
+            Self::Scenario(task) => &task.steps,
+            Self::Atomic(task) => std::slice::from_ref(task),
+        }
+    }
+}
+
+impl ScenarioTask {
+    /// What `input:` paths refer to.
+    pub fn scenario_input(&self) -> Option<&Value> {
+        self.input
+            .as_ref()
+            .or_else(|| self.metadata.get("scenarioInput"))
+    }
+}
+
 /// A task for a single capability.
 ///
 /// A module's own fields belong into `extensions`; any other unknown field is an error.

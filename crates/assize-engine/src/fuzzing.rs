@@ -1,6 +1,6 @@
 //! Bodies that property tests and fuzz targets share: whatever a crash left behind, it is repaired or refused.
 
-use crate::store::repair;
+use crate::store::{RecordIds, repair};
 use std::path::Path;
 
 /// Repairs a run directory whose files hold these bytes. A second repair must find nothing more to do.
@@ -11,7 +11,10 @@ pub fn run_directory(directory: &Path, rows: &[u8], index: &[u8]) {
     if written.is_err() {
         return;
     }
-    let Ok(done) = repair(directory) else { return };
-    let again = repair(directory).expect("what was repaired stays repaired");
+    let ids = RecordIds::new("run", 0);
+    let Ok(done) = repair(directory, &ids) else {
+        return;
+    };
+    let again = repair(directory, &ids).expect("what was repaired stays repaired");
     assert!(done == again, "a second repair finds other rows");
 }

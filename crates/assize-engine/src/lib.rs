@@ -1,7 +1,7 @@
 //! Plans, schedules and records trials: plan → schedule → trial → store. Never prints; progress goes out as events.
 //!
 //! Read in this order: `suite` says what a run needs, `plan` turns it into cells, `schedule` works through them,
-//! `trial` does one, `store` keeps the result. [`run_profile_suite`] is the way in.
+//! `trial` does one with an agent and `task` one with a capability, `store` keeps the result. [`run_profile_suite`] is the way in.
 
 mod event;
 mod plan;
@@ -12,6 +12,7 @@ mod guard;
 mod hooks;
 mod instances;
 mod schedule;
+mod task;
 mod trial;
 mod workspace;
 
@@ -21,6 +22,10 @@ mod profile;
 pub mod store;
 
 pub use event::{Caution, Event, Listener, TrialBrief};
-pub use plan::{Arm, Cell, Order, Plan, PlanError};
+pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
 pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};
+pub use task::{
+    Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,
+    check_flow, config_hash,
+};

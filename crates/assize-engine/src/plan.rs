@@ -52,21 +52,48 @@ pub struct Cell {
     pub iteration: u32,
 }
 
-/// All cells of a run in the order in which they are started.
+/// All cells of a run in the order in which they are started. Cells are worked out when they are asked for: a plan over
+/// a million tasks is a few numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Scenario ids.
     pub scenarios: Vec<String>,
+    /// How many tasks follow the scenarios. Their ids are with the tasks.
+    pub tasks: u32,
     /// Conditions.
     pub arms: Vec<Arm>,
-    /// How often each scenario is done under each arm.
+    /// How often each scenario and task is done under each arm.
     pub repetitions: u32,
     /// The order the cells are in.
     pub order: Order,
     /// What the order was drawn from.
     pub seed: u64,
-    /// The cells.
-    pub cells: Vec<Cell>,
+    layout: Layout,
+}
+
+/// What is put through every arm and repetition: scenarios by id, and a number of tasks after them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subjects {
+    /// Scenario ids.
+    pub scenarios: Vec<String>,
+    /// How many tasks.
+    pub tasks: u32,
+    /// The priority of each task; empty when all are alike. Scenarios have 0. Higher ones form earlier blocks.
+    pub priorities: Vec<i64>,
+}
+
+/// What it takes to work out any cell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Layout {
+    /// Arms in seeded order.
+    labels: Vec<u32>,
+    square: Vec<Vec<usize>>,
+    /// Subjects by falling priority; empty when all are alike.
+    ranking: Vec<u32>,
+    /// Where in the ranking each priority ends.
+    groups: Vec<u32>,
+    /// For the random order: which cell of the sequential one stands where.
+    shuffled: Vec<u32>,
 }
 
 /// Why there is nothing to plan.
@@ -89,35 +116,83 @@ impl Plan {
         order: Order,
         seed: u64,
     ) -> Result<Self, PlanError> {
+        let subjects = Subjects {
+            scenarios,
+            ..Subjects::default()
+        };
+        Self::of(subjects, arms, repetitions, order, seed)
+    }
+
+    /// The same with tasks after the scenarios.
+    pub fn of(
+        subjects: Subjects,
+        arms: Vec<Arm>,
+        repetitions: u32,
+        order: Order,
+        seed: u64,
+    ) -> Result<Self, PlanError> {
+        let count = subjects.scenarios.len() as u64 + u64::from(subjects.tasks);
         let lists = [
-            (scenarios.len(), "scenarios"),
-            (arms.len(), "modes"),
-            (repetitions as usize, "repetitions"),
+            (count, "scenarios"),
+            (arms.len() as u64, "modes"),
+            (u64::from(repetitions), "repetitions"),
         ];
         if let Some((_, name)) = lists.iter().find(|(length, _)| *length == 0) {
             return Err(PlanError::Empty(name));
         }
-        let total: u128 = lists.iter().map(|(length, _)| *length as u128).product();
+        let total: u128 = lists
+            .iter()
+            .map(|(length, _)| u128::from(*length))
+            .product();
         if total > u128::from(u32::MAX) {
             return Err(PlanError::TooLarge(total));
         }
+        let (ranking, groups) = rank(&subjects);
         let mut plan = Self {
-            scenarios,
+            scenarios: subjects.scenarios,
+            tasks: subjects.tasks,
             arms,
             repetitions,
             order,
             seed,
-            cells: Vec::new(),
+            layout: Layout {
+                ranking,
+                groups,
+                ..Layout::default()
+            },
         };
-        plan.cells = match order {
-            Order::Blocked => plan.blocked(),
-            Order::Sequential => plan.sequential(),
-            Order::Random => plan.random(),
-        };
-        for (position, cell) in plan.cells.iter_mut().enumerate() {
-            cell.position = position as u32;
+        match order {
+            Order::Blocked => plan.draw_arms(),
+            Order::Sequential => {}
+            Order::Random => plan.shuffle_cells(),
         }
         Ok(plan)
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> u32 {
+        self.subjects() * self.arms.len() as u32 * self.repetitions
+    }
+
+    /// Whether there is none. There never is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cell at a place.
+    pub fn cell(&self, position: u32) -> Cell {
+        let mut cell = match self.order {
+            Order::Blocked => self.blocked(position),
+            Order::Sequential => self.sequential(position, &self.layout.ranking),
+            Order::Random => self.sequential(self.layout.shuffled[position as usize], &[]),
+        };
+        cell.position = position;
+        cell
+    }
+
+    /// All cells in order.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        (0..self.len()).map(|position| self.cell(position))
     }
 
     /// The mode and model of a cell.
@@ -125,59 +200,107 @@ impl Plan {
         &self.arms[cell.arm as usize]
     }
 
-    /// The scenario id of a cell.
-    pub fn scenario_id(&self, cell: &Cell) -> &str {
-        &self.scenarios[cell.scenario as usize]
+    /// Which task a cell is about, if it is about one.
+    pub fn task(&self, cell: &Cell) -> Option<u32> {
+        cell.scenario.checked_sub(self.scenarios.len() as u32)
     }
 
-    fn blocked(&self) -> Vec<Cell> {
+    fn subjects(&self) -> u32 {
+        self.scenarios.len() as u32 + self.tasks
+    }
+
+    fn draw_arms(&mut self) {
         let mut labels: Vec<u32> = (0..self.arms.len() as u32).collect();
         shuffle(&mut labels, derive_seed(self.seed, &["plan", "arms"]));
-        let square = balanced_square(labels.len());
-        self.blocks()
-            .flat_map(|(iteration, scenario)| {
-                // Moving on by one row per scenario and per repetition balances both ways.
-                let row = &square[(scenario as usize + iteration as usize) % square.len()];
-                row.iter()
-                    .map(|&arm| self.cell(scenario, labels[arm], iteration))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
+        self.layout.square = balanced_square(labels.len());
+        self.layout.labels = labels;
     }
 
-    fn sequential(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for arm in 0..self.arms.len() as u32 {
-            for scenario in 0..self.scenarios.len() as u32 {
-                let repetitions = 0..self.repetitions;
-                cells.extend(repetitions.map(|iteration| self.cell(scenario, arm, iteration)));
+    fn shuffle_cells(&mut self) {
+        let mut order: Vec<u32> = (0..self.len()).collect();
+        shuffle(&mut order, derive_seed(self.seed, &["plan", "cells"]));
+        if !self.layout.ranking.is_empty() {
+            let mut rank = vec![0; self.subjects() as usize];
+            for (group, subject) in self.ranked() {
+                rank[subject as usize] = group;
             }
+            order.sort_by_key(|place| rank[self.sequential(*place, &[]).scenario as usize]);
         }
-        cells
+        self.layout.shuffled = order;
     }
 
-    fn random(&self) -> Vec<Cell> {
-        let mut cells = self.sequential();
-        shuffle(&mut cells, derive_seed(self.seed, &["plan", "cells"]));
-        cells
+    /// Subjects by falling priority, with the number of their group.
+    fn ranked(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let Layout {
+            groups, ranking, ..
+        } = &self.layout;
+        let places = ranking.iter().enumerate();
+        places.map(|(place, subject)| {
+            let group = groups.partition_point(|end| *end as usize <= place);
+            (group as u32, *subject)
+        })
     }
 
-    fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
-        let scenarios = self.scenarios.len() as u32;
-        (0..self.repetitions)
-            .flat_map(move |iteration| (0..scenarios).map(move |scenario| (iteration, scenario)))
+    /// Priority by priority, repetition by repetition, subject by subject: each of these is a block of all arms.
+    fn blocked(&self, position: u32) -> Cell {
+        let arms = self.arms.len() as u32;
+        let (block, place) = (position / arms, position % arms);
+        let groups = &self.layout.groups;
+        let group = groups.partition_point(|end| end * self.repetitions <= block);
+        let first = group.checked_sub(1).map_or(0, |before| groups[before]);
+        let size = groups.get(group).copied().unwrap_or(self.subjects()) - first;
+        let block = block - first * self.repetitions;
+        let (iteration, number) = (block / size, first + block % size);
+        let subject = ranked(&self.layout.ranking, number);
+        // Moving on by one row per subject and per repetition balances both ways.
+        let square = &self.layout.square;
+        let row = &square[(subject as usize + iteration as usize) % square.len()];
+        let arm = self.layout.labels[row[place as usize]];
+        self.make(subject, arm, iteration)
     }
 
-    fn cell(&self, scenario: u32, arm: u32, iteration: u32) -> Cell {
-        let block = iteration * self.scenarios.len() as u32 + scenario;
+    fn sequential(&self, position: u32, ranking: &[u32]) -> Cell {
+        let (iteration, rest) = (position % self.repetitions, position / self.repetitions);
+        let (number, arm) = (rest % self.subjects(), rest / self.subjects());
+        self.make(ranked(ranking, number), arm, iteration)
+    }
+
+    fn make(&self, scenario: u32, arm: u32, iteration: u32) -> Cell {
         Cell {
             position: 0,
-            block,
+            block: iteration * self.subjects() + scenario,
             scenario,
             arm,
             iteration,
         }
     }
+}
+
+fn ranked(ranking: &[u32], number: u32) -> u32 {
+    ranking.get(number as usize).copied().unwrap_or(number)
+}
+
+/// Subjects by falling priority, and where each priority ends. Nothing when all are alike.
+fn rank(subjects: &Subjects) -> (Vec<u32>, Vec<u32>) {
+    let scenarios = subjects.scenarios.len();
+    let priority = |subject: u32| {
+        let task = (subject as usize).checked_sub(scenarios);
+        let known = task.and_then(|task| subjects.priorities.get(task));
+        known.copied().unwrap_or(0)
+    };
+    let count = scenarios as u32 + subjects.tasks;
+    if (1..count).all(|subject| priority(subject) == priority(0)) {
+        return (Vec::new(), Vec::new());
+    }
+    let mut ranking: Vec<u32> = (0..count).collect();
+    ranking.sort_by_key(|subject| std::cmp::Reverse(priority(*subject)));
+    let groups = ranking.chunk_by(|a, b| priority(*a) == priority(*b));
+    let ends = groups.scan(0, |end, group| {
+        *end += group.len() as u32;
+        Some(*end)
+    });
+    let ends = ends.collect();
+    (ranking, ends)
 }
 
 /// Rows of orders such that over all rows every arm stands in every place, and follows every other, equally often
@@ -222,14 +345,12 @@ mod tests {
         for order in [Order::Blocked, Order::Sequential, Order::Random] {
             let plan = plan(3, 4, 5, order);
             let cells: BTreeSet<_> = plan
-                .cells
-                .iter()
+                .cells()
                 .map(|c| (c.scenario, c.arm, c.iteration))
                 .collect();
             assert_eq!(cells.len(), 60, "{order:?}");
             assert!(
-                plan.cells
-                    .iter()
+                plan.cells()
                     .enumerate()
                     .all(|(i, c)| c.position as usize == i)
             );
@@ -242,7 +363,8 @@ mod tests {
             let base = plan(4, 3, 6, Order::Random);
             Plan::new(base.scenarios, base.arms, 6, Order::Random, seed)
                 .unwrap()
-                .cells
+                .cells()
+                .collect::<Vec<_>>()
         };
         assert_eq!(with_seed(1), with_seed(1));
         assert_ne!(with_seed(1), with_seed(2));
@@ -251,7 +373,8 @@ mod tests {
     #[test]
     fn blocks_stand_together_and_hold_each_arm_once() {
         let plan = plan(3, 4, 5, Order::Blocked);
-        for (block, cells) in plan.cells.chunks(4).enumerate() {
+        let cells: Vec<Cell> = plan.cells().collect();
+        for (block, cells) in cells.chunks(4).enumerate() {
             assert!(cells.iter().all(|cell| cell.block as usize == block));
             let arms: BTreeSet<_> = cells.iter().map(|cell| cell.arm).collect();
             assert_eq!(arms.len(), 4);
@@ -264,7 +387,8 @@ mod tests {
             let rows = if arms % 2 == 0 { arms } else { 2 * arms };
             let plan = plan(1, arms, rows as u32, Order::Blocked);
             let mut counts: BTreeMap<(usize, u32), usize> = BTreeMap::new();
-            for cells in plan.cells.chunks(arms) {
+            let cells: Vec<Cell> = plan.cells().collect();
+            for cells in cells.chunks(arms) {
                 for (place, cell) in cells.iter().enumerate() {
                     *counts.entry((place, cell.arm)).or_default() += 1;
                 }
@@ -279,8 +403,10 @@ mod tests {
 
     #[test]
     fn more_repetitions_leave_earlier_cells_where_they_are() {
-        let short = plan(3, 2, 2, Order::Blocked).cells;
-        let long = plan(3, 2, 5, Order::Blocked).cells;
+        let cells = |repetitions| -> Vec<Cell> {
+            plan(3, 2, repetitions, Order::Blocked).cells().collect()
+        };
+        let (short, long) = (cells(2), cells(5));
         assert_eq!(short[..], long[..short.len()]);
     }
 
@@ -288,5 +414,53 @@ mod tests {
     fn an_empty_matrix_is_an_error_that_names_what_is_missing() {
         let error = Plan::new(vec![], vec![], 1, Order::Blocked, 0).unwrap_err();
         assert_eq!(error.to_string(), "there is nothing to run: no scenarios");
+    }
+
+    #[test]
+    fn tasks_of_higher_priority_form_earlier_blocks_in_the_planned_order() {
+        for order in [Order::Blocked, Order::Random, Order::Sequential] {
+            let subjects = Subjects {
+                scenarios: vec!["s".into()],
+                tasks: 4,
+                priorities: vec![5, -1, 5, 0],
+            };
+            let arm = |i| Arm {
+                mode: format!("m{i}"),
+                model: "x".into(),
+            };
+            let plan = Plan::of(subjects, (0..2).map(arm).collect(), 3, order, 7).unwrap();
+            let cells: Vec<Cell> = plan.cells().collect();
+            let all: BTreeSet<_> = cells
+                .iter()
+                .map(|cell| (cell.scenario, cell.arm, cell.iteration))
+                .collect();
+            assert_eq!(all.len(), 30, "{order:?}");
+            let rank = |cell: &Cell| [1, 0, 2, 0, 1][cell.scenario as usize];
+            // One mode after another stays one mode after another.
+            let runs = if order == Order::Sequential { 15 } else { 30 };
+            for cells in cells.chunks(runs) {
+                assert!(cells.is_sorted_by_key(rank), "{order:?}: {cells:?}");
+            }
+            if order == Order::Blocked {
+                let first: Vec<u32> = cells.iter().map(|cell| cell.scenario).take(8).collect();
+                assert_eq!(first, [1, 1, 3, 3, 1, 1, 3, 3]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_of_a_million_tasks_is_a_few_numbers() {
+        let subjects = Subjects {
+            tasks: 1_000_000,
+            ..Subjects::default()
+        };
+        let arm = Arm {
+            mode: "m".into(),
+            model: "x".into(),
+        };
+        let plan = Plan::of(subjects, vec![arm], 3, Order::Blocked, 7).unwrap();
+        let last = plan.cell(plan.len() - 1);
+        assert_eq!((last.scenario, last.iteration), (999_999, 2));
+        assert_eq!(plan.task(&last), Some(999_999));
     }
 }

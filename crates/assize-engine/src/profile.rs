@@ -1,18 +1,20 @@
 //! A whole run: resolve modes, open the run directory, start providers, work through the cells, end everything.
 
 use crate::event::{Caution, Event, Listener};
+use crate::guard::guarded;
 use crate::hooks::Hooks;
 use crate::instances::Instances;
-use crate::plan::{Cell, Plan, PlanError};
+use crate::plan::{Plan, PlanError};
 use crate::schedule::Scheduler;
 use crate::store::{
     CellKey, Encoder, Manifest, OpenRun, Redactor, RunDirectory, RunState, StoreError, WriterHandle,
 };
-use crate::suite::ProfileSuite;
+use crate::suite::{Mode, ProfileSuite};
+use crate::task::UsedRunner;
 use crate::trial::Trials;
 use crate::workspace::TrialWorkspaces;
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -75,6 +77,12 @@ pub enum EngineError {
         /// What the resolver said.
         message: String,
     },
+    /// A task could not be read back.
+    #[error("cannot read a task: {message}")]
+    Task {
+        /// What went wrong.
+        message: String,
+    },
     /// A provider could not be started.
     #[error("cannot start provider `{provider}`: {message}")]
     ProviderInit {
@@ -107,7 +115,7 @@ pub async fn run_profile_suite(
     let Opened { run, plan, open } = open(&suite, target)?;
     let (run_id, directory) = (run.manifest.run_id.clone(), run.path.clone());
     let done = run.done.len() as u64;
-    let planned = plan.cells.len() as u64;
+    let planned = u64::from(plan.len());
     listener.on_event(&Event::RunStarted {
         run_id: &run_id,
         directory: &directory,
@@ -146,6 +154,7 @@ pub async fn run_profile_suite(
     let written = writer.flush().await;
     run.report(run.hooks().around_run(HookEvent::AfterRun, &context).await);
     run.report(instances.shut_down().await);
+    run.report(run.shut_down_runners().await);
 
     let written = written?;
     let done = done + written.trials();
@@ -173,7 +182,7 @@ pub async fn run_profile_suite(
 async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
     if let Some(resolver) = suite.mode_resolver.clone() {
         for mode in &mut suite.modes {
-            let resolved = crate::guard::guarded(resolver.resolve(&mode.name)).await;
+            let resolved = guarded(resolver.resolve(&mode.name)).await;
             let config = resolved.map_err(|error| EngineError::Mode {
                 mode: mode.name.clone(),
                 message: error.to_string(),
@@ -183,10 +192,12 @@ async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
             mode.system_instructions = config.system_instructions;
         }
     }
+    let lacks_provider = |mode: &&Mode| !suite.providers.contains_key(&mode.provider);
+    let needs_providers = !suite.scenarios.is_empty();
     match suite
         .modes
         .iter()
-        .find(|mode| !suite.providers.contains_key(&mode.provider))
+        .find(|mode| needs_providers && lacks_provider(mode))
     {
         Some(mode) => Err(EngineError::UnknownProvider {
             mode: mode.name.clone(),
@@ -199,8 +210,8 @@ async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
 struct Opened {
     run: OpenRun,
     plan: Plan,
-    /// Cells to do now.
-    open: Vec<Cell>,
+    /// Places of the cells to do now.
+    open: Vec<u32>,
 }
 
 fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> {
@@ -215,13 +226,42 @@ fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> 
     } else {
         None
     };
-    let is_open = |cell: &&Cell| match &reopened {
-        Some(reopened) => reopened.contains(&cell_key(&plan, cell)),
+    let open = match &reopened {
+        Some(reopened) => places(suite, &plan, |key| reopened.contains(key))?,
         // A new run needs no keys, which for many cells would be the larger part of its memory.
-        None => run.done.is_empty() || !run.done.contains(&cell_key(&plan, cell)),
+        None if run.done.is_empty() => (0..plan.len()).collect(),
+        None => places(suite, &plan, |key| !run.done.contains(key))?,
     };
-    let open = plan.cells.iter().filter(is_open).copied().collect();
     Ok(Opened { run, plan, open })
+}
+
+/// The places of the cells that are wanted.
+fn places(
+    suite: &ProfileSuite,
+    plan: &Plan,
+    is_wanted: impl Fn(&CellKey) -> bool,
+) -> Result<Vec<u32>, EngineError> {
+    let mut wanted = Vec::new();
+    // In blocked order the cells of a task stand together, so its id is read once.
+    let mut known: Option<(u32, String)> = None;
+    for cell in plan.cells() {
+        let scenario_id = match known.take().filter(|(number, _)| *number == cell.scenario) {
+            Some((_, id)) => id,
+            None => suite.id_of(plan, &cell)?,
+        };
+        let arm = plan.arm(&cell);
+        let key = CellKey {
+            scenario_id,
+            mode: arm.mode.clone(),
+            model: arm.model.clone(),
+            iteration: i64::from(cell.iteration),
+        };
+        if is_wanted(&key) {
+            wanted.push(cell.position);
+        }
+        known = Some((cell.scenario, key.scenario_id));
+    }
+    Ok(wanted)
 }
 
 /// A run can be made longer when it is resumed, never shorter.
@@ -232,26 +272,9 @@ fn resume(
 ) -> Result<OpenRun, EngineError> {
     let before = run.manifest().plan.repetitions;
     if before > plan.repetitions {
-        let Plan {
-            scenarios,
-            arms,
-            order,
-            seed,
-            ..
-        } = plan.clone();
-        *plan = Plan::new(scenarios, arms, before, order, seed)?;
+        *plan = suite.plan_of(before)?;
     }
     Ok(OpenRun::resume(run, &manifest(suite, plan))?)
-}
-
-fn cell_key(plan: &Plan, cell: &Cell) -> CellKey {
-    let arm = plan.arm(cell);
-    CellKey {
-        scenario_id: plan.scenario_id(cell).to_owned(),
-        mode: arm.mode.clone(),
-        model: arm.model.clone(),
-        iteration: i64::from(cell.iteration),
-    }
 }
 
 fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
@@ -277,6 +300,7 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
         suite.secrets.hashes(),
     );
     manifest.provenance = suite.provenance.clone();
+    manifest.plan.tasks = suite.tasks.as_ref().map(|tasks| tasks.record.clone());
     manifest
 }
 
@@ -312,7 +336,7 @@ impl Run {
     /// Does the cells, stage by stage. Providers that are still up stay in `instances`.
     async fn work_through(
         &self,
-        cells: Vec<Cell>,
+        cells: Vec<u32>,
         instances: &mut Instances,
         writer: WriterHandle,
     ) -> Result<(), EngineError> {
@@ -320,6 +344,8 @@ impl Run {
         let arms: BTreeSet<u32> = stages
             .iter()
             .flat_map(|stage| &stage.cells)
+            .map(|position| self.scheduler.plan.cell(*position))
+            .filter(|cell| self.scheduler.plan.task(cell).is_none())
             .map(|cell| cell.arm)
             .collect();
         for arm in arms.into_iter().filter(|arm| !self.is_exclusive(*arm)) {
@@ -337,7 +363,7 @@ impl Run {
             }
             if self.warm_up && number == 0 {
                 self.scheduler
-                    .warm_up(&stage.cells[0], instances, &writer)
+                    .warm_up(stage.cells[0], instances, &writer)
                     .await;
             }
             let serving = Arc::new(instances.clone());
@@ -359,7 +385,7 @@ impl Run {
     }
 
     /// One stage for all cells, or one per arm where modes must run one after another.
-    fn stages(&self, cells: Vec<Cell>) -> Vec<Stage> {
+    fn stages(&self, cells: Vec<u32>) -> Vec<Stage> {
         if cells.is_empty() {
             return Vec::new();
         }
@@ -370,10 +396,11 @@ impl Run {
                 cells,
             }];
         }
-        let by_arm = cells.chunk_by(|a, b| a.arm == b.arm);
+        let arm_of = |position: u32| self.scheduler.plan.cell(position).arm;
+        let by_arm = cells.chunk_by(|a, b| arm_of(*a) == arm_of(*b));
         by_arm
             .map(|cells| {
-                let arm = cells[0].arm;
+                let arm = arm_of(cells[0]);
                 Stage {
                     mode: Some(self.scheduler.plan.arms[arm as usize].mode.clone()),
                     exclusive_arm: Some(arm).filter(|arm| self.is_exclusive(*arm)),
@@ -394,6 +421,29 @@ impl Run {
         instances
             .start(self.suite(), arm as usize, &plan.arms[arm as usize])
             .await
+    }
+
+    /// Ends every runner once, whichever modes and types it serves.
+    async fn shut_down_runners(&self) -> Vec<HookError> {
+        let mut used: BTreeMap<&str, &UsedRunner> = BTreeMap::new();
+        for runner in self
+            .suite()
+            .modes
+            .iter()
+            .flat_map(|mode| mode.runners.values())
+        {
+            used.insert(&runner.id, runner);
+        }
+        let mut errors = Vec::new();
+        for (id, used) in used {
+            if let Err(error) = guarded(used.runner.shutdown()).await {
+                errors.push(HookError {
+                    hook: format!("shutdown:{id}"),
+                    message: error.to_string(),
+                });
+            }
+        }
+        errors
     }
 
     /// What broke outside of any trial is said, and the run goes on.
@@ -417,5 +467,6 @@ struct Stage {
     mode: Option<String>,
     /// The arm for which the only instance of its provider must be started anew.
     exclusive_arm: Option<u32>,
-    cells: Vec<Cell>,
+    /// Places in the plan.
+    cells: Vec<u32>,
 }

@@ -1,7 +1,9 @@
 //! What a run needs to know: the experiment as values and the plugins as objects, names already resolved.
 
-use crate::plan::{Arm, Order, Plan, PlanError};
+use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
+use crate::profile::EngineError;
 use crate::store::Secrets;
+use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
     ProviderScope, ProviderSource, RunHooks, Scorer,
@@ -20,8 +22,10 @@ pub struct ProfileSuite {
     pub modes: Vec<Mode>,
     /// The models; without any, each mode has its provider's own.
     pub models: Vec<String>,
-    /// The tasks.
+    /// What agents are asked to do.
     pub scenarios: Vec<Arc<BaseScenario>>,
+    /// What capabilities are asked to do.
+    pub tasks: Option<TaskSet>,
     /// How often, in which order, how many at once.
     pub execution: Execution,
     /// What is kept.
@@ -38,6 +42,8 @@ pub struct ProfileSuite {
     pub collectors: Vec<Arc<dyn Collector>>,
     /// Explain every trial that has a trace, in this order.
     pub analyzers: Vec<Arc<dyn Analyzer>>,
+    /// Score every task trial, in this order.
+    pub evaluators: Vec<UsedEvaluator>,
     /// Resolves modes that are only names.
     pub mode_resolver: Option<Arc<dyn ModeResolver>>,
     /// Called around runs, modes and trials.
@@ -57,7 +63,7 @@ pub struct ProfileSuite {
 pub struct Mode {
     /// Unique in the suite.
     pub name: String,
-    /// Which provider serves it.
+    /// Which provider serves it. Empty where there are only tasks.
     pub provider: String,
     /// Settings for that provider.
     pub overrides: Arc<JsonMap>,
@@ -65,6 +71,8 @@ pub struct Mode {
     pub environment: Arc<BTreeMap<String, String>>,
     /// System instructions for the agent.
     pub system_instructions: String,
+    /// Which runner serves which task type.
+    pub runners: Arc<BTreeMap<String, Arc<UsedRunner>>>,
 }
 
 /// How a run is carried out.
@@ -145,6 +153,7 @@ impl ProfileSuite {
             modes: Vec::new(),
             models: Vec::new(),
             scenarios: Vec::new(),
+            tasks: None,
             execution: Execution::default(),
             output: Output::default(),
             permissions: PermissionConfig::default(),
@@ -153,6 +162,7 @@ impl ProfileSuite {
             scorer,
             collectors: Vec::new(),
             analyzers: Vec::new(),
+            evaluators: Vec::new(),
             mode_resolver: None,
             hooks: Vec::new(),
             prices: None,
@@ -164,16 +174,39 @@ impl ProfileSuite {
 
     /// The trials this suite asks for.
     pub fn plan(&self) -> Result<Plan, PlanError> {
-        Plan::new(
-            self.scenarios
-                .iter()
-                .map(|scenario| scenario.id.clone())
-                .collect(),
+        self.plan_of(self.execution.repetitions)
+    }
+
+    /// The same with another number of repetitions.
+    pub(crate) fn plan_of(&self, repetitions: u32) -> Result<Plan, PlanError> {
+        let ids = self.scenarios.iter().map(|scenario| scenario.id.clone());
+        let source = self.tasks.as_ref().map(|tasks| &tasks.source);
+        let subjects = Subjects {
+            scenarios: ids.collect(),
+            tasks: source.map_or(0, |source| source.len()),
+            priorities: source.map_or(Vec::new(), |source| source.priorities().to_vec()),
+        };
+        let order = self.effective_order();
+        Plan::of(
+            subjects,
             self.arms(),
-            self.execution.repetitions,
-            self.effective_order(),
+            repetitions,
+            order,
             self.execution.seed,
         )
+    }
+
+    /// The id of a cell's scenario or task. A task is read for it, and may have become unreadable.
+    pub fn id_of(&self, plan: &Plan, cell: &Cell) -> Result<String, EngineError> {
+        match plan.task(cell).zip(self.tasks.as_ref()) {
+            None => Ok(plan.scenarios[cell.scenario as usize].clone()),
+            Some((number, tasks)) => match tasks.source.load(number) {
+                Ok(task) => Ok(task.id().to_owned()),
+                Err(error) => Err(EngineError::Task {
+                    message: error.to_string(),
+                }),
+            },
+        }
     }
 
     /// Why modes must run one after another, if they must.
@@ -231,6 +264,10 @@ impl ProfileSuite {
         self.providers
             .get(&mode.provider)
             .and_then(|source| source.instance().default_model(&mode.overrides))
+            .or_else(|| {
+                let mut models = mode.runners.values().filter_map(|used| used.runner.model());
+                models.next().map(str::to_owned)
+            })
             .unwrap_or_else(|| "default".to_owned())
     }
 

@@ -2,7 +2,7 @@
 
 mod cost;
 mod place;
-mod row;
+pub(crate) mod row;
 mod talk;
 
 use crate::event::{Caution, Event, Listener};
@@ -98,7 +98,7 @@ impl Trials {
         }
     }
 
-    fn is_worth_a_retry(&self, record: &TrialRecord) -> bool {
+    pub(crate) fn is_worth_a_retry(&self, record: &TrialRecord) -> bool {
         match record.row.outcome {
             Some(Outcome::Void) => true,
             Some(Outcome::Fail) => self.suite.execution.retry_fails,
@@ -202,7 +202,10 @@ impl Trials {
         drop(place);
     }
 
-    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
+    pub(crate) async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Cancelled> {
         tokio::select! {
             // Work that is done at once need not be entered among those who wait for a cancel.
             biased;
@@ -335,13 +338,13 @@ impl Trials {
         }
     }
 
-    fn say_clash(&self, metric: &str, collector: &str) {
+    pub(crate) fn say_clash(&self, metric: &str, giver: &str) {
         let mut clashes = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
         if clashes.insert(metric.to_owned()) {
             self.listener.on_event(&Event::Caution(&Caution {
                 code: "metric-clash".to_owned(),
                 text: format!(
-                    "two measurements give the metric `{metric}`; the value of `{collector}` is kept"
+                    "two measurements give the metric `{metric}`; the value of `{giver}` is kept"
                 ),
                 place: Some(metric.to_owned()),
             }));

@@ -1,4 +1,5 @@
-//! What Assize measures on its own: collectors take numbers from a trial, analyzers explain it, checks score it.
+//! What Assize measures on its own: collectors take numbers from a trial, analyzers explain it, checks and
+//! evaluators score it.
 //!
 //! Every built-in here goes through the public traits of `assize-contracts` and is a plain function behind them;
 //! each is also an example for plugin authors. Numbers that nobody measured stay absent.
@@ -7,14 +8,18 @@ pub mod analyzers;
 mod checks;
 mod collectors;
 mod composite;
+mod evaluators;
 mod judge;
 mod spec;
 
-pub use checks::{ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, load_references};
+pub use checks::{
+    ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, SchemaCheck, load_references,
+};
 pub use collectors::{
     CostCollector, LatencyCollector, ProgramCollector, TokenCollector, ToolCallsCollector,
 };
 pub use composite::{CompositeScorer, make_scorer};
+pub use evaluators::ScorerEvaluator;
 pub use judge::JudgeScorer;
 
 use assize_contracts::Plugins;
@@ -39,5 +44,6 @@ fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
         .collector(ProgramCollector)
         .scorer(checks)
         .scorer_with("judge", JudgeScorer::from_settings);
-    analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer)
+    let plugins = analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer);
+    evaluators::register(plugins)
 }

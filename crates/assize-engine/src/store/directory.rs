@@ -2,14 +2,15 @@
 
 use super::error::{StoreError, io};
 use super::manifest::{Manifest, RunState};
-use super::reader::{CellKey, RowReader};
+use super::reader::{CellKey, Lines, RowReader};
+use super::record_id::RecordIds;
 use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
-use super::{files, writer::Writer};
+use super::{RUNS, SCORES, files, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
-use assize_contracts::{JsonMap, Outcome, ProfileRow};
+use assize_contracts::{JsonMap, Outcome, ProfileRow, RunRecord, ScoreRecord};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -105,6 +106,29 @@ impl RunDirectory {
         TraceReader::open(&self.path)
     }
 
+    /// The record of a task's execution. Absent for trials of scenarios.
+    pub fn run_record(&self, row: &ProfileRow) -> Result<Option<RunRecord>, StoreError> {
+        let mut lines = Lines::open(&self.path.join(RUNS))?;
+        while let Some(record) = lines.parse::<RunRecord>("run record")? {
+            if Some(&record.id) == row.session_id.as_ref() {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What evaluators said about a task's execution.
+    pub fn scores(&self, row: &ProfileRow) -> Result<Vec<ScoreRecord>, StoreError> {
+        let mut lines = Lines::open(&self.path.join(SCORES))?;
+        let mut scores = Vec::new();
+        while let Some(score) = lines.parse::<ScoreRecord>("score record")? {
+            if Some(&score.run_id) == row.session_id.as_ref() {
+                scores.push(score);
+            }
+        }
+        Ok(scores)
+    }
+
     /// The archive of the workspace that a trial left, if it was kept.
     pub fn workspace(&self, row: &ProfileRow) -> Option<PathBuf> {
         let cell = [&*row.scenario_id, &row.mode, &row.model];
@@ -162,7 +186,7 @@ impl OpenRun {
                 changes,
             });
         }
-        let done = repair(&run.path)?;
+        let done = repair(&run.path, &record_ids(&run.manifest))?;
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
         if let Some(prices) = now.provenance.get("prices") {
@@ -203,7 +227,7 @@ impl OpenRun {
             archive.append(&void)?;
             archive.sync()?;
             self.done.retain(|key| !reopened.contains(key));
-            drop_uncommitted(&self.path, &self.done)?;
+            drop_uncommitted(&self.path, &self.done, &record_ids(&self.manifest))?;
         }
         Ok(reopened)
     }
@@ -229,6 +253,10 @@ fn add_prices(provenance: &mut JsonMap, new: &Value) {
             known.push(version.clone());
         }
     }
+}
+
+fn record_ids(manifest: &Manifest) -> RecordIds {
+    RecordIds::new(&manifest.run_id, manifest.plan.seed)
 }
 
 fn lock(run: &Path, id: &str) -> Result<File, StoreError> {

@@ -63,6 +63,9 @@ pub enum RunState {
 pub struct PlanRecord {
     /// Scenario ids.
     pub scenarios: Vec<String>,
+    /// The tasks after them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskPlan>,
     /// Conditions.
     pub arms: Vec<Arm>,
     /// Repetitions.
@@ -73,10 +76,27 @@ pub struct PlanRecord {
     pub seed: u64,
 }
 
+/// Which tasks a run has. They may be many, so that not their ids but what they follow from is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskPlan {
+    /// How many.
+    pub count: u32,
+    /// Hash of their content, in order.
+    pub hash: String,
+    /// Only these were chosen. Empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+    /// Only those with one of these tags were chosen. Empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
 impl From<&Plan> for PlanRecord {
     fn from(plan: &Plan) -> Self {
         Self {
             scenarios: plan.scenarios.clone(),
+            tasks: None,
             arms: plan.arms.clone(),
             repetitions: plan.repetitions,
             order: plan.order,
@@ -88,7 +108,12 @@ impl From<&Plan> for PlanRecord {
 impl PlanRecord {
     /// The number of trials planned.
     pub fn cells(&self) -> u64 {
-        self.scenarios.len() as u64 * self.arms.len() as u64 * u64::from(self.repetitions)
+        let tasks = self
+            .tasks
+            .as_ref()
+            .map_or(0, |tasks| u64::from(tasks.count));
+        let subjects = self.scenarios.len() as u64 + tasks;
+        subjects * self.arms.len() as u64 * u64::from(self.repetitions)
     }
 }
 
@@ -181,6 +206,10 @@ impl Manifest {
                 ));
             }
         }
+        let content = |manifest: &Self| manifest.plan.tasks.as_ref().map(|plan| plan.hash.clone());
+        if content(self) != content(other) {
+            changes.push("the tasks have another content".to_owned());
+        }
         if self.plan.seed != other.plan.seed {
             changes.push(change(
                 "execution.seed",
@@ -225,7 +254,7 @@ fn fingerprint(suite: &JsonMap, environment: &BTreeMap<String, String>) -> Strin
 }
 
 /// The same value with all keys in order, so that equal content has equal text.
-fn sorted(value: &Value) -> Value {
+pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),
         Value::Object(map) => {

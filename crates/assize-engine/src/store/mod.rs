@@ -4,6 +4,8 @@
 //! <results>/<run-id>/
 //!   manifest.json      what was run: resolved suite, plan, versions, fingerprint, units
 //!   rows.jsonl         one row per trial: the commit
+//!   runs.jsonl         one run record per trial of a task
+//!   scores.jsonl       what evaluators said about it
 //!   analysis.jsonl     one bundle of findings per trial that has a trace
 //!   traces/            traces.zst (one zstd frame per trace) and index.jsonl (where each one lies)
 //!   workspaces/        what agents left in theirs, one compressed archive per attempt
@@ -17,6 +19,7 @@ mod error;
 mod files;
 mod manifest;
 mod reader;
+mod record_id;
 mod redact;
 mod repair;
 mod trace_pack;
@@ -25,9 +28,14 @@ mod writer;
 pub(crate) use directory::OpenRun;
 pub use directory::{RunDirectory, list};
 pub use error::StoreError;
-pub use manifest::{Manifest, PlanRecord, RunState};
+pub(crate) use manifest::sorted;
+pub use manifest::{Manifest, PlanRecord, RunState, TaskPlan};
 pub use reader::{CellKey, RowReader};
+pub(crate) use record_id::RecordIds;
 pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
 pub use trace_pack::TraceReader;
-pub(crate) use writer::{Encoder, TrialRecord, Units, WriterHandle};
+pub(crate) use writer::{Encoder, TaskRecords, TrialRecord, Units, WriterHandle};
+
+const RUNS: &str = "runs.jsonl";
+const SCORES: &str = "scores.jsonl";

@@ -3,7 +3,10 @@
 use super::error::{StoreError, io};
 use super::files;
 use super::reader::{CellKey, Lines};
+use super::record_id::RecordIds;
 use super::trace_pack::{self, IndexEntry};
+use super::{RUNS, SCORES};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -11,10 +14,12 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Repairs the directory and tells which cells are done.
-pub(crate) fn repair(run: &Path) -> Result<HashSet<CellKey>, StoreError> {
+pub(crate) fn repair(run: &Path, ids: &RecordIds) -> Result<HashSet<CellKey>, StoreError> {
     for name in [
         "rows.jsonl",
         "analysis.jsonl",
+        RUNS,
+        SCORES,
         "warmup.jsonl",
         "superseded.jsonl",
     ] {
@@ -22,15 +27,20 @@ pub(crate) fn repair(run: &Path) -> Result<HashSet<CellKey>, StoreError> {
     }
     cut_torn_line(&run.join(trace_pack::DIRECTORY).join(trace_pack::INDEX))?;
     let done = committed(&run.join("rows.jsonl"))?;
-    drop_uncommitted(run, &done)?;
+    drop_uncommitted(run, &done, ids)?;
     Ok(done)
 }
 
 /// Drops everything about trials that are not done.
-pub(crate) fn drop_uncommitted(run: &Path, done: &HashSet<CellKey>) -> Result<(), StoreError> {
+pub(crate) fn drop_uncommitted(
+    run: &Path,
+    done: &HashSet<CellKey>,
+    ids: &RecordIds,
+) -> Result<(), StoreError> {
     for name in ["rows.jsonl", "analysis.jsonl"] {
-        keep_committed::<CellKey>(&run.join(name), done, |key| key)?;
+        keep_committed::<CellKey>(&run.join(name), |key| done.contains(key))?;
     }
+    drop_task_records(run, done, ids)?;
     drop_traces(&run.join(trace_pack::DIRECTORY), done)
 }
 
@@ -53,9 +63,32 @@ fn committed(rows: &Path) -> Result<HashSet<CellKey>, StoreError> {
     Ok(done)
 }
 
+/// Run records and scores are known by the run record's id.
+fn drop_task_records(
+    run: &Path,
+    done: &HashSet<CellKey>,
+    ids: &RecordIds,
+) -> Result<(), StoreError> {
+    #[derive(Deserialize)]
+    struct Run {
+        id: String,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Score {
+        run_id: String,
+    }
+    if !run.join(RUNS).exists() && !run.join(SCORES).exists() {
+        return Ok(());
+    }
+    let committed: HashSet<String> = done.iter().map(|key| ids.of_key(key)).collect();
+    keep_committed::<Run>(&run.join(RUNS), |record| committed.contains(&record.id))?;
+    keep_committed::<Score>(&run.join(SCORES), |score| committed.contains(&score.run_id))
+}
+
 fn drop_traces(directory: &Path, done: &HashSet<CellKey>) -> Result<(), StoreError> {
     let index = directory.join(trace_pack::INDEX);
-    keep_committed::<IndexEntry>(&index, done, |entry| &entry.key)?;
+    keep_committed::<IndexEntry>(&index, |entry| done.contains(&entry.key))?;
     let mut lines = Lines::open(&index)?;
     let mut end = 0;
     while let Some(entry) = lines.parse::<IndexEntry>("trace index entry")? {
@@ -67,12 +100,10 @@ fn drop_traces(directory: &Path, done: &HashSet<CellKey>) -> Result<(), StoreErr
 /// Drops the records that have no row. The file is rewritten only if there are any.
 fn keep_committed<T: DeserializeOwned>(
     path: &Path,
-    done: &HashSet<CellKey>,
-    key: impl Fn(&T) -> &CellKey,
+    has_row: impl Fn(&T) -> bool,
 ) -> Result<(), StoreError> {
-    let is_committed = |line: &[u8]| {
-        serde_json::from_slice::<T>(line).is_ok_and(|record| done.contains(key(&record)))
-    };
+    let is_committed =
+        |line: &[u8]| serde_json::from_slice::<T>(line).is_ok_and(|record| has_row(&record));
     let mut lines = Lines::open(path)?;
     let mut all_committed = true;
     while let (true, Some(line)) = (all_committed, lines.next()?) {

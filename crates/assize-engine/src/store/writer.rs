@@ -6,8 +6,9 @@ use super::manifest::{Manifest, RunState};
 use super::reader::CellKey;
 use super::redact::Redactor;
 use super::trace_pack::{self, IndexEntry};
+use super::{RUNS, SCORES};
 use crate::event::{Event, Listener, TrialBrief};
-use assize_contracts::{ProfileRow, SessionAnalysisBundle, SessionTrace};
+use assize_contracts::{ProfileRow, RunRecord, ScoreRecord, SessionAnalysisBundle, SessionTrace};
 use foldhash::fast::RandomState;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -38,6 +39,13 @@ pub(crate) struct TrialRecord {
     pub(crate) row: ProfileRow,
     pub(crate) trace: Option<Arc<SessionTrace>>,
     pub(crate) analysis: Option<SessionAnalysisBundle>,
+    pub(crate) task: Option<TaskRecords>,
+}
+
+/// What else is kept of the trial of a task.
+pub(crate) struct TaskRecords {
+    pub(crate) run: RunRecord,
+    pub(crate) scores: Vec<ScoreRecord>,
 }
 
 /// Turns trials into the bytes that are stored. Works on the trial's own task, so that encoding runs in parallel.
@@ -52,6 +60,8 @@ pub(crate) struct Encoded {
     trace: Option<StoredTrace>,
     row_line: Vec<u8>,
     analysis_line: Vec<u8>,
+    run_line: Vec<u8>,
+    score_lines: Vec<u8>,
 }
 
 /// A compressed trace and whose it is.
@@ -73,6 +83,7 @@ impl Encoder {
             row,
             trace,
             analysis,
+            task,
         } = record;
         let stored = |trace: Arc<SessionTrace>| StoredTrace {
             key: CellKey::of(&row),
@@ -85,19 +96,39 @@ impl Encoder {
                 .unwrap_or_default(),
             trace: trace.filter(|_| self.store_traces).map(stored),
             brief: TrialBrief::of(&row),
+            run_line: task
+                .as_ref()
+                .map(|task| self.line(&task.run))
+                .unwrap_or_default(),
+            score_lines: task
+                .map(|task| self.lines(&task.scores))
+                .unwrap_or_default(),
         }
+    }
+
+    fn lines(&self, records: &[impl Serialize]) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(TYPICAL_RECORD);
+        for record in records {
+            self.append_line(&mut lines, record);
+        }
+        lines
     }
 
     fn line(&self, record: &impl Serialize) -> Vec<u8> {
         // Growing step by step was a quarter of the encoding.
-        let mut json = Vec::with_capacity(TYPICAL_RECORD);
-        serde_json::to_writer(&mut json, record).expect("records are plain data with text keys");
-        let mut line = match self.redactor.redact(&json) {
-            Cow::Borrowed(_) => json,
-            Cow::Owned(clean) => clean,
-        };
-        line.push(b'\n');
+        let mut line = Vec::with_capacity(TYPICAL_RECORD);
+        self.append_line(&mut line, record);
         line
+    }
+
+    fn append_line(&self, lines: &mut Vec<u8>, record: &impl Serialize) {
+        let start = lines.len();
+        serde_json::to_writer(&mut *lines, record).expect("records are plain data with text keys");
+        if let Cow::Owned(clean) = self.redactor.redact(&lines[start..]) {
+            lines.truncate(start);
+            lines.extend(clean);
+        }
+        lines.push(b'\n');
     }
 }
 
@@ -225,6 +256,8 @@ struct WriterThread {
     units: Arc<Units>,
     rows: AppendFile,
     analysis: AppendFile,
+    runs: AppendFile,
+    scores: AppendFile,
     traces: AppendFile,
     index: AppendFile,
     warmup: AppendFile,
@@ -239,12 +272,21 @@ struct WriterThread {
 struct Batch {
     rows: Vec<u8>,
     analysis: Vec<u8>,
+    runs: Vec<u8>,
+    scores: Vec<u8>,
     index: Vec<u8>,
 }
 
 impl Batch {
     fn clear(&mut self) {
-        for lines in [&mut self.rows, &mut self.analysis, &mut self.index] {
+        let Self {
+            rows,
+            analysis,
+            runs,
+            scores,
+            index,
+        } = self;
+        for lines in [rows, analysis, runs, scores, index] {
             lines.clear();
         }
     }
@@ -265,6 +307,8 @@ impl WriterThread {
             units,
             rows: AppendFile::new(path.join("rows.jsonl")),
             analysis: AppendFile::new(path.join("analysis.jsonl")),
+            runs: AppendFile::new(path.join(RUNS)),
+            scores: AppendFile::new(path.join(SCORES)),
             traces: AppendFile::new(traces.join(trace_pack::PACK)),
             index: AppendFile::new(traces.join(trace_pack::INDEX)),
             warmup: AppendFile::new(path.join("warmup.jsonl")),
@@ -300,16 +344,22 @@ impl WriterThread {
                 Message::Trial(trial) => {
                     self.batch.rows.extend_from_slice(&trial.row_line);
                     self.batch.analysis.extend_from_slice(&trial.analysis_line);
+                    self.batch.runs.extend_from_slice(&trial.run_line);
+                    self.batch.scores.extend_from_slice(&trial.score_lines);
                     self.append_trace(trial)?;
                 }
             }
         }
         self.index.append(&self.batch.index)?;
         self.analysis.append(&self.batch.analysis)?;
+        self.runs.append(&self.batch.runs)?;
+        self.scores.append(&self.batch.scores)?;
         for file in [
             &mut self.traces,
             &mut self.index,
             &mut self.analysis,
+            &mut self.runs,
+            &mut self.scores,
             &mut self.warmup,
         ] {
             file.sync()?;

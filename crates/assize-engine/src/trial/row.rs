@@ -12,17 +12,17 @@ use assize_contracts::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 /// When a trial began. Later times are counted from there, so a clock that is set back confuses nothing.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     started: Instant,
     unix_ms: i64,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -32,11 +32,15 @@ impl Clock {
         }
     }
 
-    fn started_at(&self) -> Timestamp {
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(crate) fn started_at(&self) -> Timestamp {
         Timestamp::from_unix_ms(self.unix_ms)
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         Timestamp::from_unix_ms(self.unix_ms + self.started.elapsed().as_millis() as i64)
     }
 }
@@ -118,6 +122,7 @@ pub(super) fn compose(
         row,
         trace: parts.trace,
         analysis: parts.analysis,
+        task: None,
     }
 }
 
@@ -172,7 +177,7 @@ fn summarize_tools(records: Option<Vec<ToolCallRecord>>) -> ToolCallSummary {
 }
 
 /// What is kept of an attempt that was tried again.
-pub(super) fn attempt_of(row: ProfileRow) -> Attempt {
+pub(crate) fn attempt_of(row: ProfileRow) -> Attempt {
     Attempt {
         outcome: row.outcome.unwrap_or(Outcome::Void),
         session_id: row.session_id,

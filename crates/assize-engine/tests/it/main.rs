@@ -9,4 +9,5 @@ mod resume;
 mod scopes;
 mod secrets;
 mod support;
+mod tasks;
 mod workspaces;

@@ -28,6 +28,21 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// A JSON Schema to hold values against.
+pub struct SchemaCheck(Schema);
+
+impl SchemaCheck {
+    /// Refuses what is no schema.
+    pub fn new(schema: &Value) -> Result<Self, OverrideProblem> {
+        Schema::parse(&Spec::at(&[], schema)).map(Self)
+    }
+
+    /// What is wrong with the value and where, if anything.
+    pub fn complaint(&self, value: &Value) -> Option<String> {
+        self.0.complaint(value)
+    }
+}
+
 /// How much of what was found is kept, in bytes.
 const ACTUAL_LENGTH: usize = 500;
 /// How many things are named in a result.

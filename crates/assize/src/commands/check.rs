@@ -14,13 +14,19 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     }
     let profile = &suite.profile;
     let plan = profile.plan()?;
+    let subjects = [
+        (plan.scenarios.len(), "scenario"),
+        (plan.tasks as usize, "task"),
+    ];
+    let subjects = subjects.into_iter().filter(|(count, _)| *count > 0);
+    let subjects: Vec<String> = subjects.map(|(count, what)| counted(count, what)).collect();
     print(format!(
         "{} is fine: {} in {} × {} = {} trials",
         plain(&suite.path.display().to_string()),
-        counted(plan.scenarios.len(), "scenario"),
+        subjects.join(" and "),
         counted(plan.arms.len(), "mode"),
         counted(plan.repetitions as usize, "repetition"),
-        plan.cells.len(),
+        plan.len(),
     ));
     Ok(Exit::Done)
 }

@@ -3,8 +3,8 @@
 use crate::suite::LoadedSuite;
 use anyhow::Result;
 use assize_contracts::ProfileRow;
-use assize_engine::Plan;
 use assize_engine::store::list;
+use assize_engine::{Cell, Plan};
 use assize_report::money;
 use std::collections::HashMap;
 
@@ -28,7 +28,8 @@ impl Estimate {
             .filter(|run| is_same(&run.manifest().name))
         {
             let rows = run.rows()?.filter_map(Result::ok);
-            let found = Self::from_rows(&plan, rows, run.id());
+            let id_of = |cell: &Cell| suite.profile.id_of(&plan, cell).unwrap_or_default();
+            let found = Self::from_rows(&plan, id_of, rows, run.id());
             if found.known > 0 {
                 return Ok(found);
             }
@@ -36,7 +37,12 @@ impl Estimate {
         Ok(Self::default())
     }
 
-    fn from_rows(plan: &Plan, rows: impl Iterator<Item = ProfileRow>, run_id: &str) -> Self {
+    fn from_rows(
+        plan: &Plan,
+        id_of: impl Fn(&Cell) -> String,
+        rows: impl Iterator<Item = ProfileRow>,
+        run_id: &str,
+    ) -> Self {
         let mut seen: HashMap<[String; 3], (f64, u32)> = HashMap::new();
         for row in rows {
             if let Some(cost) = row.cost.total_usd {
@@ -51,13 +57,9 @@ impl Estimate {
             run_id: run_id.to_owned(),
             ..Self::default()
         };
-        for cell in &plan.cells {
-            let arm = plan.arm(cell);
-            let key = [
-                plan.scenario_id(cell).to_owned(),
-                arm.mode.clone(),
-                arm.model.clone(),
-            ];
+        for cell in plan.cells() {
+            let arm = plan.arm(&cell);
+            let key = [id_of(&cell), arm.mode.clone(), arm.model.clone()];
             match seen.get(&key) {
                 Some((sum, count)) => {
                     estimate.usd += sum / f64::from(*count);
@@ -113,7 +115,12 @@ mod tests {
         };
         let scenarios = scenarios.iter().map(|id| id.to_string()).collect();
         let plan = Plan::new(scenarios, vec![arm], 10, Order::Blocked, 1).unwrap();
-        let estimate = Estimate::from_rows(&plan, rows.into_iter(), "r-1");
+        let estimate = Estimate::from_rows(
+            &plan,
+            |cell| plan.scenarios[cell.scenario as usize].clone(),
+            rows.into_iter(),
+            "r-1",
+        );
         assert_eq!(estimate.sentence(), expected);
     }
 

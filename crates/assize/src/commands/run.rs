@@ -11,9 +11,12 @@ use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, war
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
 use assize_engine::store::RunDirectory;
-use assize_engine::{Cell, Listener, Plan, ProfileSuiteResult, RunTarget, run_profile_suite};
+use assize_engine::{
+    Cell, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, run_profile_suite,
+};
 use assize_report::Summary;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +32,7 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     }
     let baseline = compared_with(arguments, plugins)?;
     if arguments.dry_run {
-        return show_plan(&suite.profile.plan()?, arguments.json);
+        return show_plan(&suite.profile, arguments.json);
     }
     if !arguments.yes && !agrees_to_cost(&suite)? {
         say("nothing was run");
@@ -149,18 +152,21 @@ fn selection(arguments: &RunArguments) -> Selection {
         timeout_ms: arguments.timeout,
         results_dir: arguments.output.clone(),
         fail_fast: arguments.fail_fast,
+        tasks: None,
     }
 }
 
-fn show_plan(plan: &Plan, as_json: bool) -> Result<Exit> {
-    for cell in &plan.cells {
+fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
+    let plan = &profile.plan()?;
+    for cell in plan.cells() {
         let Cell {
             position,
             block,
             iteration,
             ..
         } = cell;
-        let (scenario, arm) = (plan.scenario_id(cell), plan.arm(cell));
+        let scenario = profile.id_of(plan, &cell)?;
+        let arm = plan.arm(&cell);
         if as_json {
             print(
                 json!({
@@ -183,7 +189,7 @@ fn show_plan(plan: &Plan, as_json: bool) -> Result<Exit> {
     if !as_json {
         say(format!(
             "{} trials, order {}, seed {}",
-            plan.cells.len(),
+            plan.len(),
             plan.order.as_str(),
             plan.seed
         ));
@@ -193,21 +199,27 @@ fn show_plan(plan: &Plan, as_json: bool) -> Result<Exit> {
 
 /// Asks before real money can be spent; only where somebody can answer.
 fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
-    let costly: Vec<&str> = suite
-        .profile
+    let profile = &suite.profile;
+    let providers = profile
         .providers
         .iter()
         .filter(|(_, source)| source.instance().may_cost())
-        .map(|(name, _)| name.as_str())
-        .chain(suite.profile.description.get("judge").map(|_| "the judge"))
+        .map(|(name, _)| name.as_str());
+    let runners = profile.modes.iter().flat_map(|mode| mode.runners.values());
+    let runners = runners
+        .filter(|used| used.runner.may_cost())
+        .map(|used| used.id.as_str());
+    let costly: BTreeSet<&str> = providers
+        .chain(runners)
+        .chain(profile.description.get("judge").map(|_| "the judge"))
         .collect();
     if costly.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(true);
     }
-    let trials = suite.profile.plan()?.cells.len();
+    let trials = profile.plan()?.len();
     say(format!(
         "{trials} trials with {} may cost money; {}.",
-        costly.join(", "),
+        costly.into_iter().collect::<Vec<_>>().join(", "),
         Estimate::of(suite)?.sentence()
     ));
     write!(std::io::stderr(), "Go on? [y/N] ")?;
@@ -338,6 +350,10 @@ pub(super) fn print_result(summary: &Summary, directory: &Path) {
     print_summary(summary);
     let path = |name: &str| plain(&directory.join(name).display().to_string());
     print(format!("rows    {}", path("rows.jsonl")));
+    if directory.join("runs.jsonl").exists() {
+        print(format!("records {}", path("runs.jsonl")));
+        print(format!("scores  {}", path("scores.jsonl")));
+    }
     if directory.join("traces").exists() {
         print(format!("traces  {}", path("traces/")));
     }

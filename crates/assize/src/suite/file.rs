@@ -14,9 +14,6 @@ use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
 pub(super) const LATER: &[&str] = &[
-    "tasks",
-    "runners",
-    "evaluators",
     "capture",
     "plugins",
     "until",
@@ -49,6 +46,14 @@ pub struct SuiteFile {
     pub mode_resolver: Option<String>,
     /// Which scenarios.
     pub scenarios: Option<Scenarios>,
+    /// Which tasks of the lab.
+    pub tasks: Option<TasksSpec>,
+    /// What executes tasks.
+    #[serde(default)]
+    pub runners: Vec<RunnerSpec>,
+    /// What scores tasks.
+    #[serde(default)]
+    pub evaluators: Vec<EvaluatorSpec>,
     /// What is measured. Default: token, latency, cost, tool_calls.
     pub collectors: Option<Vec<String>>,
     /// What explains sessions. Default: none.
@@ -129,6 +134,8 @@ pub struct ModeSpec {
     /// Settings on top of the provider's.
     #[serde(alias = "providerOverrides")]
     pub provider_overrides: Map<String, Value>,
+    /// Which runner serves which task type, where several do.
+    pub runners: BTreeMap<String, String>,
 }
 
 /// Which scenarios a suite has.
@@ -143,6 +150,107 @@ pub struct Scenarios {
     pub set: Option<String>,
     /// Named sets of ids.
     pub sets: BTreeMap<String, Vec<String>>,
+}
+
+/// Which tasks a suite has.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TasksSpec {
+    /// Files, or patterns of files, relative to the suite: YAML, TOML, JSON, JSONL or CSV.
+    pub paths: Vec<String>,
+    /// Which columns of CSV files go where in a task, e.g. `input.text: body`.
+    pub mapping: BTreeMap<String, ColumnSpec>,
+    /// Fields for tasks that lack them, e.g. `type: intent`.
+    pub defaults: Map<String, Value>,
+    /// Only so many, drawn with a seed.
+    pub sample: Option<SampleSpec>,
+    /// When a task that does not say counts as passed, e.g. `accuracy >= 0.9`.
+    pub pass: Vec<String>,
+}
+
+/// A column of a CSV file, and what its text stands for.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ColumnSpec {
+    /// The name of the column; its text is taken as it is.
+    Name(String),
+    /// The same with another reading of the text.
+    Typed(TypedColumn),
+}
+
+/// A column and how its text is read.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TypedColumn {
+    /// The name of the column.
+    pub column: String,
+    /// What its text stands for.
+    #[serde(rename = "as")]
+    pub kind: ColumnKind,
+}
+
+/// What the text in a column stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// Itself.
+    #[default]
+    Text,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A JSON value.
+    Json,
+    /// A list, separated by commas.
+    List,
+}
+
+/// A sample of the tasks. Which tasks are in it depends on their ids and the seed alone.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SampleSpec {
+    /// How many.
+    pub n: u32,
+    /// What they are drawn with. Default: the seed of the execution.
+    pub seed: Option<u64>,
+}
+
+/// What executes tasks of a type.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunnerSpec {
+    /// Unique in the suite.
+    pub id: String,
+    /// A built-in or a plugin.
+    pub uses: String,
+    /// The task type it serves.
+    pub r#type: String,
+    /// Its configuration.
+    #[serde(default)]
+    pub config: Map<String, Value>,
+    /// JSON Schema of what it takes, or the name of its file.
+    #[serde(alias = "inputSchema")]
+    pub input_schema: Option<Value>,
+    /// JSON Schema of what it gives, or the name of its file.
+    #[serde(alias = "outputSchema")]
+    pub output_schema: Option<Value>,
+}
+
+/// What scores tasks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluatorSpec {
+    /// Unique in the suite.
+    pub id: String,
+    /// A built-in, a plugin, or any scorer.
+    pub uses: String,
+    /// The task types it scores; `scenario` are whole chains. Default: everything.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Its configuration.
+    #[serde(default)]
+    pub config: Map<String, Value>,
 }
 
 /// How a suite is run.

@@ -7,6 +7,7 @@ mod modes;
 mod plugins;
 mod recipes;
 mod scenarios;
+mod tasks;
 
 use super::document::Document;
 use super::environment::interpolate;
@@ -57,6 +58,7 @@ pub fn load(
         selection,
         recipes: BTreeMap::new(),
         recipe_keys: Vec::new(),
+        has_tasks: file.tasks.is_some(),
         problems: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
@@ -98,6 +100,7 @@ struct Loader<'a> {
     recipes: BTreeMap<String, ProviderSource>,
     /// Variables with their credentials.
     recipe_keys: Vec<String>,
+    has_tasks: bool,
     problems: Vec<Problem>,
 }
 
@@ -118,7 +121,7 @@ impl Loader<'_> {
             self.problem(&[], duplicate.clone());
         }
         let resolver = self.mode_resolver(&file);
-        let modes = self.modes(&file);
+        let mut modes = self.modes(&file);
         keep_passed_secret(&file, &modes, &mut secrets);
         self.keep_keys_secret(&modes, &mut secrets);
         let providers = self.providers(&modes);
@@ -129,6 +132,8 @@ impl Loader<'_> {
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
+        let evaluators = self.evaluators(&file, &directory);
+        let tasks = self.tasks(&file, &directory, &mut modes, &scenarios);
         self.limits(&file, &providers);
         self.analysis(&file);
         let gates = self.gates(&file, &collectors);
@@ -158,6 +163,8 @@ impl Loader<'_> {
             },
             modes,
             scenarios,
+            tasks,
+            evaluators,
             directory: directory.clone(),
             providers,
             scorer: scorer?,

@@ -4,6 +4,7 @@
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
 mod analysis;
+mod data_set;
 mod document;
 mod environment;
 mod file;
@@ -19,7 +20,10 @@ pub use analysis::{
     AnalysisSpec, DirectionName, MarginSpec, ScopeName, StatisticName, StatisticSpec,
 };
 pub use document::Document;
-pub use file::SuiteFile;
+pub use file::{
+    ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,
+    TypedColumn,
+};
 pub use gates::{GateForModes, GateSpec};
 pub use hooks::{HookCommandsSpec, HooksSpec};
 pub(crate) use load::FILE_NAMES;
@@ -27,4 +31,4 @@ pub use load::{LoadedSuite, load};
 pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};
 pub use scenario::{ScenarioFile, WorkspaceFile};
-pub use selection::Selection;
+pub use selection::{Selection, TaskSelection};

@@ -35,9 +35,28 @@ pub struct Selection {
     pub results_dir: Option<PathBuf>,
     /// Stop after the first trial that does not pass.
     pub fail_fast: bool,
+    /// Which tasks an earlier run had. Absent: those that the flags above choose.
+    pub tasks: Option<TaskSelection>,
+}
+
+/// Which tasks are chosen. Empty lists choose everything.
+#[derive(Debug, Clone, Default)]
+pub struct TaskSelection {
+    /// Only these.
+    pub ids: Vec<String>,
+    /// Only those with one of these tags.
+    pub tags: Vec<String>,
 }
 
 impl Selection {
+    /// Which tasks are chosen.
+    pub(super) fn of_tasks(&self) -> TaskSelection {
+        self.tasks.clone().unwrap_or_else(|| TaskSelection {
+            ids: self.scenarios.clone(),
+            tags: self.tags.clone(),
+        })
+    }
+
     /// The part of the suite that a run was started with.
     pub fn of_run(plan: &PlanRecord) -> Self {
         let mut modes: Vec<String> = Vec::new();
@@ -54,6 +73,10 @@ impl Selection {
             modes,
             models,
             scenarios: plan.scenarios.clone(),
+            tasks: plan.tasks.as_ref().map(|tasks| TaskSelection {
+                ids: tasks.ids.clone(),
+                tags: tasks.tags.clone(),
+            }),
             order: Some(plan.order),
             seed: Some(plan.seed),
             ..Self::default()

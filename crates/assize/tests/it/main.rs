@@ -11,6 +11,7 @@ mod gates;
 mod history;
 mod init;
 mod judging;
+mod lab;
 mod odd_rows;
 mod plugin;
 mod prices;

@@ -43,6 +43,14 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
     let description = json!({
         "modes": profile.modes.iter().map(mode).collect::<JsonMap>(),
         "scenarios": scenarios.collect::<JsonMap>(),
+        "tasks": profile.tasks.as_ref().map(|tasks| json!({
+            "hash": tasks.record.hash,
+            "count": tasks.record.count,
+            "pass": tasks.pass.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })),
+        "runners": written(&["runners"]),
+        "runnerHashes": runner_hashes(profile),
+        "evaluators": written(&["evaluators"]),
         "scorer": scorer,
         "collectors": collectors,
         "permissions": {
@@ -61,4 +69,14 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         }
         _ => JsonMap::new(),
     }
+}
+
+/// What the configurations of runners come to, with the files that they name.
+fn runner_hashes(profile: &ProfileSuite) -> Option<JsonMap> {
+    profile.tasks.as_ref()?;
+    let runners = profile.modes.iter().flat_map(|mode| mode.runners.values());
+    let hash = |used: &std::sync::Arc<assize_engine::UsedRunner>| {
+        (used.id.clone(), Value::from(used.config_hash.clone()))
+    };
+    Some(runners.map(hash).collect())
 }

@@ -81,7 +81,18 @@ impl Loader<'_> {
 
     pub(super) fn mode(&mut self, file: &SuiteFile, name: String, spec: ModeSpec) -> Option<Mode> {
         let has_own = spec.provider.is_some();
-        let Some(provider) = spec.provider.or_else(|| file.provider.clone()) else {
+        let provider = spec.provider.or_else(|| file.provider.clone());
+        if provider.is_none() && file.scenarios.is_none() && file.tasks.is_some() {
+            // Tasks are executed by runners.
+            return Some(Mode {
+                overrides: Arc::new(spec.provider_overrides),
+                environment: Arc::new(spec.environment),
+                system_instructions: spec.system_instructions,
+                name,
+                ..Mode::default()
+            });
+        }
+        let Some(provider) = provider else {
             let problem = self
                 .document
                 .problem(&["modes", &name], format!("mode `{name}` has no provider"));
@@ -101,6 +112,7 @@ impl Loader<'_> {
             environment: Arc::new(spec.environment),
             system_instructions: spec.system_instructions,
             name,
+            ..Mode::default()
         })
     }
 

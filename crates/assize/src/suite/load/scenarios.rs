@@ -10,7 +10,12 @@ use std::path::{Path, PathBuf};
 impl Loader<'_> {
     pub(super) fn scenarios(&mut self, file: &SuiteFile, directory: &Path) -> Vec<LoadedScenario> {
         let Some(spec) = &file.scenarios else {
-            let problem = self.document.problem(&[], "missing key `scenarios`");
+            if file.tasks.is_some() {
+                return Vec::new();
+            }
+            let problem = self
+                .document
+                .problem(&[], "missing key `scenarios` or `tasks`");
             self.problems.push(
                 problem.hint("name the files: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"),
             );
@@ -90,7 +95,10 @@ impl Loader<'_> {
         }
         for id in wanted.iter().flatten().chain(spec.sets.values().flatten()) {
             // `fix-bug` also means all of `fix-bug[lang=…]`.
-            if !loaded.is_empty() && !ids.iter().any(|known| is_meant(id, known)) {
+            // What is no scenario may be a task; that is looked into when they are read.
+            let may_be_task = self.has_tasks && self.selection.scenarios.contains(id);
+            let is_known = ids.iter().any(|known| is_meant(id, known));
+            if !loaded.is_empty() && !is_known && !may_be_task {
                 self.unknown(&["scenarios"], "scenario", id, &known);
             }
         }
@@ -113,7 +121,7 @@ fn is_meant(name: &str, id: &str) -> bool {
 }
 
 /// The files a pattern stands for, sorted. A plain path must exist; a pattern must match something.
-fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let path = directory.join(pattern);
         return if path.is_file() {

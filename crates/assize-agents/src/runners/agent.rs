@@ -1,0 +1,365 @@
+//! `agent`: a session with any provider. The task's input becomes the prompt, the answer the output.
+
+use super::command::excerpt;
+use super::record::Execution;
+use super::template::Template;
+use super::{Role, VERSION, read};
+use assize_contracts::{
+    AtomicTask, BoxError, CompletionReason, CreateSessionParams, Fault, JsonMap, Nature,
+    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, ProviderSource,
+    RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle, SessionProvider, async_trait,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Mutex as AsyncMutex;
+
+/// How long an export or an end may take beyond the task's own time.
+const WIND_DOWN: Duration = Duration::from_secs(20);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// The provider and its settings, as suites write it.
+    provider: ProviderSettings,
+    /// What the agent is told. Default: the input.
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    output: OutputForm,
+    #[serde(default)]
+    model: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ProviderSettings {
+    uses: String,
+    #[serde(flatten)]
+    overrides: JsonMap,
+}
+
+/// What is made of the agent's last text.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum OutputForm {
+    /// The text itself.
+    #[default]
+    Text,
+    /// The JSON in it: all of it, or the last fenced block that is JSON.
+    Json,
+}
+
+/// The runner `agent`.
+pub(super) struct Agent {
+    role: Role,
+    source: ProviderSource,
+    overrides: Arc<JsonMap>,
+    prompt: Option<Template>,
+    output: OutputForm,
+    model: Option<String>,
+    nature: Nature,
+    may_cost: bool,
+    grace: Duration,
+    directory: PathBuf,
+    /// Providers that are up: one, or one per mode and model where each serves one.
+    up: AsyncMutex<HashMap<String, Arc<dyn SessionProvider>>>,
+    /// Sessions that were not ended because their execution was dropped.
+    open: Mutex<HashMap<String, OpenSession>>,
+}
+
+struct OpenSession {
+    provider: Arc<dyn SessionProvider>,
+    handle: SessionHandle,
+    /// Goes with the session.
+    _workdir: tempfile::TempDir,
+}
+
+impl Agent {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+        let settings: Settings = read(setup)?;
+        let ProviderSettings { uses, overrides } = settings.provider;
+        let known = setup.plugins.providers();
+        let Some(source) = known.get(&uses) else {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            let mut problem =
+                crate::settings::problem("provider", format!("unknown provider `{uses}`"));
+            problem.hint = Some(format!("known providers: {}", names.join(", ")));
+            return Err(problem);
+        };
+        let instance = source.instance();
+        let within = |mut problem: OverrideProblem| {
+            problem.path.insert(0, "provider".to_owned());
+            problem
+        };
+        instance.check_overrides(&overrides).map_err(within)?;
+        if matches!(source, ProviderSource::Single(_)) && instance.scope() == ProviderScope::Mode {
+            let message = format!("`{uses}` serves one mode at a time and cannot execute tasks");
+            return Err(crate::settings::problem("provider", message));
+        }
+        Ok(Self {
+            role: Role::of(setup),
+            model: settings
+                .model
+                .or_else(|| instance.default_model(&overrides)),
+            nature: instance.nature(),
+            may_cost: instance.may_cost(),
+            grace: instance.timeout_grace(),
+            source: source.clone(),
+            overrides: Arc::new(overrides),
+            prompt: settings.prompt.as_deref().map(Template::parse),
+            output: settings.output,
+            directory: setup.directory.to_owned(),
+            up: AsyncMutex::default(),
+            open: Mutex::default(),
+        })
+    }
+
+    /// The provider for a trial, started when it is first needed.
+    async fn provider(&self, setting: &RunSetting) -> Result<Arc<dyn SessionProvider>, BoxError> {
+        let mut up = self.up.lock().await;
+        let instance = self.source.instance();
+        let key = match instance.scope() {
+            ProviderScope::Session => String::new(),
+            ProviderScope::Mode => format!("{}\0{}", setting.mode, setting.model),
+        };
+        if let Some(provider) = up.get(&key) {
+            return Ok(Arc::clone(provider));
+        }
+        let config = ProviderConfig {
+            port: free_port()?,
+            model: setting.model.clone(),
+            mode: setting.mode.clone(),
+            permissions: setting.permissions.clone(),
+            environment: (*setting.environment).clone(),
+            workdir: self.directory.clone(),
+            provider_overrides: (*self.overrides).clone(),
+        };
+        let started = instance.init(&config).await;
+        up.insert(key, Arc::clone(&instance));
+        started.map_err(|error| format!("cannot start the provider: {error}"))?;
+        Ok(instance)
+    }
+
+    async fn open_session(
+        &self,
+        provider: &Arc<dyn SessionProvider>,
+        task: &AtomicTask,
+        setting: &RunSetting,
+    ) -> Result<SessionHandle, BoxError> {
+        let workdir = tempfile::tempdir()?;
+        let params = CreateSessionParams {
+            system_instructions: setting.system_instructions.clone(),
+            scenario_id: task.id.clone(),
+            iteration: setting.iteration,
+            attempt: setting.attempt,
+            mode: setting.mode.clone(),
+            model: setting.model.clone(),
+            environment: Arc::clone(&setting.environment),
+            workdir: workdir.path().to_owned(),
+            permissions: setting.permissions.clone(),
+            provider_overrides: Arc::clone(&self.overrides),
+            seed: setting.seed,
+        };
+        let handle = provider.create_session(&params).await?;
+        let session = OpenSession {
+            provider: Arc::clone(provider),
+            handle: handle.clone(),
+            _workdir: workdir,
+        };
+        crate::lock(&self.open).insert(handle.session_id.clone(), session);
+        Ok(handle)
+    }
+
+    async fn end_session(&self, handle: &SessionHandle, execution: &mut Execution) {
+        let session = crate::lock(&self.open).remove(&handle.session_id);
+        if let Some(session) = session
+            && let Err(error) = session.provider.destroy_session(&session.handle).await
+        {
+            execution.note("session_not_ended", json!({"error": error.message}));
+        }
+    }
+
+    /// Everything that happened in the session, event by event.
+    async fn export(
+        &self,
+        provider: &Arc<dyn SessionProvider>,
+        handle: &SessionHandle,
+        execution: &mut Execution,
+    ) {
+        match tokio::time::timeout(WIND_DOWN / 2, provider.export_session(handle)).await {
+            Ok(Ok(trace)) => {
+                for event in &trace.events {
+                    let data = serde_json::to_value(&**event).unwrap_or_default();
+                    let name = data.get("type").and_then(Value::as_str);
+                    let name = name.unwrap_or("event").to_owned();
+                    let timestamp = data.get("timestamp").and_then(Value::as_str);
+                    let timestamp = timestamp.map(|text| text.to_owned().into());
+                    execution.note_at(timestamp, &name, data);
+                }
+                let tokens = trace.summary.total_tokens.total;
+                execution.tokens = execution.tokens.or(tokens);
+            }
+            Ok(Err(error)) => execution.note("export_failed", json!({"error": error.message})),
+            Err(_) => execution.note("export_failed", json!({"error": "no answer"})),
+        }
+    }
+
+    fn output(&self, text: String) -> Result<Value, String> {
+        match self.output {
+            OutputForm::Text => Ok(Value::String(text)),
+            OutputForm::Json => json_in(&text).ok_or_else(|| {
+                format!(
+                    "found no JSON in the answer `{}`",
+                    excerpt(text.trim(), 200)
+                )
+            }),
+        }
+    }
+}
+
+/// How a conversation ended.
+enum Ended {
+    Answered(Box<PromptResult>),
+    TimedOut,
+    Failed(ProviderError),
+}
+
+#[async_trait]
+impl Runner for Agent {
+    fn id(&self) -> &str {
+        &self.role.id
+    }
+
+    fn task_type(&self) -> &str {
+        &self.role.task_type
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn may_cost(&self) -> bool {
+        self.may_cost
+    }
+
+    fn nature(&self) -> Nature {
+        self.nature
+    }
+
+    /// A session is exported and ended also when its time is over.
+    fn timeout_grace(&self) -> Duration {
+        self.grace + WIND_DOWN
+    }
+
+    async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
+        let setting = RunSetting {
+            timeout: Duration::from_millis(assize_contracts::DEFAULT_TIMEOUT_MS),
+            ..RunSetting::default()
+        };
+        self.execute_in(task, config, &setting).await
+    }
+
+    async fn execute_in(
+        &self,
+        task: &AtomicTask,
+        _: &Value,
+        setting: &RunSetting,
+    ) -> Result<RunRecord, BoxError> {
+        let mut execution = Execution::start();
+        let prompt = match &self.prompt {
+            Some(template) => template.text(task),
+            None => Ok(assize_contracts::as_text(&task.input)),
+        };
+        let prompt = match prompt {
+            Ok(prompt) => prompt,
+            Err(message) => return Ok(execution.failed(task, "render", message)),
+        };
+        let provider = self.provider(setting).await?;
+        let handle = self.open_session(&provider, task, setting).await?;
+        execution.note(
+            "prompt",
+            json!({"sessionId": handle.session_id, "text": prompt}),
+        );
+        let talk = provider.prompt(&handle, &prompt, setting.timeout);
+        let ended = match tokio::time::timeout(setting.timeout + self.grace, talk).await {
+            Ok(Ok(result)) => Ended::Answered(Box::new(result)),
+            Ok(Err(error)) => Ended::Failed(error),
+            Err(_) => Ended::TimedOut,
+        };
+        let result = match &ended {
+            Ended::Answered(result) => Some(&**result),
+            Ended::Failed(error) => error.partial.as_deref(),
+            Ended::TimedOut => None,
+        };
+        if let Some(result) = result {
+            execution.tokens = result.metrics.tokens.total;
+            execution.cost = result.metrics.cost.total_usd;
+        }
+        self.export(&provider, &handle, &mut execution).await;
+        self.end_session(&handle, &mut execution).await;
+        let late = || format!("no answer within {} ms", setting.timeout.as_millis());
+        match ended {
+            Ended::TimedOut => Ok(execution.failed(task, "prompt", late())),
+            Ended::Failed(error) if error.fault == Fault::Service => Err(error.into()),
+            Ended::Failed(error) => Ok(execution.failed(task, "prompt", error.message)),
+            Ended::Answered(result) => Ok(match result.completion_reason {
+                CompletionReason::Stop => match self.output(result.text) {
+                    Ok(output) => execution.completed(task, output),
+                    Err(message) => execution.failed(task, "parse-output", message),
+                },
+                CompletionReason::Timeout => execution.failed(task, "prompt", late()),
+                reason => {
+                    let message = format!("the agent ended with `{}`", reason.as_str());
+                    execution.failed(task, "prompt", message)
+                }
+            }),
+        }
+    }
+
+    async fn shutdown(&self) -> Result<(), BoxError> {
+        let left: Vec<OpenSession> = crate::lock(&self.open)
+            .drain()
+            .map(|(_, open)| open)
+            .collect();
+        let mut problems = Vec::new();
+        for session in &left {
+            let ended = session.provider.destroy_session(&session.handle).await;
+            problems.extend(ended.err().map(|error| error.message));
+        }
+        for (_, provider) in self.up.lock().await.drain() {
+            problems.extend(provider.shutdown().await.err().map(|error| error.message));
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems.join("; ").into()),
+        }
+    }
+}
+
+/// The whole text as JSON, else its last fenced block that is JSON.
+pub(super) fn json_in(text: &str) -> Option<Value> {
+    let whole = text.trim();
+    serde_json::from_str(whole).ok().or_else(|| {
+        let parts: Vec<&str> = whole.split("```").collect();
+        let fenced = parts.into_iter().skip(1).step_by(2);
+        // What follows the opening fence on its line is the language.
+        let blocks: Vec<&str> = fenced
+            .filter_map(|part| Some(part.split_once('\n')?.1))
+            .collect();
+        let mut blocks = blocks.into_iter().rev();
+        blocks.find_map(|block| serde_json::from_str(block).ok())
+    })
+}
+
+fn free_port() -> std::io::Result<u16> {
+    std::net::TcpListener::bind(("127.0.0.1", 0))?
+        .local_addr()
+        .map(|address| address.port())
+}

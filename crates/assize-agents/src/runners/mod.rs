@@ -1,0 +1,52 @@
+//! Runners: what executes the lab's tasks. Each is one file: settings, execution, tests.
+
+mod agent;
+mod command;
+mod record;
+mod rules;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use assize_contracts::{OverrideProblem, Plugins, Runner, RunnerSetup};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Adds all runners of this crate.
+pub(crate) fn register(plugins: Plugins) -> Plugins {
+    plugins
+        .runner_with("rules", VERSION, |setup| shared(rules::Rules::new(setup)))
+        .runner_with("command", VERSION, |setup| {
+            shared(command::Program::new(setup))
+        })
+        .runner_with("agent", VERSION, |setup| shared(agent::Agent::new(setup)))
+}
+
+fn shared<R: Runner + 'static>(
+    runner: Result<R, OverrideProblem>,
+) -> Result<Arc<dyn Runner>, OverrideProblem> {
+    runner.map(|runner| Arc::new(runner) as Arc<dyn Runner>)
+}
+
+/// What every runner is told: the suite's name for it, and the type it serves.
+struct Role {
+    id: String,
+    task_type: String,
+}
+
+impl Role {
+    fn of(setup: &RunnerSetup<'_>) -> Self {
+        Self {
+            id: setup.id.to_owned(),
+            task_type: setup.task_type.to_owned(),
+        }
+    }
+}
+
+/// Reads a runner's configuration.
+fn read<T: DeserializeOwned>(setup: &RunnerSetup<'_>) -> Result<T, OverrideProblem> {
+    crate::settings::read(setup.config)
+}

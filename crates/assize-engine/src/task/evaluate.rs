@@ -1,0 +1,78 @@
+//! Asks the evaluators: about a task, or about each step of a chain and then about the whole.
+
+use super::UsedEvaluator;
+use super::execute::{Executed, ExecutedTask};
+use super::trial::completed;
+use crate::guard::guarded;
+use crate::trial::Trials;
+use assize_contracts::{BoxError, HookError, ScoreRecord, ScoreTarget, Timestamp};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What whole chains are called among task types.
+const SCENARIO: &str = "scenario";
+
+impl Trials {
+    /// All scores of an execution. An evaluator that breaks loses its own.
+    pub(super) async fn evaluate(
+        &self,
+        executed: &Executed,
+        losses: &mut Vec<HookError>,
+    ) -> Vec<ScoreRecord> {
+        let mut scores = Vec::new();
+        for used in &self.suite.evaluators {
+            match &executed.task {
+                ExecutedTask::Atomic(task) if used.scores(&task.r#type) => {
+                    let call = used.evaluator.evaluate(&executed.record, task);
+                    let given = guarded(call).await;
+                    self.take(used, given, &mut scores, losses);
+                }
+                ExecutedTask::Atomic(_) => {}
+                ExecutedTask::Scenario(task, steps) => {
+                    for step in steps.iter().filter(|step| used.scores(&step.task.r#type)) {
+                        let call = used.evaluator.evaluate(&step.record, &step.task);
+                        let mut given = guarded(call).await;
+                        for score in given.iter_mut().flatten() {
+                            score.target = ScoreTarget::Step(step.task.id.clone());
+                        }
+                        self.take(used, given, &mut scores, losses);
+                    }
+                    if used.scores(SCENARIO) {
+                        let call = used.evaluator.evaluate_scenario(&executed.record, task);
+                        let given = guarded(call).await;
+                        self.take(used, given, &mut scores, losses);
+                    }
+                }
+            }
+        }
+        completed(&mut scores, &executed.record.id, &now());
+        scores
+    }
+
+    fn take(
+        &self,
+        used: &UsedEvaluator,
+        given: Result<Vec<ScoreRecord>, BoxError>,
+        scores: &mut Vec<ScoreRecord>,
+        losses: &mut Vec<HookError>,
+    ) {
+        match given {
+            Ok(given) => scores.extend(given.into_iter().map(|mut score| {
+                score.evaluator_id.clone_from(&used.id);
+                score
+            })),
+            Err(error) => {
+                let text = format!("the evaluator `{}` broke: {error}", used.id);
+                self.say_once("evaluator-broken", &used.id, text);
+                losses.push(HookError {
+                    hook: format!("evaluator:{}", used.id),
+                    message: error.to_string(),
+                });
+            }
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64)
+}

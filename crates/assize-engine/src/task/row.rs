@@ -1,0 +1,171 @@
+//! The row of a task trial: what the statistics see of it.
+
+use super::condition::{Judgement, name_of};
+use super::execute::{Ended, Executed};
+use super::trial::TaskSlot;
+use crate::store::{TaskRecords, TrialRecord};
+use crate::trial::Trials;
+use crate::trial::row::Clock;
+use assize_contracts::{
+    CompletionReason, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Nature, Number,
+    Outcome, ProfileRow, SCHEMA_VERSION, ScoreRecord, ScoreValue, TimingBreakdown, TokenBreakdown,
+    ToolCallSummary,
+};
+use serde_json::Value;
+
+/// What an attempt leaves behind.
+pub(super) struct Parts {
+    pub(super) executed: Executed,
+    pub(super) scores: Vec<ScoreRecord>,
+    pub(super) judgement: Judgement,
+    pub(super) losses: Vec<HookError>,
+}
+
+/// What an attempt taught, and if it did not pass for another reason than its scores, why.
+struct Verdict {
+    outcome: Outcome,
+    error_code: Option<&'static str>,
+    error: Option<String>,
+}
+
+pub(super) fn compose(
+    trials: &Trials,
+    slot: &TaskSlot<'_>,
+    clock: &Clock,
+    parts: Parts,
+) -> TrialRecord {
+    let verdict = verdict(&parts);
+    let Parts {
+        executed,
+        scores,
+        judgement,
+        losses,
+    } = parts;
+    let run = executed.record;
+    let passed = judgement.checks.iter().filter(|check| check.passed).count();
+    let row = ProfileRow {
+        run_id: trials.run_id.clone(),
+        scenario_id: slot.task.id().to_owned(),
+        mode: slot.arm.mode.clone(),
+        model: slot.arm.model.clone(),
+        iteration: slot.iteration,
+        started_at: clock.started_at(),
+        completed_at: clock.now(),
+        tokens: TokenBreakdown {
+            total: run.metrics.tokens,
+            ..TokenBreakdown::default()
+        },
+        timing: TimingBreakdown {
+            wall_ms: Some(run.metrics.latency),
+            segments: Vec::new(),
+        },
+        tool_calls: ToolCallSummary::default(),
+        cost: CostBreakdown {
+            total_usd: run.metrics.cost,
+            ..CostBreakdown::default()
+        },
+        success: verdict.outcome == Outcome::Pass,
+        checkpoints_passed: passed as u64,
+        checkpoints_total: judgement.checks.len() as u64,
+        checkpoint_details: judgement.checks,
+        output_valid: executed.ended == Ended::Completed,
+        provider: run.provenance.runner_id.clone(),
+        session_id: Some(run.id.clone()),
+        agent_turns: None,
+        completion_reason: match executed.ended {
+            Ended::Completed => Some(CompletionReason::Stop),
+            Ended::Failed => Some(CompletionReason::Error),
+            Ended::TimedOut => Some(CompletionReason::Timeout),
+            Ended::Broken => None,
+        },
+        extensions: extensions(trials, &scores),
+        error: verdict.error,
+        error_code: verdict.error_code.map(str::to_owned),
+        schema_version: Some(SCHEMA_VERSION),
+        outcome: Some(verdict.outcome),
+        attempts: Vec::new(),
+        hook_errors: losses,
+        position: slot.position,
+        block: slot.block,
+        cost_source: Some(match run.metrics.cost {
+            Some(_) => CostSource::Reported,
+            None => CostSource::Unknown,
+        }),
+        cost_readings: Some(CostReadings {
+            reported_usd: run.metrics.cost,
+            ..CostReadings::default()
+        }),
+        censored: executed.ended == Ended::TimedOut,
+        replayed: executed.nature == Nature::Replayed,
+        simulated: executed.nature == Nature::Simulated,
+    };
+    TrialRecord {
+        row,
+        trace: None,
+        analysis: None,
+        task: Some(TaskRecords { run, scores }),
+    }
+}
+
+fn verdict(parts: &Parts) -> Verdict {
+    let error = || {
+        let error = parts.executed.record.error.as_ref();
+        error.map(|error| match &error.step {
+            Some(step) => format!("{step}: {}", error.message),
+            None => error.message.clone(),
+        })
+    };
+    let of = |outcome, error_code, error| Verdict {
+        outcome,
+        error_code,
+        error,
+    };
+    match parts.executed.ended {
+        Ended::Broken => return of(Outcome::Void, Some("runner_error"), error()),
+        Ended::TimedOut => return of(Outcome::Fail, Some("timeout"), error()),
+        Ended::Failed => return of(Outcome::Fail, Some("task_failed"), error()),
+        Ended::Completed => {}
+    }
+    let mut broken = parts
+        .losses
+        .iter()
+        .filter(|loss| loss.hook.starts_with("evaluator:"));
+    let judgement = &parts.judgement;
+    match (broken.next(), judgement.passed()) {
+        (None, true) => of(Outcome::Pass, None, None),
+        // What the other evaluators found decides, unless what is missing could have decided otherwise.
+        (Some(loss), passed) if passed || judgement.lacks_scores => {
+            let error = format!("{}: {}", loss.hook, loss.message);
+            of(Outcome::Void, Some("evaluator_error"), Some(error))
+        }
+        _ => of(Outcome::Fail, None, None),
+    }
+}
+
+/// Scores as metrics: numbers as they are, what holds or not as 1 or 0, labels as text with what was expected beside them.
+fn extensions(trials: &Trials, scores: &[ScoreRecord]) -> JsonMap {
+    let mut metrics = JsonMap::with_capacity(scores.len());
+    for score in scores {
+        let name = name_of(score);
+        let value = match &score.value {
+            ScoreValue::Number(number) => (*number).into(),
+            ScoreValue::Bool(holds) => Number::from(u64::from(*holds)).into(),
+            ScoreValue::Text(text) => {
+                let alignment = score
+                    .evidence
+                    .as_ref()
+                    .and_then(|found| found.alignment.as_ref());
+                if let Some(Value::String(expected)) = alignment.and_then(|map| map.get("expected"))
+                {
+                    metrics.insert(format!("{name}_expected"), expected.clone().into());
+                }
+                Value::String(text.clone())
+            }
+        };
+        if metrics.contains_key(&name) {
+            trials.say_clash(&name, &score.evaluator_id);
+        }
+        metrics.insert(name, value);
+    }
+    metrics
+}

@@ -1,0 +1,217 @@
+//! From what stands in a file to a task: what may be left out is filled in, what is wrong is said.
+
+use super::Reading;
+use crate::suite::problem::{Place, Problem, nearest};
+use assize_contracts::{AtomicTask, JsonMap, Task, TaskMetadata};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Longer ids are a mistake.
+const LONGEST_ID: usize = 200;
+
+/// What is wrong with a task.
+#[derive(Debug)]
+pub(in crate::suite) struct TaskProblem {
+    /// Where in it: keys and list positions from the outside in.
+    pub(in crate::suite) path: Vec<String>,
+    pub(in crate::suite) message: String,
+    pub(in crate::suite) hint: Option<String>,
+}
+
+impl TaskProblem {
+    pub(in crate::suite) fn at(path: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            path: path.iter().map(|part| (*part).to_owned()).collect(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn at_place(self, file: &Path, place: Option<Place>) -> Problem {
+        let path = match self.path.is_empty() {
+            true => String::new(),
+            false => format!("`{}`: ", self.path.join(".")),
+        };
+        let problem = Problem::new(file, format!("{path}{}", self.message)).at(place);
+        match self.hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
+/// What tasks look like that leave things out.
+pub(super) struct Form {
+    defaults: JsonMap,
+}
+
+/// An atomic task as people write it into lines.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    id: Option<String>,
+    name: Option<String>,
+    r#type: Option<String>,
+    input: Value,
+    #[serde(default)]
+    expected: Option<Value>,
+    #[serde(default)]
+    context: Option<JsonMap>,
+    #[serde(default)]
+    metadata: Option<TaskMetadata>,
+    #[serde(default)]
+    extensions: Option<JsonMap>,
+    #[serde(default)]
+    pass: Vec<String>,
+}
+
+impl Form {
+    pub(super) fn new(reading: &Reading<'_>) -> Self {
+        let mut defaults = reading.spec.defaults.clone();
+        if let Some(only) = reading.only_type {
+            defaults.entry("type").or_insert_with(|| only.into());
+        }
+        Self { defaults }
+    }
+
+    /// A task from a line of JSON.
+    pub(super) fn parse(&self, bytes: &[u8], path: &Path) -> Result<Task, TaskProblem> {
+        // Most lines are whole atomic tasks; everything else takes the long way, which also knows what is wrong.
+        if self.defaults.keys().all(|key| key == "type")
+            && let Ok(line) = serde_json::from_slice::<Line>(bytes)
+            && let Some(task) = self.of_line(line)
+        {
+            return checked(Task::Atomic(task));
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            let message = error.to_string();
+            let message = message
+                .split(" at line ")
+                .next()
+                .unwrap_or(&message)
+                .to_owned();
+            TaskProblem::at(&[], format!("not JSON: {message}"))
+        })?;
+        self.of_value(value, path)
+    }
+
+    fn of_line(&self, line: Line) -> Option<AtomicTask> {
+        let id = line.id?;
+        let default = || self.defaults.get("type")?.as_str().map(str::to_owned);
+        Some(AtomicTask {
+            name: line.name.unwrap_or_else(|| id.clone()),
+            id,
+            r#type: line.r#type.or_else(default)?,
+            input: line.input,
+            expected: line.expected,
+            context: line.context,
+            metadata: line.metadata.unwrap_or_default(),
+            extensions: line.extensions,
+            pass: line.pass,
+        })
+    }
+
+    /// A task from a value: a chain if it has steps.
+    pub(super) fn of_value(&self, value: Value, path: &Path) -> Result<Task, TaskProblem> {
+        let Value::Object(mut map) = value else {
+            return Err(TaskProblem::at(
+                &[],
+                "expected a task with `id`, `type` and `input`",
+            ));
+        };
+        if !map.contains_key("id") {
+            let id = id_of_content(&map, path);
+            map.insert("id".to_owned(), id.into());
+        }
+        if map.contains_key("steps") {
+            for (key, usual) in [("description", json!("")), ("input_map", json!({}))] {
+                map.entry(key).or_insert(usual);
+            }
+            for step in map
+                .get_mut("steps")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                if let Value::Object(step) = step {
+                    self.fill_in(step);
+                }
+            }
+            name_it(&mut map);
+            return read(Value::Object(map))
+                .map(Task::Scenario)
+                .and_then(checked);
+        }
+        self.fill_in(&mut map);
+        read(Value::Object(map)).map(Task::Atomic).and_then(checked)
+    }
+
+    fn fill_in(&self, map: &mut JsonMap) {
+        for (key, value) in &self.defaults {
+            map.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        name_it(map);
+    }
+}
+
+fn name_it(map: &mut JsonMap) {
+    map.entry("metadata").or_insert_with(|| json!({}));
+    if let Some(id) = map.get("id").cloned() {
+        map.entry("name").or_insert(id);
+    }
+}
+
+/// Stays the same wherever in the file the task stands.
+fn id_of_content(map: &JsonMap, path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let text = serde_json::to_vec(map).unwrap_or_default();
+    format!("{stem}-{}", &blake3::hash(&text).to_hex()[..12])
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, TaskProblem> {
+    serde_path_to_error::deserialize(&value).map_err(|error| {
+        let path = error.path().iter().map(ToString::to_string);
+        let message = error.inner().to_string();
+        let mut problem = TaskProblem {
+            path: path.filter(|part| part != "?").collect(),
+            hint: None,
+            message,
+        };
+        explain_unknown(&mut problem);
+        problem
+    })
+}
+
+/// A field that tasks do not have: a slip, or one of a module's own.
+fn explain_unknown(problem: &mut TaskProblem) {
+    let Some(rest) = problem.message.strip_prefix("unknown field `") else {
+        return;
+    };
+    let mut names = rest.split('`');
+    let name = names.next().unwrap_or_default().to_owned();
+    let known: Vec<&str> = names.skip(1).step_by(2).collect();
+    let meant = nearest(&name, known).map(|name| format!("did you mean `{name}`? "));
+    problem.hint = Some(format!(
+        "{}fields of a module's own belong into `extensions`",
+        meant.unwrap_or_default()
+    ));
+    if problem.path.last() == Some(&name) {
+        problem.path.pop();
+    }
+    problem.message = format!("unknown field `{name}`");
+}
+
+fn checked(task: Task) -> Result<Task, TaskProblem> {
+    let id = task.id();
+    let is_plain = !id.trim().is_empty() && !id.chars().any(char::is_control);
+    if is_plain && id.len() <= LONGEST_ID {
+        return Ok(task);
+    }
+    let shown: String = id.chars().take(40).collect();
+    Err(TaskProblem::at(
+        &["id"],
+        format!("found the id {shown:?}, expected visible text of at most {LONGEST_ID} bytes"),
+    ))
+}
