@@ -65,7 +65,10 @@ impl Loader<'_> {
 
     /// What should be known about the gates before anything is spent.
     pub(super) fn gate_remarks(&self, gates: &[Gate], plan: &Plan) -> Vec<String> {
-        let (scenarios, repetitions) = (plan.scenarios.len() as u64, u64::from(plan.repetitions));
+        let (scenarios, repetitions) = (
+            plan.scenarios.len() as u64 + u64::from(plan.tasks),
+            u64::from(plan.repetitions),
+        );
         let mut remarks: Vec<String> = gates
             .iter()
             .filter_map(|gate| shortfall(gate, scenarios, repetitions))
