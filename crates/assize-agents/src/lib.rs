@@ -2,6 +2,7 @@
 
 mod acp;
 pub mod capture;
+mod chat;
 mod command;
 mod output;
 mod recipe;
@@ -11,6 +12,7 @@ mod settings;
 mod simulated;
 
 pub use acp::AcpProvider;
+pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use recipe::Recipe;
 pub use replay::ReplayProvider;
@@ -25,7 +27,8 @@ pub fn plugins() -> Plugins {
         .provider(SimulatedProvider::default)
         .provider(ReplayProvider::default)
         .provider(CommandProvider::default)
-        .provider(AcpProvider::default);
+        .provider(AcpProvider::default)
+        .provider(ChatProvider::default);
     let plugins = Recipe::built_in().iter().fold(plugins, |plugins, recipe| {
         plugins.provider(|| CommandProvider::with_recipe(recipe.clone()))
     });

@@ -192,6 +192,9 @@ fn every_mode_must_pass_unless_the_gate_names_some() {
     };
     let results = judge_gates(&mut builder(&rows), &mut context, &Analysis::default());
     assert_eq!((results.len(), worst(&results)), (1, Some(Pass)));
+    context.gates[0].modes = Some(vec!["good".to_owned(), "absent".to_owned()]);
+    let results = judge_gates(&mut builder(&rows), &mut context, &Analysis::default());
+    assert_eq!((results.len(), worst(&results)), (2, Some(Inconclusive)));
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Baseline(BaselineArguments),
     /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
     Analyze(AnalyzeArguments),
+    /// See which agents are installed, and whether they can be reached; spends nothing
+    Doctor(DoctorArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -562,6 +564,18 @@ pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     pub(crate) place: Where,
     /// One JSON object per session and line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// The agents to look at [default: all that are known]
+    pub(crate) agents: Vec<String>,
+    /// Do not start any agent to see whether it reaches a model
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// One JSON object per agent
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// Judged and measured trials must be at least this share of the planned ones.
 const COVERAGE: f64 = 0.8;
 
+const NO_TRIALS: &str = "it has no trials";
+
 /// What was meant to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
@@ -117,7 +119,25 @@ impl<'a> Court<'a> {
             Ok(finding) => decided(gate, candidate.label, finding),
             Err(reason) => open(gate, Some(candidate.label), reason),
         };
-        candidates.into_iter().map(verdict).collect()
+        let judged = candidates.into_iter().map(verdict);
+        judged.chain(self.missing(gate)).collect()
+    }
+
+    /// Modes that the gate names and nobody ran or planned.
+    fn missing(&self, gate: &Gate) -> Vec<GateResult> {
+        let planned = self.context.planned.iter().flat_map(|plan| &plan.arms);
+        let planned = planned.map(|arm| &arm.mode);
+        let known: Vec<&String> = self
+            .trials
+            .arms
+            .iter()
+            .map(|arm| &arm.mode)
+            .chain(planned)
+            .collect();
+        let named = gate.modes.iter().flatten();
+        let missing = named.filter(|mode| !known.contains(mode));
+        let result = |mode: &String| open(gate, Some(mode.clone()), NO_TRIALS.to_owned());
+        missing.map(result).collect()
     }
 
     fn candidates(&self, gate: &Gate) -> Vec<Candidate<'a>> {
@@ -182,7 +202,7 @@ impl<'a> Court<'a> {
     }
 
     fn examine(&self, gate: &Gate, candidate: &Candidate<'a>) -> Result<Finding, String> {
-        let arm = candidate.arm.ok_or("it has no trials")?;
+        let arm = candidate.arm.ok_or(NO_TRIALS)?;
         let side = Side {
             arm,
             trials: self.trials,

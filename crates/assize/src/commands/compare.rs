@@ -23,7 +23,7 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         None => vec![verdict::summarize(&[first], &analysis)?],
         Some(name) => {
             let second = Source::find(name, &arguments.place, plugins)?;
-            if first.rows == second.rows {
+            if first.is_same(&second) {
                 return Err(UsageError::new("a run compared with itself says nothing").into());
             }
             compare_runs(&first, &second, &analysis)?

@@ -4,6 +4,7 @@ mod analyze;
 mod baseline;
 mod check;
 mod compare;
+mod doctor;
 mod estimate;
 mod gate;
 mod github;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Gate(arguments) => gate::gate(&arguments, plugins),
         Command::Baseline(arguments) => baseline::baseline(&arguments, plugins),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

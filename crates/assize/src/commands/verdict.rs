@@ -1,7 +1,7 @@
 //! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
-use crate::commands::{baseline, results_dir};
+use crate::commands::{UsageError, baseline, results_dir};
 use crate::suite::{AnalysisSpec, GateSpec};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
@@ -33,6 +33,8 @@ pub(crate) struct Source {
     pub(crate) run: Option<PathBuf>,
     /// How its suite wants to be read.
     pub(crate) analysis: Analysis,
+    /// The run's id, for rows that lie in one.
+    run_id: Option<String>,
     /// What its suite wants to be shown, as it was recorded.
     gates: Option<Value>,
     /// The mode that its suite compares others with, whether it was run or not.
@@ -55,6 +57,7 @@ impl Source {
             rows: run.path().join("rows.jsonl"),
             suite: Some(manifest.name.clone()),
             analysis: recorded_analysis(run, &modes),
+            run_id: Some(manifest.run_id.clone()),
             gates: manifest.provenance.get("gates").cloned(),
             baseline: manifest
                 .provenance
@@ -83,6 +86,7 @@ impl Source {
                 modes: Vec::new(),
                 run: None,
                 analysis: Analysis::default(),
+                run_id: None,
                 gates: None,
                 baseline: None,
                 planned: None,
@@ -93,6 +97,13 @@ impl Source {
             return Ok(Self::of_run(&baseline));
         }
         Ok(Self::of_run(&RunDirectory::find(&results, name)?))
+    }
+
+    /// Whether both hold the trials of the same run: also a baseline that was made of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let path = |source: &Self| source.rows.canonicalize().ok();
+        let same_run = self.run_id.is_some() && self.run_id == other.run_id;
+        same_run || (path(self).is_some() && path(self) == path(other))
     }
 
     /// The gates of its suite. One that cannot be understood is an error: left out, it would seem to pass.
@@ -168,6 +179,10 @@ pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summa
 
 /// The same for one source, with its gates judged; `baseline` is what they compare with instead of a mode of its own.
 pub(crate) fn judge(source: &Source, gates: &[Gate], baseline: Option<&Source>) -> Result<Summary> {
+    if baseline.is_some_and(|baseline| baseline.is_same(source)) {
+        // It would be found to be as good as itself.
+        return Err(UsageError::new("the baseline is the run itself").into());
+    }
     let sources = std::slice::from_ref(source);
     let analysis = ordered(&source.analysis, sources);
     let reference = baseline.map(|baseline| {

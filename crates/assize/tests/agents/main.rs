@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "a test harness reports")]
 
 mod agents;
+mod doctor;
 mod faults;
 mod good_runs;
 mod harness;
@@ -25,6 +26,7 @@ macro_rules! tests {
 #[rustfmt::skip]
 const TESTS: &[Test] = tests! {
     quick []: offline::only_the_scripted_llm_is_there;
+    quick ["claude", "codex", "gemini"]: doctor::installed_agents_are_reached_through_the_proxy;
     quick ["claude"]: good_runs::claude_code;
     quick ["codex"]: good_runs::codex;
     slow ["opencode"]: good_runs::opencode, good_runs::opencode_acp;

@@ -198,12 +198,23 @@ fn a_mode_is_compared_with_a_named_run_a_baseline_or_a_file() {
     let rows = std::fs::read(suite.run_directory().join("rows.jsonl")).unwrap();
     suite.write("rows.json", rows);
     suite.done(&["run", "-q", "--seed", "7", "--baseline", "main"]);
-    for baseline in ["main", "last", "rows.json"] {
+    let first = suite.done(&["runs", "--json"]);
+    let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    for baseline in ["main", first["runId"].as_str().unwrap(), "rows.json"] {
         let shown = suite.done(&["gate", "last", "--baseline", baseline]);
         let lines: Vec<&str> = shown.lines().filter(|line| line.contains('✓')).collect();
         assert_eq!(lines.len(), 4, "both modes against themselves: {shown}");
     }
     assert!(suite.done(&["gate"]).contains("against plain"));
+    suite.done(&["baseline", "set", "itself"]);
+    for itself in ["last", "itself"] {
+        let outcome = suite.assize(&["gate", "last", "--baseline", itself]);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        assert!(
+            outcome.stderr.contains("the baseline is the run itself"),
+            "{outcome:#?}"
+        );
+    }
     let missing = suite.assize(&["run", "--baseline", "nobody"]);
     assert_eq!(missing.code, Some(1), "{missing:#?}");
     assert!(

@@ -6,6 +6,7 @@ mod analyze;
 mod bad_input;
 mod ci;
 mod crash;
+mod doctor;
 mod documents;
 mod gates;
 mod history;

@@ -1,0 +1,232 @@
+//! The conversation: the model is asked, its tools are run, and asked again until it has nothing more to do.
+
+use super::tools::{ToolOutput, Workshop};
+use super::{ChatSettings, unix_ms};
+use assize_contracts::{
+    CompletionReason, CreateSessionParams, EventPlace, Millis, ModelCall, PromptMetrics,
+    PromptResult, ProviderError, SessionTrace, Timestamp, TimingBreakdown, TokenBreakdown,
+    ToolCallRecord, TraceEvent,
+};
+use assize_llm::{ChatAnswer, ChatClient, ChatError, ChatRequest, Content, Message, RequestedTool};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) struct ChatSession {
+    client: ChatClient,
+    request: ChatRequest,
+    workshop: Workshop,
+    max_turns: u32,
+    events: Vec<Arc<TraceEvent>>,
+    model_calls: Vec<ModelCall>,
+    turns: u64,
+}
+
+/// What one prompt has come to until now; kept also when time runs out.
+#[derive(Default)]
+struct Turn {
+    text: String,
+    tokens: Option<TokenBreakdown>,
+    tool_calls: Vec<ToolCallRecord>,
+}
+
+impl ChatSession {
+    pub(super) fn new(
+        settings: ChatSettings,
+        client: ChatClient,
+        params: &CreateSessionParams,
+    ) -> Result<Self, ProviderError> {
+        let workshop = Workshop::new(&settings, params)
+            .map_err(|error| ProviderError::service(format!("no workspace: {error}")))?;
+        let request = ChatRequest {
+            model: params.model.clone(),
+            system: Some(params.system_instructions.clone()).filter(|text| !text.is_empty()),
+            tools: workshop.specs(),
+            max_output_tokens: settings.max_output_tokens,
+            stream: true,
+            ..ChatRequest::default()
+        };
+        Ok(Self {
+            client,
+            request,
+            workshop,
+            max_turns: settings.max_turns,
+            events: Vec::new(),
+            model_calls: Vec::new(),
+            turns: 0,
+        })
+    }
+
+    pub(super) async fn prompt(
+        &mut self,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        let began = Instant::now();
+        self.request.messages.push(Message::User(text.to_owned()));
+        let mut turn = Turn::default();
+        let done = tokio::time::timeout(timeout, self.work(&mut turn)).await;
+        let (reason, failure) = match done {
+            Ok(Ok(reason)) => (reason, None),
+            Ok(Err(error)) => (CompletionReason::Error, Some(explained(error))),
+            Err(_) => (CompletionReason::Timeout, None),
+        };
+        let result = PromptResult {
+            text: turn.text,
+            metrics: PromptMetrics {
+                tokens: turn.tokens.unwrap_or_default(),
+                timing: TimingBreakdown {
+                    wall_ms: Some(Millis::from(began.elapsed())),
+                    segments: Vec::new(),
+                },
+                tool_calls: Some(turn.tool_calls),
+                ..PromptMetrics::default()
+            },
+            completion_reason: reason,
+        };
+        match failure {
+            Some(error) => Err(error.with_partial(result)),
+            None => Ok(result),
+        }
+    }
+
+    async fn work(&mut self, turn: &mut Turn) -> Result<CompletionReason, ChatError> {
+        for _ in 0..self.max_turns {
+            self.begin_turn();
+            let started_ms = unix_ms();
+            let answer = self.client.send(&self.request).await?;
+            let asked = self.take(answer, started_ms, turn);
+            if asked.is_empty() {
+                return Ok(CompletionReason::Stop);
+            }
+            for tool in asked {
+                self.run(tool, turn).await;
+            }
+        }
+        Ok(CompletionReason::ToolLimit)
+    }
+
+    /// Records an answer and gives the tools it asks for.
+    fn take(&mut self, answer: ChatAnswer, started_ms: i64, turn: &mut Turn) -> Vec<RequestedTool> {
+        let id = format!("call-{}", self.model_calls.len() + 1);
+        let tokens = answer.answer.usage.tokens;
+        turn.tokens = Some(turn.tokens.map_or(tokens, |sum| sum.plus(&tokens)));
+        turn.text = answer.answer.text();
+        let mut asked = Vec::new();
+        for part in &answer.answer.parts {
+            let at = started_ms + part.at.unwrap_or(answer.duration).as_millis() as i64;
+            let context = place(at, &id, None);
+            match &part.content {
+                Content::Reasoning(text) => self.push(TraceEvent::Reasoning {
+                    content: text.clone(),
+                    duration_ms: None,
+                    token_count: None,
+                    context,
+                }),
+                Content::Text(text) => self.push(TraceEvent::TextOutput {
+                    content: text.clone(),
+                    token_count: None,
+                    context,
+                }),
+                Content::Tool(tool) if tool.by_server => {}
+                Content::Tool(tool) => asked.push(tool.clone()),
+            }
+        }
+        self.model_calls.push(ModelCall {
+            id,
+            model: answer
+                .answer
+                .model
+                .clone()
+                .unwrap_or_else(|| self.request.model.clone()),
+            api: Some(answer.answer.api.as_str().to_owned()),
+            started_at: Some(Timestamp::from_unix_ms(started_ms)),
+            ttft_ms: answer.answer.first_content_at.map(Millis::from),
+            duration_ms: Some(Millis::from(answer.duration)),
+            tokens,
+            stop_reason: answer.answer.stop_reason.clone(),
+            status: Some(answer.answer.status),
+            retries: Some(answer.retries),
+            ..ModelCall::default()
+        });
+        self.request.messages.push(answer.message);
+        asked
+    }
+
+    async fn run(&mut self, tool: RequestedTool, turn: &mut Turn) {
+        let (began, started_ms) = (Instant::now(), unix_ms());
+        let ToolOutput { text, error } = self.workshop.run(&tool.name, &tool.arguments).await;
+        let duration_ms = Some(Millis::from(began.elapsed()));
+        let success = Some(error.is_none());
+        let call_ref = format!("call-{}", self.model_calls.len());
+        turn.tool_calls.push(ToolCallRecord {
+            name: tool.name.clone(),
+            category: tool.name.clone(),
+            success,
+            duration_ms,
+            error: error.clone(),
+        });
+        self.push(TraceEvent::ToolCall {
+            name: tool.name.clone(),
+            input: tool.arguments,
+            output: text.clone().into(),
+            duration_ms,
+            success,
+            error: error.clone(),
+            context: place(started_ms, &call_ref, tool.id.clone()),
+        });
+        self.request.messages.push(Message::ToolResult {
+            id: tool.id,
+            name: tool.name,
+            is_error: error.is_some(),
+            output: match error {
+                Some(error) => format!("{error}\n{text}"),
+                None => text,
+            },
+        });
+    }
+
+    fn begin_turn(&mut self) {
+        let event = TraceEvent::TurnBoundary {
+            turn_number: self.turns,
+            timestamp: Timestamp::from_unix_ms(unix_ms()),
+        };
+        self.push(event);
+        self.turns += 1;
+    }
+
+    fn push(&mut self, event: TraceEvent) {
+        self.events.push(Arc::new(event));
+    }
+
+    pub(super) fn trace(&self, session_id: &str) -> SessionTrace {
+        let calls = self.model_calls.iter().map(|call| call.tokens);
+        let tokens = calls
+            .reduce(|sum, next| sum.plus(&next))
+            .unwrap_or_default();
+        let mut trace =
+            SessionTrace::from_events(session_id.to_owned(), self.events.clone(), tokens);
+        trace.model_calls = self.model_calls.clone();
+        trace
+    }
+}
+
+fn place(at: i64, call: &str, call_id: Option<String>) -> Option<Box<EventPlace>> {
+    Some(Box::new(EventPlace {
+        timestamp: Some(Timestamp::from_unix_ms(at)),
+        call_ref: Some(call.to_owned()),
+        call_id,
+        ..EventPlace::default()
+    }))
+}
+
+/// A model that fails teaches nothing about the set-up.
+fn explained(error: ChatError) -> ProviderError {
+    let code = match &error {
+        ChatError::Refused { status, .. } => format!("llm_{status}"),
+        ChatError::Unreachable { .. } => "llm_unreachable".to_owned(),
+        ChatError::Timeout { .. } => "llm_timeout".to_owned(),
+        ChatError::Settings { .. } => "llm_settings".to_owned(),
+        ChatError::TooLarge | ChatError::Unreadable { .. } => "llm_cut".to_owned(),
+    };
+    ProviderError::service(error.to_string()).with_code(code)
+}

@@ -1,0 +1,229 @@
+//! A scripted model with real tools in a real workspace.
+
+use super::*;
+use assize_contracts::{CompletionReason, Fault, PermissionConfig};
+use assize_llm::testing::{Received, Reply, ScriptedEndpoint};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A streamed answer: calls of tools, or a text.
+fn answer(text: &str, calls: &[(&str, Value)]) -> Reply {
+    let calls: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, (name, arguments))| {
+            let function = json!({"name": name, "arguments": arguments.to_string()});
+            json!({"index": index, "id": format!("c{index}"), "type": "function", "function": function})
+        })
+        .collect();
+    let reason = if calls.is_empty() {
+        "stop"
+    } else {
+        "tool_calls"
+    };
+    let chunks = [
+        json!({"id": "x", "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": text, "tool_calls": calls}}]}),
+        json!({"id": "x", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
+        json!({"id": "x", "model": "m", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}),
+    ];
+    let lines = chunks.map(|chunk| format!("data: {chunk}\n\n")).concat();
+    Reply::Body(200, format!("{lines}data: [DONE]\n\n"))
+}
+
+struct Talk {
+    provider: ChatProvider,
+    handle: SessionHandle,
+    endpoint: ScriptedEndpoint,
+    workspace: TempDir,
+}
+
+async fn talk(
+    more: Value,
+    permissions: PermissionConfig,
+    script: impl Fn(&Received, usize) -> Reply + Send + Sync + 'static,
+) -> Talk {
+    let endpoint = ScriptedEndpoint::start(script).unwrap();
+    let workspace = tempfile::tempdir().unwrap();
+    let mut settings = more.as_object().unwrap().clone();
+    settings.insert("base_url".to_owned(), json!(endpoint.url()));
+    let params = CreateSessionParams {
+        system_instructions: "Be brief.".to_owned(),
+        model: "m".to_owned(),
+        workdir: workspace.path().to_owned(),
+        provider_overrides: Arc::new(settings),
+        permissions,
+        ..CreateSessionParams::default()
+    };
+    let provider = ChatProvider::default();
+    let handle = provider.create_session(&params).await.unwrap();
+    Talk {
+        provider,
+        handle,
+        endpoint,
+        workspace,
+    }
+}
+
+fn allowing() -> PermissionConfig {
+    PermissionConfig {
+        auto_approve: true,
+        ..PermissionConfig::default()
+    }
+}
+
+impl Talk {
+    async fn prompt(&self, timeout: Duration) -> Result<PromptResult, ProviderError> {
+        self.provider.prompt(&self.handle, "Go.", timeout).await
+    }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn tools_work_in_the_workspace_until_the_model_is_done() {
+    let script = |_: &Received, number| match number {
+        0 => answer(
+            "",
+            &[
+                ("shell", json!({"command": "echo hi > out.txt; exit 3"})),
+                ("write_file", json!({"path": "a/b.txt", "content": "x"})),
+            ],
+        ),
+        1 => answer(
+            "",
+            &[
+                ("read_file", json!({"path": "out.txt"})),
+                ("list_files", json!({"path": "a"})),
+            ],
+        ),
+        _ => answer("Done.", &[]),
+    };
+    let talk = talk(json!({}), allowing(), script).await;
+    let result = talk.prompt(LONG).await.unwrap();
+    assert_eq!(
+        (result.text.as_str(), result.completion_reason),
+        ("Done.", CompletionReason::Stop)
+    );
+    assert_eq!(result.metrics.tokens.total, Some(330));
+    let calls = result.metrics.tool_calls.unwrap();
+    let successes: Vec<_> = calls.iter().map(|call| call.success.unwrap()).collect();
+    assert_eq!(successes, [false, true, true, true]);
+    assert!(
+        calls[0].error.as_ref().unwrap().contains("exit code 3"),
+        "{calls:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(talk.workspace.path().join("a/b.txt")).unwrap(),
+        "x"
+    );
+    let last = talk.endpoint.received().pop().unwrap().body["messages"].to_string();
+    assert!(
+        last.contains("hi\\n") && last.contains("b.txt") && last.contains("Be brief."),
+        "{last}"
+    );
+    let trace = talk.provider.export_session(&talk.handle).await.unwrap();
+    assert_eq!(
+        (trace.model_calls.len(), trace.summary.total_tool_calls),
+        (3, 4)
+    );
+}
+
+#[tokio::test]
+async fn nothing_outside_the_workspace_is_read_or_written() {
+    let paths = ["/etc/passwd", "../x", "link/x", "a/../../x"];
+    let script = move |_: &Received, number: usize| match paths.get(number) {
+        Some(path) => answer(
+            "",
+            &[
+                ("read_file", json!({"path": path})),
+                ("write_file", json!({"path": path, "content": "x"})),
+            ],
+        ),
+        None => answer("Done.", &[]),
+    };
+    let talk = talk(json!({}), allowing(), script).await;
+    std::os::unix::fs::symlink("/etc", talk.workspace.path().join("link")).unwrap();
+    let calls = talk.prompt(LONG).await.unwrap().metrics.tool_calls.unwrap();
+    assert_eq!(calls.len(), 8);
+    let outside =
+        |error: &Option<String>| error.as_deref() == Some("the path leads out of the workspace");
+    assert!(calls.iter().all(|call| outside(&call.error)), "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_allowed_is_denied() {
+    let permissions = PermissionConfig {
+        allowed_tools: vec!["list_files".to_owned()],
+        ..PermissionConfig::default()
+    };
+    let script = |_: &Received, number| match number {
+        0 => answer(
+            "",
+            &[
+                ("shell", json!({"command": "touch x"})),
+                ("list_files", json!({"path": "."})),
+            ],
+        ),
+        _ => answer("Done.", &[]),
+    };
+    let talk = talk(json!({}), permissions, script).await;
+    let calls = talk.prompt(LONG).await.unwrap().metrics.tool_calls.unwrap();
+    assert!(calls[0].error.as_ref().unwrap().starts_with("denied"));
+    assert_eq!(calls[1].success, Some(true));
+    assert!(!talk.workspace.path().join("x").exists());
+}
+
+#[tokio::test]
+async fn a_model_that_never_ends_reaches_its_limit() {
+    let script = |_: &Received, _| answer("", &[("list_files", json!({"path": "."}))]);
+    let talk = talk(json!({"max_turns": 3}), allowing(), script).await;
+    let result = talk.prompt(LONG).await.unwrap();
+    assert_eq!(result.completion_reason, CompletionReason::ToolLimit);
+    assert_eq!(result.metrics.tool_calls.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn time_runs_out_for_a_tool_too() {
+    let script = |_: &Received, _| answer("", &[("shell", json!({"command": "sleep 600"}))]);
+    let talk = talk(json!({}), allowing(), script).await;
+    let result = talk.prompt(Duration::from_secs(2)).await.unwrap();
+    assert_eq!(result.completion_reason, CompletionReason::Timeout);
+    assert_eq!(result.metrics.tokens.total, Some(110));
+}
+
+#[tokio::test]
+async fn a_failing_model_teaches_nothing() {
+    let script =
+        |_: &Received, _| Reply::Body(401, json!({"error": {"message": "who?"}}).to_string());
+    let error = talk(json!({}), allowing(), script)
+        .await
+        .prompt(LONG)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.fault, error.code.as_deref()),
+        (Fault::Service, Some("llm_401"))
+    );
+}
+
+#[tokio::test]
+async fn a_second_prompt_goes_on() {
+    let talk = talk(json!({}), allowing(), |_: &Received, _| answer("Yes.", &[])).await;
+    talk.prompt(LONG).await.unwrap();
+    talk.prompt(LONG).await.unwrap();
+    let messages = &talk.endpoint.received()[1].body["messages"];
+    assert_eq!(messages.as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn what_cannot_work_is_named_before_a_run() {
+    for (settings, place) in [
+        (json!({"max_turns": 0}), "max_turns"),
+        (json!({"base_url": "nowhere"}), "base_url"),
+        (json!({"tools": ["hammer"]}), "tools"),
+        (json!({"api": "mistral"}), "api"),
+    ] {
+        let problem = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
+        assert_eq!(problem.path[0], place);
+    }
+}

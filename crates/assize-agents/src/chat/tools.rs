@@ -1,0 +1,236 @@
+//! What the model may use: a shell that starts in the workspace, and files that lie in it.
+
+use super::ChatSettings;
+use assize_contracts::{CreateSessionParams, PermissionConfig};
+use assize_llm::ToolSpec;
+use assize_process::{Bound, Command};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// More of a file or of a command's output is cut.
+const LARGEST_TEXT: u64 = 64 << 10;
+
+const MOST_ENTRIES: usize = 1000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Tool {
+    Shell,
+    ReadFile,
+    WriteFile,
+    ListFiles,
+}
+
+impl Tool {
+    pub(super) fn all() -> Vec<Self> {
+        vec![
+            Self::Shell,
+            Self::ReadFile,
+            Self::WriteFile,
+            Self::ListFiles,
+        ]
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::ReadFile => "read_file",
+            Self::WriteFile => "write_file",
+            Self::ListFiles => "list_files",
+        }
+    }
+
+    fn spec(self) -> ToolSpec {
+        let text = |description: &str| json!({"type": "string", "description": description});
+        let path = text("Relative to the workspace.");
+        let (description, properties, required) = match self {
+            Self::Shell => (
+                "Runs a shell command in the workspace and returns its output.",
+                json!({"command": text("The command line.")}),
+                json!(["command"]),
+            ),
+            Self::ReadFile => ("Reads a text file.", json!({"path": path}), json!(["path"])),
+            Self::WriteFile => (
+                "Writes a text file, with the directories it needs.",
+                json!({"path": path, "content": text("The whole file.")}),
+                json!(["path", "content"]),
+            ),
+            Self::ListFiles => ("Lists a directory.", json!({"path": path}), json!(["path"])),
+        };
+        ToolSpec {
+            name: self.name().to_owned(),
+            description: description.to_owned(),
+            parameters: json!({
+                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+            }),
+        }
+    }
+}
+
+/// The tools of one session.
+pub(super) struct Workshop {
+    tools: Vec<Tool>,
+    /// Without symbolic links.
+    workspace: PathBuf,
+    permissions: PermissionConfig,
+    /// For commands, without the key.
+    environment: Vec<(String, String)>,
+    pass_env: Vec<String>,
+    shell_timeout: Duration,
+}
+
+pub(super) struct ToolOutput {
+    pub(super) text: String,
+    pub(super) error: Option<String>,
+}
+
+impl ToolOutput {
+    fn failed(error: impl Into<String>) -> Self {
+        Self {
+            text: String::new(),
+            error: Some(error.into()),
+        }
+    }
+}
+
+impl Workshop {
+    pub(super) fn new(settings: &ChatSettings, params: &CreateSessionParams) -> io::Result<Self> {
+        let key = settings
+            .key_env
+            .as_deref()
+            .unwrap_or(settings.api.key_variable());
+        let environment = params.environment.iter().filter(|(name, _)| *name != key);
+        Ok(Self {
+            tools: settings.tools.clone(),
+            workspace: params.workdir.canonicalize()?,
+            permissions: params.permissions.clone(),
+            environment: environment
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            pass_env: settings.pass_env.clone(),
+            shell_timeout: Duration::from_millis(settings.shell_timeout_ms),
+        })
+    }
+
+    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec()).collect()
+    }
+
+    pub(super) async fn run(&self, name: &str, arguments: &Value) -> ToolOutput {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name() == name) else {
+            return ToolOutput::failed(format!("there is no tool `{name}`"));
+        };
+        let listed = &self.permissions.allowed_tools;
+        if !self.permissions.auto_approve && !listed.iter().any(|allowed| allowed == name) {
+            return ToolOutput::failed("denied: it was not allowed by the suite's permissions");
+        }
+        let text = |key: &str| arguments[key].as_str().map(str::to_owned);
+        let missing = |key: &str| ToolOutput::failed(format!("`{key}` is missing"));
+        let done = match tool {
+            Tool::Shell => match text("command") {
+                Some(command) => return self.shell(&command).await,
+                None => return missing("command"),
+            },
+            Tool::ReadFile => self.path(text("path")).and_then(|path| read(&path)),
+            Tool::ListFiles => self.path(text("path")).and_then(|path| list(&path)),
+            Tool::WriteFile => match text("content") {
+                Some(content) => self
+                    .path(text("path"))
+                    .and_then(|path| write(&path, &content)),
+                None => return missing("content"),
+            },
+        };
+        match done {
+            Ok(text) => ToolOutput { text, error: None },
+            Err(error) => ToolOutput::failed(error.to_string()),
+        }
+    }
+
+    async fn shell(&self, command: &str) -> ToolOutput {
+        let passed = Command::new("sh", &self.workspace)
+            .arg("-c")
+            .arg(command)
+            .pass_usual_env();
+        let passed = self
+            .pass_env
+            .iter()
+            .fold(passed, |command, name| command.pass_env(name));
+        let bound = Bound {
+            head: LARGEST_TEXT,
+            tail: LARGEST_TEXT,
+        };
+        let done = self
+            .environment
+            .iter()
+            .fold(passed, |command, (name, value)| command.env(name, value))
+            .bound(bound)
+            .timeout(self.shell_timeout)
+            .run_to_end()
+            .await;
+        match done {
+            Ok(output) => ToolOutput {
+                text: format!("{}{}", output.stdout.text(), output.stderr.text()),
+                error: (!output.exit.is_success())
+                    .then(|| output.exit.in_words(self.shell_timeout)),
+            },
+            Err(error) => ToolOutput::failed(error.explained()),
+        }
+    }
+
+    /// A path in the workspace, wherever its links lead.
+    fn path(&self, given: Option<String>) -> io::Result<PathBuf> {
+        let outside = || io::Error::other("the path leads out of the workspace");
+        let given = given.ok_or_else(|| io::Error::other("`path` is missing"))?;
+        let path = self.workspace.join(given);
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Err(outside());
+        }
+        let mut existing = path.as_path();
+        while !existing.exists() && !existing.is_symlink() {
+            existing = existing.parent().ok_or_else(outside)?;
+        }
+        match existing.canonicalize()?.starts_with(&self.workspace) {
+            true => Ok(path),
+            false => Err(outside()),
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(LARGEST_TEXT)
+        .read_to_end(&mut bytes)?;
+    let cut = path.metadata()?.len().saturating_sub(bytes.len() as u64);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(match cut {
+        0 => text,
+        cut => format!("{text}\n[{cut} bytes cut]"),
+    })
+}
+
+fn write(path: &Path, content: &str) -> io::Result<String> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::fs::write(path, content)?;
+    Ok(format!("{} bytes written", content.len()))
+}
+
+fn list(path: &Path) -> io::Result<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path)?.take(MOST_ENTRIES) {
+        let entry = entry?;
+        let slash = if entry.file_type()?.is_dir() { "/" } else { "" };
+        names.push(format!("{}{slash}", entry.file_name().to_string_lossy()));
+    }
+    names.sort();
+    Ok(names.join("\n"))
+}
