@@ -88,12 +88,12 @@ describe("report.html", { skip: obstacle }, () => {
     await page.getByLabel("Outcome", { exact: true }).selectOption("");
     await page.getByLabel("Mode", { exact: true }).selectOption({ label: "plain" });
     assert.equal(await rows.count(), 40);
-    await page.getByLabel("Search").fill("parser");
+    await page.getByRole("searchbox").fill("parser");
     assert.equal(await rows.count(), 10);
     assert.match(await page.locator("#list [role=status]").textContent(), /10 of 80/);
-    await page.getByLabel("Search").fill("no such trial");
+    await page.getByRole("searchbox").fill("no such trial");
     assert.equal(await rows.count(), 0);
-    await page.getByLabel("Search").fill("");
+    await page.getByRole("searchbox").fill("");
     await page.getByRole("button", { name: "Time" }).click();
     const sorted = (await column(5)).map((cell) => parseFloat(cell));
     assert.deepEqual(sorted, [...sorted].sort((a, b) => a - b));

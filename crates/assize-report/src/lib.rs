@@ -23,7 +23,9 @@ mod words;
 
 mod benchmark;
 mod cells;
+mod efficiency;
 mod escape;
+mod findings;
 mod flat;
 mod glossary;
 mod html;
@@ -38,6 +40,7 @@ pub use caution::Caution;
 pub use cells::{comparison_cells, comparison_heading};
 pub use comparison::{Comparison, Headline, headline};
 pub use error::ReportError;
+pub use findings::FindingsPage;
 pub use flat::{CsvWriter, JsonArrayWriter};
 pub use gate::{
     Gate, GateContext, GateError, GateMeasure, GateResult, Planned, PlannedArm, Reference,

@@ -2,6 +2,7 @@
 
 use crate::cells::{comparison_cells, comparison_heading, not_available, shown};
 use crate::comparison::{headline, level_percent};
+use crate::efficiency;
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
@@ -198,6 +199,16 @@ fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
 }
 
 fn write_efficiency(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new("Efficiency", &efficiency::HEADING);
+    for (name, mode) in summary.modes.iter() {
+        let cells = efficiency::cells(mode);
+        table.row(std::iter::once(safe(name)).chain(cells).collect());
+    }
+    table.write(page)?;
+    write_tries(page, summary)
+}
+
+fn write_tries(page: &mut String, summary: &Summary) -> std::fmt::Result {
     let mut table = Table::new(
         "Several tries",
         &["Mode", "k", "pass@k", "pass^k", "Scenarios"],
@@ -264,14 +275,14 @@ fn write_glossary(page: &mut String) -> std::fmt::Result {
 }
 
 /// A table under a heading; left out when it has no rows.
-struct Table {
+pub(crate) struct Table {
     title: String,
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(title: &str, heading: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, heading: &[&str]) -> Self {
         Self {
             title: title.to_owned(),
             heading: heading.iter().map(|&cell| cell.to_owned()).collect(),
@@ -279,12 +290,12 @@ impl Table {
         }
     }
 
-    fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// Cells are padded, so that the raw text is a table as well.
-    fn write(&self, page: &mut String) -> std::fmt::Result {
+    pub(crate) fn write(&self, page: &mut String) -> std::fmt::Result {
         if self.rows.is_empty() {
             return Ok(());
         }

@@ -195,6 +195,13 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The number of tool calls was measured.
+    pub(crate) fn has_seen_tools(&self) -> bool {
+        let mut has_seen = false;
+        self.for_each_measurement(|name, _| has_seen |= name == "tool_calls_total");
+        has_seen
+    }
+
     /// Names of all extensions, also of those that hold no number.
     pub(crate) fn extension_names(&self) -> impl Iterator<Item = &str> {
         self.extensions.0.iter().map(|(name, _)| &**name)

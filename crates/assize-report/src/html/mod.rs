@@ -15,6 +15,7 @@ mod tools;
 mod traces;
 mod trials;
 
+use crate::row::CATEGORY;
 use crate::{ReportError, Row, Summary};
 use assize_contracts::{AnalysisFinding, AnalysisResult, Outcome, SessionTrace};
 use charts::{Measured, Square};
@@ -236,6 +237,13 @@ impl<'a> HtmlReport<'a> {
                 found[place] = Some(value);
             }
         });
+        // Tools that were seen, none of which is of a category, are zero calls of it.
+        if row.has_seen_tools() {
+            let categories = self.metrics.iter().zip(&mut found);
+            for (_, value) in categories.filter(|(name, _)| name.starts_with(CATEGORY)) {
+                value.get_or_insert(0.0);
+            }
+        }
         for (column, value) in self.values[mode].iter_mut().zip(found) {
             column.extend(value.map(|value| Measured { value, is_bound }));
         }

@@ -10,6 +10,7 @@ mod gate;
 mod github;
 mod history;
 mod init;
+mod pages;
 mod report;
 mod run;
 mod runs;

@@ -2,21 +2,19 @@
 
 use crate::cli::{ReportArguments, ReportFormat};
 use crate::commands::baseline;
+use crate::commands::pages;
 use crate::commands::verdict::{self, Source};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, print_cautions, print_gates};
 use anyhow::{Context, Result};
-use assize_contracts::{AnalysisResult, Plugins, SessionAnalysisBundle};
-use assize_engine::store::{CellKey, RunDirectory, TraceReader};
-use assize_measures::analyzers::TIME;
+use assize_contracts::Plugins;
 use assize_report::{
-    CsvWriter, HtmlReport, JsonArrayWriter, PageLimits, ReportError, Row, SeenCells, Summary,
-    WantedTrace, closing_line, read_rows, render_benchmark, render_junit, render_markdown,
+    CsvWriter, JsonArrayWriter, ReportError, Row, SeenCells, Summary, closing_line, read_rows,
+    render_benchmark, render_junit, render_markdown,
 };
 use assize_stats::Direction;
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<Exit> {
@@ -77,9 +75,18 @@ fn write(
             Ok(file.write_all(page.as_bytes())?)
         })?);
     }
+    if wants(ReportFormat::Md) {
+        let page = pages::findings_page(summary, sources)?;
+        if !page.is_empty() {
+            let text = page.render(&title(sources));
+            written.push(replace(&out.join("analysis.md"), |file| {
+                Ok(file.write_all(text.as_bytes())?)
+            })?);
+        }
+    }
     if wants(ReportFormat::Html) {
         written.push(replace(&out.join("report.html"), |file| {
-            let page = html_page(summary, sources)?;
+            let page = pages::html_page(summary, sources)?;
             Ok(page.write(file, &title(sources))?)
         })?);
     }
@@ -117,111 +124,8 @@ fn write(
     Ok(written)
 }
 
-/// The page with the trials of all sources, and the traces that they have and it has room for.
-fn html_page<'a>(summary: &'a Summary, sources: &[Source]) -> Result<HtmlReport<'a>> {
-    let mut page = HtmlReport::new(summary, PageLimits::default());
-    let runs: Vec<Option<StoredTraces>> = sources
-        .iter()
-        .map(StoredTraces::open)
-        .collect::<Result<_>>()?;
-    let mut wanted: Vec<(usize, CellKey, WantedTrace)> = Vec::new();
-    each_row(sources, |source, row, json| {
-        let suite = sources[source].suite.as_deref();
-        if let (Some(trial), Some(run)) = (page.add(row, json, suite), &runs[source]) {
-            let key = key_of(row);
-            if run.traces.has(&key)
-                && let Some(trace) = page.wants_trace_of(trial)
-            {
-                wanted.push((source, key, trace));
-            }
-        }
-        Ok(())
-    })?;
-    for (source, run) in runs.iter().enumerate() {
-        let Some(run) = run else { continue };
-        let of_run = || wanted.iter().filter(|(of, ..)| *of == source);
-        let mut findings = run.findings(of_run().map(|(_, key, _)| key).collect())?;
-        for (_, key, wanted) in of_run() {
-            // A trace that cannot be read any more is one that the page does not show.
-            if let Ok(Some(trace)) = run.traces.trace(key) {
-                let mut found = findings.remove(key).unwrap_or_default();
-                found
-                    .entry("time".to_owned())
-                    .or_insert_with(|| TIME.find(&trace));
-                page.add_trace(*wanted, &trace, &found);
-            }
-        }
-    }
-    Ok(page)
-}
-
-/// What a run has beside its rows.
-struct StoredTraces {
-    traces: TraceReader,
-    analysis: PathBuf,
-}
-
-impl StoredTraces {
-    fn open(source: &Source) -> Result<Option<Self>> {
-        let Some(run) = &source.run else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
-            traces: RunDirectory::open(run)?.traces()?,
-            analysis: run.join("analysis.jsonl"),
-        }))
-    }
-
-    /// What the analyzers found in these trials.
-    fn findings(
-        &self,
-        keys: HashSet<&CellKey>,
-    ) -> Result<HashMap<CellKey, BTreeMap<String, AnalysisResult>>> {
-        let mut findings = HashMap::new();
-        each_bundle(&self.analysis, |bundle| {
-            let key = CellKey {
-                scenario_id: bundle.scenario_id,
-                mode: bundle.mode,
-                model: bundle.model,
-                iteration: bundle.iteration.unwrap_or(0),
-            };
-            if keys.contains(&key) {
-                findings.insert(key, bundle.results);
-            }
-        })?;
-        Ok(findings)
-    }
-}
-
-/// Every complete bundle of a file; a run without analyzers has none.
-fn each_bundle(path: &Path, mut visit: impl FnMut(SessionAnalysisBundle)) -> Result<()> {
-    let file = match File::open(path) {
-        Ok(file) => BufReader::new(file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
-        }
-    };
-    read_rows(file, |bytes| {
-        if let Ok(bundle) = serde_json::from_slice(bytes.json) {
-            visit(bundle);
-        }
-        Ok(())
-    })?;
-    Ok(())
-}
-
-fn key_of(row: &Row<'_>) -> CellKey {
-    CellKey {
-        scenario_id: row.scenario_id.clone().into_owned(),
-        mode: row.mode.clone().into_owned(),
-        model: row.model.clone().into_owned(),
-        iteration: row.iteration,
-    }
-}
-
 /// Every trial once, with the place of its source and the text it stands in.
-fn each_row(
+pub(super) fn each_row(
     sources: &[Source],
     mut visit: impl FnMut(usize, &Row<'_>, &[u8]) -> Result<(), ReportError>,
 ) -> Result<()> {

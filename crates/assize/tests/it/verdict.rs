@@ -75,6 +75,13 @@ fn a_run_ends_with_a_verdict_and_a_report() {
     assert!(read(&page).contains("<strong>Simulated.</strong>"));
     let text = read(page.with_file_name("report.md"));
     assert!(text.starts_with("# two\n\n## Verdict\n"));
+    assert!(text.contains("## Efficiency"), "{text}");
+    let analysis = read(page.with_file_name("analysis.md"));
+    assert!(
+        analysis.contains("Sessions with a trace: plain 18, docs 18"),
+        "{analysis}"
+    );
+    assert!(analysis.contains("## efficiency") && analysis.contains("<details>"));
     let data = page.with_file_name("data");
     let summary: Value = serde_json::from_str(&read(data.join("summary.json"))).unwrap();
     assert_eq!(summary["modes"]["docs"]["runs"], 18);

@@ -1,7 +1,6 @@
 //! Which tools a mode uses, and which one follows which: tools from early to late, arcs for what comes next.
 
 use super::colour;
-use crate::html::escape::cut;
 use crate::html::svg::{Anchor, Svg, at};
 use crate::html::tools::ToolFlow;
 use crate::quantity;
@@ -86,7 +85,7 @@ pub(crate) fn tool_flow(flow: &ToolFlow, mode: usize, name: &str) -> String {
             "lane",
             at(NAMES, y(place) + 4.0),
             Anchor::End,
-            &cut(&node.name, 22),
+            &short(&node.name),
         );
         let per_trial = node.calls as f64 / flow.trials.max(1) as f64;
         svg.text(
@@ -97,6 +96,18 @@ pub(crate) fn tool_flow(flow: &ToolFlow, mode: usize, name: &str) -> String {
         );
     }
     svg.finish()
+}
+
+/// Names of tools differ at their ends.
+fn short(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    match letters.len() > 20 {
+        true => {
+            let (begin, end) = (&letters[..9], &letters[letters.len() - 10..]);
+            begin.iter().chain(&['…']).chain(end).collect()
+        }
+        false => name.to_owned(),
+    }
 }
 
 fn times(count: u64) -> String {

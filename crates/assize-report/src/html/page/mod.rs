@@ -240,7 +240,15 @@ fn cautions(page: &mut String, summary: &Summary) -> Written {
             html(&caution.code)
         )?;
     }
-    writeln!(page, "</ul></section>")
+    writeln!(page, "</ul>")?;
+    if !summary.prices.is_empty() {
+        let tables = html(&summary.prices.join("; "));
+        writeln!(
+            page,
+            "<p class=\"legend\">Costs that Assize computed are tokens times the prices of: {tables}.</p>"
+        )?;
+    }
+    writeln!(page, "</section>")
 }
 
 fn glossary(page: &mut String) -> Written {

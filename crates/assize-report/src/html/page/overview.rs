@@ -5,6 +5,7 @@ use super::table::{Table, name_cell, number, section};
 use super::verdict::{bar, look};
 use crate::cells::{comparison_cells, shown};
 use crate::comparison::level_percent;
+use crate::efficiency;
 use crate::html::HtmlReport;
 use crate::html::charts::{Worth, cost_against_success, rate_bar};
 use crate::html::escape::html;
@@ -59,7 +60,11 @@ pub(super) fn glance(page: &mut String, report: &HtmlReport<'_>) -> Written {
     writeln!(page, "<div class=\"figures\">")?;
     worth(page, summary)?;
     several_tries(page, summary)?;
-    writeln!(page, "</div></section>")
+    writeln!(page, "</div>")?;
+    if !summary.modes.is_empty() {
+        efficiency_figure(page, summary)?;
+    }
+    writeln!(page, "</section>")
 }
 
 pub(super) fn success_words(mode: &ModeSummary) -> String {
@@ -158,6 +163,24 @@ fn worth(page: &mut String, summary: &Summary) -> Written {
         cost_against_success(metric, axis, &worths),
         names.join(" · ")
     )
+}
+
+fn efficiency_figure(page: &mut String, summary: &Summary) -> Written {
+    let mut table = Table::new("What one success takes", &efficiency::HEADING);
+    for (place, (label, mode)) in summary.modes.iter().enumerate() {
+        let cells = efficiency::cells(mode).map(|cell| number(&cell));
+        table.row(
+            std::iter::once(name_cell(place, label))
+                .chain(cells)
+                .collect(),
+        );
+    }
+    writeln!(
+        page,
+        "<figure class=\"wide\"><figcaption>Efficiency: what one success takes, failures included</figcaption>"
+    )?;
+    table.write(page)?;
+    writeln!(page, "</figure>")
 }
 
 fn several_tries(page: &mut String, summary: &Summary) -> Written {

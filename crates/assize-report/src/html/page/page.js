@@ -167,6 +167,7 @@
     const traced = make("label", { hidden: !hasTraces }, "With trace", make("select", { "aria-label": "With trace", onchange: (event) => { state.traced = event.target.value === "yes"; draw(); } },
       make("option", { value: "" }, "all"), make("option", { value: "yes" }, "only")));
     compareButton.hidden = !hasTraces;
+    list.classList.toggle("untraced", !hasTraces);
     list.append(
       make("div", { class: "filters", role: "search", "aria-label": "Filter trials" },
         make("label", {}, "Search", search),
@@ -335,7 +336,7 @@
         if (at === split) cells.push(make("div", { class: "split", id: "split", tabindex: "-1" }, "Here they part: from step " + (at + 1) + " on they do different things."));
         else cells.push(make("div", { class: "step" }, "Step " + (at + 1)));
         for (const [side, place] of [[a, first], [b, second]]) {
-          cells.push(side[at] ? make("div", {}, ...side[at].map((event) => eventOf(event, trials[place]))) : make("div", { class: "absent" }, "ended before this step"));
+          cells.push(side[at] ? make("div", {}, make("div", { class: "who" }, name(trials[place])), ...side[at].map((event) => eventOf(event, trials[place]))) : make("div", { class: "absent" }, "ended before this step"));
         }
       }
       if (split < 0) cells.push(make("div", { class: "split" }, "Both made the same tool calls with the same inputs."));

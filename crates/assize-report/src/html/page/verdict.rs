@@ -7,8 +7,8 @@ use crate::html::HtmlReport;
 use crate::html::charts::difference_bar;
 use crate::html::escape::html;
 use crate::words::{clause, closing_line, sentence, short_name};
-use crate::{Comparison, Nature};
-use assize_stats::Verdict;
+use crate::{Comparison, GateResult, Nature};
+use assize_stats::{GateVerdict, Verdict};
 use std::fmt::Write;
 
 pub(super) fn verdict(page: &mut String, report: &HtmlReport<'_>) -> Written {
@@ -35,6 +35,7 @@ pub(super) fn verdict(page: &mut String, report: &HtmlReport<'_>) -> Written {
             level_percent(summary.confidence)
         )?;
     }
+    gates(page, &summary.gates)?;
     let decisive: Vec<_> = summary
         .cautions
         .iter()
@@ -48,6 +49,27 @@ pub(super) fn verdict(page: &mut String, report: &HtmlReport<'_>) -> Written {
         writeln!(page, "</ul></div>")?;
     }
     writeln!(page, "</section>")
+}
+
+fn gates(page: &mut String, gates: &[GateResult]) -> Written {
+    if gates.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "<h3>Gates</h3><ul class=\"verdicts gates\">")?;
+    for gate in gates {
+        let (class, glyph, word) = match gate.verdict {
+            GateVerdict::Pass => ("better", "✓", "passes"),
+            GateVerdict::Fail => ("worse", "✗", "fails"),
+            GateVerdict::Inconclusive => ("open", "?", "inconclusive"),
+        };
+        writeln!(
+            page,
+            "<li class=\"{class}\"><span class=\"glyph\" aria-hidden=\"true\">{glyph}</span><span class=\"word\">{word}</span>\
+             <span class=\"clause\">{}</span></li>",
+            html(&gate.line())
+        )?;
+    }
+    writeln!(page, "</ul>")
 }
 
 /// The head of the page says what is not live.
