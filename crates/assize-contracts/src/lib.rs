@@ -71,7 +71,7 @@ pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};
 pub use timestamp::Timestamp;
 pub use tokens::TokenBreakdown;
 pub use trace::{
-    EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,
+    CallEnding, EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,
 };
 
 /// A JSON object, as the free-form parts of records hold it.

@@ -43,6 +43,12 @@ pub trait SessionProvider: Send + Sync {
         Nature::Live
     }
 
+    /// Whether sessions go through the capture proxy where the suite does not say. It reaches agents through the base
+    /// URLs in a session's `environment`, so a provider that does not hand those on must not want it.
+    fn wants_capture(&self) -> bool {
+        false
+    }
+
     /// How long past the timeout the provider may take to wind down and hand over what was used so far.
     /// After that the engine drops the call.
     fn timeout_grace(&self) -> Duration {

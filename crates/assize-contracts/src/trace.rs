@@ -196,6 +196,25 @@ pub struct ModelCall {
     /// How often it was tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// How the exchange ended, where not with a whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<CallEnding>,
+    /// The capture proxy changed the request to ask for usage.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_for_usage: bool,
+}
+
+/// How an exchange with a model ended without a whole answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnding {
+    /// The answer broke off.
+    Cut,
+    /// The agent hung up.
+    ClientGone,
+    /// Nobody answered.
+    NoAnswer,
 }
 
 /// One thing that happened in a session.

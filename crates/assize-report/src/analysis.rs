@@ -41,6 +41,8 @@ pub struct Analysis {
     pub resamples: usize,
     /// The tables of prices that costs were computed from.
     pub prices: Vec<String>,
+    /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
+    pub mixed: bool,
 }
 
 impl Default for Analysis {
@@ -58,6 +60,7 @@ impl Default for Analysis {
             confidence: Level::CONFIDENCE_95,
             resamples: 10_000,
             prices: Vec::new(),
+            mixed: false,
         }
     }
 }

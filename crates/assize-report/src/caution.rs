@@ -2,7 +2,7 @@
 
 use crate::comparison::has_several_models;
 use crate::summary::Nature;
-use crate::{Comparison, SummaryBuilder};
+use crate::{Analysis, Comparison, SummaryBuilder};
 use assize_stats::{Warning, Warnings};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,11 @@ impl Caution {
 }
 
 /// What must be known about the rows themselves. `labels` are the arms' names.
-pub(crate) fn of_rows(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
+pub(crate) fn of_rows(
+    builder: &SummaryBuilder,
+    labels: &[String],
+    analysis: &Analysis,
+) -> Vec<Caution> {
     let mut cautions = Vec::new();
     if builder.arms.is_empty() {
         cautions.push(Caution::about_all(
@@ -65,7 +69,7 @@ pub(crate) fn of_rows(builder: &SummaryBuilder, labels: &[String]) -> Vec<Cautio
             format!("{files} in the middle of a row, which was left out."),
         ));
     }
-    cautions.extend(of_mixtures(builder));
+    cautions.extend(of_mixtures(builder, analysis.mixed));
     cautions.extend(of_trials(builder, labels));
     cautions
 }
@@ -95,7 +99,7 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         .collect()
 }
 
-fn of_mixtures(builder: &SummaryBuilder) -> Vec<Caution> {
+fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
     let distinct = |of: fn(&crate::arm::Arm) -> String| {
         let values: BTreeSet<String> = builder.arms.iter().map(of).collect();
         values.len() > 1
@@ -104,7 +108,14 @@ fn of_mixtures(builder: &SummaryBuilder) -> Vec<Caution> {
         (
             distinct(|arm| format!("{:?}", arm.nature)),
             "mixed-nature",
-            "Live, simulated and replayed trials are kept apart and never compared with each other.",
+            match mixed {
+                false => {
+                    "Live, simulated and replayed trials are kept apart and never compared with each other."
+                }
+                true => {
+                    "Live, simulated and replayed trials are compared with each other, as asked: a difference may come from that."
+                }
+            },
         ),
         (
             distinct(|arm| arm.suite.clone().unwrap_or_default()),

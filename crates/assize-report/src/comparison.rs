@@ -81,7 +81,7 @@ pub(crate) fn compare(
 ) -> Result<Vec<Comparison>, ReportError> {
     check_baseline(material, analysis)?;
     let mut comparisons = Vec::new();
-    for set in comparable_sets(material.arms) {
+    for set in comparable_sets(material.arms, analysis.mixed) {
         if set.len() > 1 {
             comparisons.extend(compare_set(material, &set, analysis)?);
         }
@@ -107,19 +107,21 @@ fn check_baseline(material: &Material<'_>, analysis: &Analysis) -> Result<(), Re
     })
 }
 
-/// Arms of one suite and nature. Where modes have several models, also of one model, since else two things differ.
-fn comparable_sets(arms: &[Arm]) -> Vec<Vec<usize>> {
+/// Arms of one suite and, unless they may be mixed, nature. Where modes have several models, also of one model, since else
+/// two things differ.
+fn comparable_sets(arms: &[Arm], mixed: bool) -> Vec<Vec<usize>> {
+    let nature = |arm: &Arm| (!mixed).then_some(arm.nature);
     let crosses_models = |arm: &Arm| {
-        let is_alike = |other: &&Arm| other.suite == arm.suite && other.nature == arm.nature;
+        let is_alike = |other: &&Arm| other.suite == arm.suite && nature(other) == nature(arm);
         let alike: Vec<&Arm> = arms.iter().filter(is_alike).collect();
         let has_rival = alike.iter().any(|other| other.mode != arm.mode);
         has_rival && has_several_models(alike)
     };
-    type Key<'a> = (Option<&'a str>, Nature, Option<&'a str>);
+    type Key<'a> = (Option<&'a str>, Option<Nature>, Option<&'a str>);
     let mut sets: Vec<(Key<'_>, Vec<usize>)> = Vec::new();
     for (place, arm) in arms.iter().enumerate() {
         let model = crosses_models(arm).then_some(arm.model.as_str());
-        let key = (arm.suite.as_deref(), arm.nature, model);
+        let key = (arm.suite.as_deref(), nature(arm), model);
         match sets.iter_mut().find(|(known, _)| *known == key) {
             Some((_, set)) => set.push(place),
             None => sets.push((key, vec![place])),

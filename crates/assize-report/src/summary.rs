@@ -160,7 +160,7 @@ pub(crate) fn summarize(
     let labels = prepare(&mut builder, analysis);
     let modes = modes(&builder, &labels, analysis.confidence);
     let scenarios = scenarios(&builder, &labels, analysis.confidence);
-    let mut cautions = caution::of_rows(&builder, &labels);
+    let mut cautions = caution::of_rows(&builder, &labels, analysis);
     cautions.extend(caution::of_modes(modes.iter().filter_map(
         |(label, mode)| {
             let cost = mode.cost_per_success.as_ref()?;

@@ -51,6 +51,10 @@ pub(crate) enum Command {
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
     Baseline(BaselineArguments),
+    /// Run any agent command and print what it did: model calls, tokens, cost, time, tools, errors
+    Record(Box<RecordArguments>),
+    /// Run the capture proxy alone, for agents that are started elsewhere
+    Proxy(ProxyArguments),
     /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
     Analyze(AnalyzeArguments),
     /// See which agents are installed, and whether they can be reached; spends nothing
@@ -106,6 +110,97 @@ pub(crate) struct TryArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
     /// The result as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize record -- claude -p 'Fix the tests'
+  assize record --upstream openai=http://127.0.0.1:8080/v1 -- aider --message 'Fix the tests'
+  assize record -- codex exec -c 'model_providers.p.base_url={openai_url}' … 'Fix the tests'
+  assize record --cassette fix.jsonl -- claude -p 'Fix the tests'
+  assize record --replay fix.jsonl -- claude -p 'Fix the tests'
+
+The command finds the proxy in ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE and GOOGLE_GEMINI_BASE_URL; one that \
+is already set names where requests go. For agents that want the address elsewhere, {anthropic_url}, \
+{openai_url} and {gemini_url} in the command are replaced by it.
+
+Ends with the command's own exit code (128 + N after signal N), or 1 if it could not be run.")]
+pub(crate) struct RecordArguments {
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
+    /// Where the trace goes [default: .assize/recordings/TIME-PROGRAM.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// End the command after so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+    /// The profile as one JSON object on stdout; what the command prints goes to stderr
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where requests go.
+#[derive(Debug, Args)]
+pub(crate) struct CaptureArguments {
+    /// The base URL of an API: anthropic, openai or gemini [default: as the environment says, else the real one]
+    #[arg(long, value_name = "API=URL")]
+    pub(crate) upstream: Vec<String>,
+    /// Record all exchanges to this file
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) cassette: Option<PathBuf>,
+    /// Answer from this file instead of asking anybody
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// With --replay: pass requests on that were not recorded, instead of refusing them
+    #[arg(long, requires = "replay")]
+    pub(crate) fall_through: bool,
+    /// With --replay: how long answers take
+    #[arg(
+        long,
+        value_name = "TIMING",
+        requires = "replay",
+        default_value = "fast"
+    )]
+    pub(crate) timing: TimingArgument,
+    /// Prices before the built-in ones, in LiteLLM's or models.dev's form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TimingArgument {
+    /// No time
+    Fast,
+    /// As long as they took
+    Original,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize proxy                     then start the agent in another terminal with the variables that are printed
+  assize proxy --port 4000 --json  one JSON object per call and line")]
+pub(crate) struct ProxyArguments {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
+    /// The port to listen on [default: a free one]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub(crate) port: u16,
+    /// Where the trace goes at the end [default: nowhere]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// One JSON object per call and line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -399,6 +494,9 @@ pub(crate) struct CompareArguments {
     /// What the verdict speaks about
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArgument>,
+    /// Also compare live trials with replayed or simulated ones
+    #[arg(long)]
+    pub(crate) mixed: bool,
     /// All metrics, as a table
     #[arg(long)]
     pub(crate) verbose: bool,

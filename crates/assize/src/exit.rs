@@ -9,28 +9,44 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done; agents that fail their checks are results, not errors.
-    Done = 0,
+    Done,
     /// The run could not be done or read.
-    Error = 1,
+    Error,
     /// Wrong flags, or a suite that does not check.
-    Usage = 2,
+    Usage,
     /// A gate failed.
-    GateFailed = 3,
+    GateFailed,
     /// A gate is neither shown to hold nor to fail.
-    GateInconclusive = 4,
+    GateInconclusive,
     /// Cells are open: interrupted, or stopped early. Resume continues.
-    Incomplete = 5,
+    Incomplete,
     /// Interrupted twice.
-    Interrupted = 130,
+    Interrupted,
+    /// As the command that was recorded ended.
+    Recorded(u8),
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 
 impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::GateFailed => 3,
+            Self::GateInconclusive => 4,
+            Self::Incomplete => 5,
+            Self::Interrupted => 130,
+            Self::Recorded(code) => code,
+        }
+    }
+
     /// What gates come to: the worst of them.
     pub(crate) fn of_gates(gates: &[GateResult]) -> Self {
         match worst(gates) {

@@ -5,7 +5,7 @@
 //! request of a form gets the how many-eth answer to it.
 
 use super::CaptureError;
-use super::normal_form::{fingerprint, normal_form, without_key};
+use super::normal_form::{Known, fingerprint, normal_form, without_key};
 use crate::lock;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A line longer than this is no exchange.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -65,6 +65,7 @@ pub enum CassetteTiming {
 /// A cassette in use.
 pub struct Cassette {
     settings: CassetteSettings,
+    recording: u64,
     tape: Tape,
 }
 
@@ -88,6 +89,8 @@ pub(super) struct SessionTape {
 pub(super) struct Entry {
     /// The form of the line.
     assize_cassette: u32,
+    /// Tells one recording into the same file from another.
+    recording: u64,
     session: String,
     method: String,
     path: String,
@@ -130,13 +133,22 @@ impl Cassette {
         };
         let tape = match settings.mode {
             CassetteMode::Record => {
-                let file =
-                    File::create(&settings.file).map_err(|error| failed(error.to_string()))?;
+                // A run that goes on adds to what it has; what is recorded again goes before what was.
+                let file = File::options()
+                    .create(true)
+                    .append(true)
+                    .open(&settings.file)
+                    .map_err(|error| failed(error.to_string()))?;
                 Tape::Recording(Mutex::new(file))
             }
             CassetteMode::Replay => Tape::Playing(read(&settings.file).map_err(failed)?),
         };
-        Ok(Self { settings, tape })
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(Self {
+            settings,
+            recording: since_1970.unwrap_or_default().as_millis() as u64,
+            tape,
+        })
     }
 
     /// Whether answers come from the cassette.
@@ -152,7 +164,7 @@ impl Cassette {
 fn read(path: &Path) -> Result<HashMap<String, Vec<Arc<Entry>>>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut lines = BufReader::new(file);
-    let mut entries: HashMap<String, Vec<Arc<Entry>>> = HashMap::new();
+    let mut entries: Vec<Entry> = Vec::new();
     for number in 1.. {
         let mut line = Vec::new();
         let mut limited = std::io::Read::take(&mut lines, LONGEST_LINE);
@@ -169,10 +181,26 @@ fn read(path: &Path) -> Result<HashMap<String, Vec<Arc<Entry>>>, String> {
             let found = entry.assize_cassette;
             return Err(format!("line {number} has version {found}, expected 1"));
         }
-        let alike = entries.entry(entry.fingerprint.clone()).or_default();
-        alike.push(Arc::new(entry));
+        entries.push(entry);
     }
-    Ok(entries)
+    Ok(latest(entries))
+}
+
+/// What was recorded last of each session, by what was asked.
+fn latest(entries: Vec<Entry>) -> HashMap<String, Vec<Arc<Entry>>> {
+    let mut last: HashMap<String, u64> = HashMap::new();
+    for entry in &entries {
+        let known = last.entry(entry.session.clone()).or_default();
+        *known = entry.recording.max(*known);
+    }
+    let mut alike: HashMap<String, Vec<Arc<Entry>>> = HashMap::new();
+    for entry in entries {
+        if last[&entry.session] == entry.recording {
+            let same = alike.entry(entry.fingerprint.clone()).or_default();
+            same.push(Arc::new(entry));
+        }
+    }
+    alike
 }
 
 impl SessionTape {
@@ -234,6 +262,7 @@ impl SessionTape {
         Some(Take {
             entry: Entry {
                 assize_cassette: 1,
+                recording: self.cassette.recording,
                 session: self.label.clone(),
                 method: request.method.clone(),
                 path: request.path.clone(),
@@ -294,9 +323,9 @@ pub(super) struct TapedRequest {
 }
 
 impl TapedRequest {
-    pub(super) fn new(method: &str, path: &str, body: &[u8], workspace: Option<&str>) -> Self {
+    pub(super) fn new(method: &str, path: &str, body: &[u8], known: &Known<'_>) -> Self {
         let path = without_key(path);
-        let form = normal_form(body, workspace);
+        let form = normal_form(body, known);
         let fingerprint = fingerprint(method, &path, &form);
         Self {
             method: method.to_owned(),

@@ -43,4 +43,3 @@ pub use provider::{Capture, CaptureSettings, CapturedProvider};
 pub use proxy::{CapturedSession, Proxy, SessionOptions};
 pub use service::{Service, Upstreams};
 pub use session::{Call, Ending, Recording};
-pub use trace::Pricing;

@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// Keys whose values say who asks and how, not what is asked.
@@ -29,10 +29,18 @@ static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("{uuid}|{temporary}|{date}")).expect("a pattern that does not change")
 });
 
+/// What is known to be different every time, or must not be seen.
+#[derive(Debug, Default)]
+pub(super) struct Known<'a> {
+    /// Where the agent works.
+    pub(super) workspace: Option<&'a str>,
+    pub(super) keys: BTreeSet<String>,
+}
+
 /// A request to a model, or whatever else was sent, in its normal form.
-pub(super) fn normal_form(body: &[u8], workspace: Option<&str>) -> Value {
+pub(super) fn normal_form(body: &[u8], known: &Known<'_>) -> Value {
     match serde_json::from_slice(body) {
-        Ok(value) => normalized(value, workspace),
+        Ok(value) => normalized(value, known),
         Err(_) if body.is_empty() => Value::Null,
         // Whatever it is, it is told apart by its bytes.
         Err(_) => Value::String(blake3::hash(body).to_hex().to_string()),
@@ -62,12 +70,12 @@ pub(super) fn without_key(path: &str) -> String {
     }
 }
 
-fn normalized(value: Value, workspace: Option<&str>) -> Value {
+fn normalized(value: Value, known: &Known<'_>) -> Value {
     match value {
-        Value::String(text) => Value::String(normalized_text(&text, workspace)),
+        Value::String(text) => Value::String(normalized_text(&text, known)),
         Value::Array(items) => {
             let items = items.into_iter();
-            items.map(|item| normalized(item, workspace)).collect()
+            items.map(|item| normalized(item, known)).collect()
         }
         Value::Object(map) => {
             let kept = map
@@ -77,7 +85,7 @@ fn normalized(value: Value, workspace: Option<&str>) -> Value {
                 .map(|(key, value)| {
                     let value = match key.as_str() {
                         "model" => value,
-                        _ => normalized(value, workspace),
+                        _ => normalized(value, known),
                     };
                     (key, value)
                 })
@@ -88,11 +96,15 @@ fn normalized(value: Value, workspace: Option<&str>) -> Value {
     }
 }
 
-fn normalized_text(text: &str, workspace: Option<&str>) -> String {
-    let text = match workspace {
-        Some(path) if text.contains(path) => Cow::Owned(text.replace(path, "{workspace}")),
-        _ => Cow::Borrowed(text),
-    };
+fn normalized_text(text: &str, known: &Known<'_>) -> String {
+    let keys = known.keys.iter().map(|key| (key.as_str(), "{key}"));
+    let workspace = known.workspace.map(|path| (path, "{workspace}"));
+    let mut text = Cow::Borrowed(text);
+    for (name, stand_in) in keys.chain(workspace) {
+        if text.contains(name) {
+            text = Cow::Owned(text.replace(name, stand_in));
+        }
+    }
     without_numbers(&NAMES.replace_all(&text, "#"))
 }
 
@@ -138,8 +150,13 @@ mod tests {
 
     fn are_same(a: Value, b: Value) -> bool {
         let form = |value: Value, workspace| {
-            let body = value.to_string();
-            fingerprint("POST", "/x", &normal_form(body.as_bytes(), Some(workspace)))
+            let known = Known {
+                workspace: Some(workspace),
+                keys: BTreeSet::from(["a-secret-17".to_owned()]),
+            };
+            let form = normal_form(value.to_string().as_bytes(), &known);
+            assert!(!form.to_string().contains("secret"));
+            fingerprint("POST", "/x", &form)
         };
         form(a, "/runs/1/ws") == form(b, "/runs/2/ws")
     }
@@ -161,6 +178,7 @@ mod tests {
             ("Wall time: 0.0512 seconds", "Wall time: 12.5 seconds"),
             ("Chunk ID: 5fe1a2", "Chunk ID: 77ab01"),
             ("/tmp/.tmpAbCdEf/x", "/tmp/.tmpzzzzzz/x"),
+            ("KEY=a-secret-17", "KEY={key}"),
         ] {
             assert!(are_same(request(a, true), request(b, false)), "{a} {b}");
         }

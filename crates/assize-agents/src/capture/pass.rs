@@ -7,7 +7,7 @@ use super::Service;
 use super::cassette::{Entry, TapedRequest};
 use super::encoding::Decoded;
 use super::exchange::{Exchange, ReadRequest};
-use super::normal_form::{fingerprint, normal_form};
+use super::normal_form::{Known, fingerprint, normal_form};
 use super::proxy::Shared;
 use super::session::{Ending, Session};
 use assize_llm::{Api, ModelRequest, ask_for_usage};
@@ -142,7 +142,11 @@ async fn gathered(body: Incoming) -> Gathered {
 
 impl Passage {
     async fn answer(mut self, shared: &Shared, mut exchange: Exchange) -> Response<Body> {
-        let taped = self.taped();
+        let taped = match self.taped() {
+            // A long conversation takes a while to compare, which must not delay other sessions.
+            Some(compare) => tokio::task::spawn_blocking(compare).await.ok(),
+            None => None,
+        };
         if let Some((request, tape)) = taped.as_ref().zip(self.session.tape.as_ref())
             && tape.is_playing()
         {
@@ -160,7 +164,7 @@ impl Passage {
         }
         let reading = self.reading();
         let request = self.upstream_request(&shared.client, &mut exchange);
-        // A long conversation takes a while to read, which must delay neither the request nor other sessions.
+        // The same goes for reading it, and here the request need not wait either.
         let reading = async {
             match reading {
                 Some(read) => tokio::task::spawn_blocking(read).await.ok(),
@@ -181,12 +185,21 @@ impl Passage {
         }
     }
 
-    fn taped(&self) -> Option<TapedRequest> {
-        let (Gathered::Whole(body), Some(tape)) = (&self.body, &self.session.tape) else {
+    /// How to find out what a cassette knows the request as.
+    fn taped(&self) -> Option<impl FnOnce() -> TapedRequest + Send + use<>> {
+        let Gathered::Whole(body) = &self.body else {
             return None;
         };
-        let (method, workspace) = (self.head.method.as_str(), tape.workspace());
-        Some(TapedRequest::new(method, &self.path, body, workspace))
+        self.session.tape.as_ref()?;
+        let (session, body) = (Arc::clone(&self.session), body.clone());
+        let (method, path) = (self.head.method.clone(), self.path.clone());
+        Some(move || {
+            let known = Known {
+                workspace: session.tape.as_ref().and_then(|tape| tape.workspace()),
+                keys: session.keys(),
+            };
+            TapedRequest::new(method.as_str(), &path, &body, &known)
+        })
     }
 
     /// How to find out what a model is asked.
@@ -203,7 +216,7 @@ impl Passage {
             let body = readable(body, encoding.as_deref());
             ReadRequest {
                 request: ModelRequest::decode(api, &path, &body),
-                fingerprint: fingerprint("", "", &normal_form(&body, None)),
+                fingerprint: fingerprint("", "", &normal_form(&body, &Known::default())),
             }
         })
     }

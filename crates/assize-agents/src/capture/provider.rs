@@ -10,6 +10,7 @@ use assize_contracts::{
     PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
     SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait,
 };
+use assize_llm::Prices;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,6 +28,8 @@ pub struct CaptureSettings {
     pub cassette: Option<CassetteSettings>,
     /// A session of which nothing came through teaches nothing.
     pub required: bool,
+    /// Prices calls.
+    pub prices: Option<Prices>,
     /// Assize's own environment, for what is not said elsewhere.
     pub environment: BTreeMap<String, String>,
 }
@@ -152,6 +155,10 @@ impl SessionProvider for CapturedProvider {
         }
     }
 
+    fn wants_capture(&self) -> bool {
+        self.inner.wants_capture()
+    }
+
     fn timeout_grace(&self) -> Duration {
         self.inner.timeout_grace() + PATIENCE
     }
@@ -207,7 +214,8 @@ impl SessionProvider for CapturedProvider {
             return Ok(own);
         };
         captured.session.settle().await;
-        let mut trace = merged(own, &captured.session.recording());
+        let prices = self.capture.settings.prices.as_ref();
+        let mut trace = merged(own, &captured.session.recording(), prices);
         for note in lock(&captured.notes).iter() {
             trace.events.push(Arc::new(TraceEvent::Error {
                 message: note.clone(),
@@ -342,11 +350,11 @@ fn segments(recording: &Recording, started_ms: i64) -> Vec<TimingSegment> {
 
 /// One trace of two: the agent's own events where it tells about tools, else those of the wire with the agent's errors
 /// between them; calls and tokens always as the wire shows them.
-fn merged(own: SessionTrace, recording: &Recording) -> SessionTrace {
+fn merged(own: SessionTrace, recording: &Recording, prices: Option<&Prices>) -> SessionTrace {
     if recording.is_empty() {
         return own;
     }
-    let wire = recording.trace(&own.session_id, None);
+    let wire = recording.trace(&own.session_id, prices);
     let (calls, tokens) = (wire.model_calls, wire.summary.total_tokens);
     let duration = own.summary.total_duration.or(wire.summary.total_duration);
     let mut trace = match own.summary.total_tool_calls {

@@ -2,10 +2,10 @@
 
 use super::session::{Call, Ending, Recording, Returned};
 use assize_contracts::{
-    CostSource, EventContext, EventPlace, Millis, ModelCall, SessionTrace, Timestamp,
+    CallEnding, CostSource, EventContext, EventPlace, Millis, ModelCall, SessionTrace, Timestamp,
     TokenBreakdown, TraceEvent, Usd,
 };
-use assize_llm::{Content, ModelAnswer, RequestedTool};
+use assize_llm::{Content, ModelAnswer, Prices, Purchase, RequestedTool};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,42 @@ use std::time::Duration;
 /// How much of a tool's output says what went wrong.
 const EXCERPT: usize = 500;
 
-/// What a call costs, where that is known.
-pub type Pricing<'a> = Option<&'a (dyn Fn(&Call) -> Option<Usd> + 'a)>;
+impl Call {
+    /// What it cost. Absent when it took nothing, or nobody knows.
+    pub fn cost(&self, prices: &Prices) -> Option<Usd> {
+        let answer = self.answer.as_ref()?;
+        let cost = prices.of_request(&Purchase {
+            model: answer.model.as_deref().or(self.model.as_deref())?,
+            api: Some(self.api),
+            tokens: answer.usage.tokens,
+            cache_write_1h: answer.usage.cache_write_1h,
+            service_tier: answer.usage.service_tier.as_deref(),
+        });
+        cost?.breakdown.total_usd
+    }
+
+    /// The call by itself, as a trace has it. Whether it is beside the task, and a retry, only the others can tell.
+    pub fn model_call(&self) -> ModelCall {
+        let answer = self.answer.as_ref();
+        let named = answer.and_then(|answer| answer.model.clone());
+        let model = named.or_else(|| self.model.clone());
+        let first = answer.and_then(|answer| answer.first_content_at);
+        ModelCall {
+            id: format!("call-{}", self.number),
+            model: model.unwrap_or_else(|| "unknown".to_owned()),
+            api: Some(self.api.as_str().to_owned()),
+            started_at: Some(Timestamp::from_unix_ms(self.started_ms)),
+            ttft_ms: first.map(Millis::from),
+            duration_ms: Some(Millis::from(self.duration)),
+            tokens: answer.map(|answer| answer.usage.tokens).unwrap_or_default(),
+            stop_reason: answer.and_then(|answer| answer.stop_reason.clone()),
+            status: self.status(),
+            ending: ending(self),
+            asked_for_usage: self.asked_for_usage,
+            ..ModelCall::default()
+        }
+    }
+}
 
 impl Recording {
     /// Whether no model was asked.
@@ -82,11 +116,11 @@ impl Recording {
         self.calls.iter().any(|call| call.replayed)
     }
 
-    /// The session as it was seen on the wire.
-    pub fn trace(&self, session_id: &str, pricing: Pricing<'_>) -> SessionTrace {
+    /// The session as it was seen on the wire, its calls priced where there are prices.
+    pub fn trace(&self, session_id: &str, prices: Option<&Prices>) -> SessionTrace {
         let mut writer = Writer {
             recording: self,
-            pricing,
+            prices,
             events: Vec::new(),
             model_calls: Vec::new(),
             tries: HashMap::new(),
@@ -131,7 +165,7 @@ struct Tries<'a> {
 
 struct Writer<'a> {
     recording: &'a Recording,
-    pricing: Pricing<'a>,
+    prices: Option<&'a Prices>,
     events: Vec<Arc<TraceEvent>>,
     model_calls: Vec<ModelCall>,
     tries: HashMap<[u8; 32], Tries<'a>>,
@@ -171,30 +205,14 @@ impl<'a> Writer<'a> {
 
     fn add_call(&mut self, call: &Call, retries: u32) -> String {
         let id = format!("call-{}", self.model_calls.len() + 1);
-        let answer = call.answer.as_ref();
-        let cost_usd = self.pricing.and_then(|price| price(call));
-        let named = answer.and_then(|answer| answer.model.clone());
+        let cost_usd = self.prices.and_then(|prices| call.cost(prices));
         self.model_calls.push(ModelCall {
             id: id.clone(),
-            model: named
-                .or_else(|| call.model.clone())
-                .unwrap_or_else(|| "unknown".to_owned()),
-            api: Some(call.api.as_str().to_owned()),
             side: self.recording.is_side(call),
-            started_at: Some(Timestamp::from_unix_ms(call.started_ms)),
-            ttft_ms: answer
-                .and_then(|answer| answer.first_content_at)
-                .map(Millis::from),
-            duration_ms: Some(Millis::from(call.duration)),
-            tokens: answer.map_or_else(TokenBreakdown::default, |answer| answer.usage.tokens),
             cost_usd,
-            cost_source: Some(match cost_usd {
-                Some(_) => CostSource::Computed,
-                None => CostSource::Unknown,
-            }),
-            stop_reason: answer.and_then(|answer| answer.stop_reason.clone()),
-            status: call.status(),
+            cost_source: cost_usd.map(|_| CostSource::Computed),
             retries: Some(retries),
+            ..call.model_call()
         });
         id
     }
@@ -308,6 +326,15 @@ impl<'a> Writer<'a> {
         {
             *recoverable = false;
         }
+    }
+}
+
+fn ending(call: &Call) -> Option<CallEnding> {
+    match call.ending {
+        Ending::NoAnswer(_) => Some(CallEnding::NoAnswer),
+        Ending::ClientGone => Some(CallEnding::ClientGone),
+        Ending::Cut(_) => Some(CallEnding::Cut),
+        Ending::Complete => call.is_cut().then_some(CallEnding::Cut),
     }
 }
 

@@ -286,17 +286,10 @@ impl Story {
         self.model_calls.push(ModelCall {
             id: (self.model_calls.len() + 1).to_string(),
             model: model.to_owned(),
-            api: None,
-            side: false,
-            started_at: None,
-            ttft_ms: None,
-            duration_ms: None,
             tokens,
             cost_usd,
             cost_source: cost_usd.map(|_| CostSource::Reported),
-            stop_reason: None,
-            status: None,
-            retries: None,
+            ..ModelCall::default()
         });
     }
 

@@ -75,6 +75,7 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
     if let Some(scope) = arguments.scope {
         analysis.scope = scope.into();
     }
+    analysis.mixed = arguments.mixed;
     if !arguments.metric.is_empty() {
         // Who asks for metrics declares them.
         analysis.metrics = Some(arguments.metric.clone());

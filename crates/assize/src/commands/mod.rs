@@ -11,6 +11,8 @@ mod github;
 mod history;
 mod init;
 mod pages;
+mod proxy;
+mod record;
 mod report;
 mod run;
 mod runs;
@@ -41,6 +43,8 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::History(arguments) => history::history(&arguments, plugins),
         Command::Gate(arguments) => gate::gate(&arguments, plugins),
         Command::Baseline(arguments) => baseline::baseline(&arguments, plugins),
+        Command::Record(arguments) => record::record(&arguments),
+        Command::Proxy(arguments) => proxy::proxy(&arguments),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -265,7 +265,7 @@ async fn cancel_on_signal(cancel: CancellationToken) {
             () = terminated => {}
         }
         if again {
-            std::process::exit(Exit::Interrupted as i32);
+            std::process::exit(i32::from(Exit::Interrupted.code()));
         }
         say(
             "\nstopping: running sessions are ended, finished trials are kept (again to stop at once)",

@@ -1,6 +1,7 @@
 //! The keys of a suite file.
 
 use super::analysis::AnalysisSpec;
+use super::capture::CaptureSpec;
 use super::gates::GateSpec;
 use super::hooks::HooksSpec;
 use assize_engine::{KeepWorkspace, Order};
@@ -13,14 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
-pub(super) const LATER: &[&str] = &[
-    "capture",
-    "plugins",
-    "until",
-    "budget",
-    "log_level",
-    "logLevel",
-];
+pub(super) const LATER: &[&str] = &["plugins", "until", "budget", "log_level", "logLevel"];
 
 /// What to run, under which conditions, measured how.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,6 +59,8 @@ pub struct SuiteFile {
     pub judge: Option<JudgeSpec>,
     /// What is called around runs, modes and trials: commands, or a plugin.
     pub hooks: Option<HooksSpec>,
+    /// Whether agents reach their LLM APIs through the proxy, which measures what passes.
+    pub capture: Option<CaptureSpec>,
     /// How often, in which order, how many at once.
     #[serde(default)]
     pub execution: ExecutionSpec,

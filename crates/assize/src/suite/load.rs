@@ -1,5 +1,6 @@
 //! From a suite file to the experiment that the engine runs. Everything that can be wrong is found here.
 
+mod capture;
 mod description;
 mod gates;
 mod judge;
@@ -134,6 +135,7 @@ impl Loader<'_> {
         let prices = self.prices(&file, &directory);
         let evaluators = self.evaluators(&file, &directory);
         let tasks = self.tasks(&file, &directory, &mut modes, &scenarios);
+        let providers = self.captured(&file, &directory, &prices, providers);
         self.limits(&file, &providers);
         self.analysis(&file);
         let gates = self.gates(&file, &collectors);

@@ -4,6 +4,7 @@
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
 mod analysis;
+mod capture;
 mod data_set;
 mod document;
 mod environment;
@@ -19,6 +20,7 @@ mod selection;
 pub use analysis::{
     AnalysisSpec, DirectionName, MarginSpec, ScopeName, StatisticName, StatisticSpec,
 };
+pub use capture::{CaptureSpec, CassetteSpec, ProxySpec, UpstreamSpec};
 pub use document::Document;
 pub use file::{
     ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,

@@ -13,6 +13,7 @@ mod faults;
 mod good_runs;
 mod harness;
 mod offline;
+mod record;
 
 use harness::{Test, quick, slow};
 
@@ -27,11 +28,12 @@ macro_rules! tests {
 const TESTS: &[Test] = tests! {
     quick []: offline::only_the_scripted_llm_is_there;
     quick ["claude", "codex", "gemini"]: doctor::installed_agents_are_reached_through_the_proxy;
-    quick ["claude"]: good_runs::claude_code;
-    quick ["codex"]: good_runs::codex;
+    quick ["claude"]: good_runs::claude_code, record::claude_code;
+    quick ["codex"]: good_runs::codex, record::codex;
+    quick ["opencode"]: record::opencode;
     slow ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
     slow ["gemini"]: good_runs::gemini_acp;
-    quick ["gemini"]: good_runs::gemini;
+    quick ["gemini"]: good_runs::gemini, record::gemini;
     slow ["claude"]: faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut,
         faults::claude_code::time_is_over_while_a_tool_sleeps, faults::claude_code::tools_in_parallel,

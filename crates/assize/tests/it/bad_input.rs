@@ -61,9 +61,9 @@ fn a_wrong_type_says_what_was_found_and_what_was_expected() {
 fn a_capability_that_is_not_there_yet_is_said_to_be_so() {
     check(
         &with_scenarios(
-            "provider: { uses: simulated }\nmodes: { a: {} }\ncapture: { proxy: auto }\n",
+            "provider: { uses: simulated }\nmodes: { a: {} }\nexecution: { until: {} }\n",
         ),
-        &["assize.yaml:3:1: `capture` is not available yet"],
+        &["assize.yaml:3:14: `until` in `execution` is not available yet"],
     );
 }
 

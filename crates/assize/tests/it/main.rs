@@ -4,6 +4,7 @@
 
 mod analyze;
 mod bad_input;
+mod capture;
 mod ci;
 mod crash;
 mod doctor;
@@ -13,12 +14,14 @@ mod history;
 mod init;
 mod judging;
 mod lab;
+mod llm;
 mod odd_rows;
 mod plugin;
 mod prices;
 mod programs;
 mod properties;
 mod recipes;
+mod record;
 mod replay;
 mod run;
 mod runs;

@@ -95,3 +95,8 @@ fn ci() {
 fn scenarios() {
     check(include_str!("../../../../docs/scenarios.md"));
 }
+
+#[test]
+fn capture() {
+    check(include_str!("../../../../docs/capture.md"));
+}

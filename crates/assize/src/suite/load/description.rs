@@ -65,6 +65,7 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         Value::Object(mut map) => {
             // Only where there is one, so that suites without keep their fingerprint.
             map.extend(judge.map(|judge| ("judge".to_owned(), judge)));
+            map.extend(written(&["capture"]).map(|capture| ("capture".to_owned(), capture)));
             map
         }
         _ => JsonMap::new(),

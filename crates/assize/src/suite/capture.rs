@@ -1,0 +1,94 @@
+//! What a suite can say about the capture proxy.
+
+use assize_agents::capture::{CassetteMode, CassetteSettings, CassetteTiming, Service};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How sessions are captured.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CaptureSpec {
+    /// Whether sessions go through the proxy. Default: auto.
+    pub proxy: ProxySpec,
+    /// Where the APIs are. Default: as a base-URL variable of the mode or of the environment says, else the real ones.
+    pub upstream: UpstreamSpec,
+    /// Exchanges on file: recorded, or played back instead of asking anybody.
+    pub cassette: Option<CassetteSpec>,
+}
+
+/// Whether sessions go through the proxy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProxySpec {
+    /// All live sessions do; one that does not use it is measured by what the agent tells.
+    #[default]
+    Auto,
+    /// All live sessions do, and one that does not use it teaches nothing.
+    On,
+    /// None does.
+    Off,
+}
+
+/// Base URLs of APIs, as they would stand in an agent's own settings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UpstreamSpec {
+    /// Of Anthropic, without `/v1`.
+    pub anthropic: Option<String>,
+    /// Of OpenAI, with `/v1`.
+    pub openai: Option<String>,
+    /// Of Gemini, without `/v1beta`.
+    pub gemini: Option<String>,
+}
+
+/// A file of exchanges.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CassetteSpec {
+    /// The file, relative to the suite.
+    pub file: PathBuf,
+    /// `record` or `replay`. Default: replay.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub mode: CassetteMode,
+    /// Refuse requests that were not recorded, rather than pass them on. Default: true.
+    #[serde(default = "yes")]
+    pub strict: bool,
+    /// `fast` or `original`. Default: fast.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub timing: CassetteTiming,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl UpstreamSpec {
+    /// What is given, by service.
+    pub(crate) fn given(&self) -> BTreeMap<Service, String> {
+        let all = [
+            (Service::Anthropic, &self.anthropic),
+            (Service::OpenAi, &self.openai),
+            (Service::Gemini, &self.gemini),
+        ];
+        let given = all.into_iter();
+        given
+            .filter_map(|(service, url)| Some((service, url.clone()?)))
+            .collect()
+    }
+}
+
+impl CassetteSpec {
+    /// The same with its file in its place.
+    pub(crate) fn settings(&self, directory: &Path) -> CassetteSettings {
+        CassetteSettings {
+            file: directory.join(&self.file),
+            mode: self.mode,
+            strict: self.strict,
+            timing: self.timing,
+        }
+    }
+}

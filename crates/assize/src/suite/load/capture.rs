@@ -1,0 +1,100 @@
+//! Providers whose sessions go through the capture proxy.
+
+use super::Loader;
+use crate::suite::capture::ProxySpec;
+use crate::suite::file::SuiteFile;
+use assize_agents::capture::{
+    Capture, CaptureError, CaptureSettings, CapturedProvider, Cassette, CassetteMode, Upstreams,
+};
+use assize_contracts::{Nature, ProviderScope, ProviderSource, SessionProvider};
+use assize_llm::Prices;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Loader<'_> {
+    /// Puts the proxy in front of the providers that it can serve.
+    pub(super) fn captured(
+        &mut self,
+        file: &SuiteFile,
+        directory: &Path,
+        prices: &Prices,
+        providers: BTreeMap<String, ProviderSource>,
+    ) -> BTreeMap<String, ProviderSource> {
+        let spec = file.capture.clone().unwrap_or_default();
+        if spec.proxy == ProxySpec::Off {
+            return providers;
+        }
+        let settings = CaptureSettings {
+            upstreams: spec.upstream.given(),
+            cassette: spec
+                .cassette
+                .as_ref()
+                .map(|cassette| cassette.settings(directory)),
+            required: spec.proxy == ProxySpec::On,
+            prices: Some(prices.clone()),
+            environment: std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+        };
+        self.check_capture(&settings);
+        let capture = Capture::new(settings);
+        let is_asked = file.capture.is_some();
+        let wrap = |source: ProviderSource| match is_capturable(&*source.instance(), is_asked) {
+            true => wrapped(source, &capture),
+            false => source,
+        };
+        let providers = providers.into_iter();
+        providers
+            .map(|(name, source)| (name, wrap(source)))
+            .collect()
+    }
+
+    fn check_capture(&mut self, settings: &CaptureSettings) {
+        for (service, url) in &settings.upstreams {
+            let given = BTreeMap::from([(*service, url.clone())]);
+            if let Err(error) = Upstreams::resolve(&given, |_| None) {
+                self.problem(
+                    &["capture", "upstream", service.as_str()],
+                    error.to_string(),
+                );
+            }
+        }
+        let Some(cassette) = &settings.cassette else {
+            return;
+        };
+        // Only a cassette to be played must be there already.
+        if cassette.mode == CassetteMode::Replay
+            && let Err(CaptureError::Cassette { message, .. }) = Cassette::open(cassette.clone())
+        {
+            let file = cassette.file.display();
+            let message = format!("cannot play the cassette `{file}`: {message}");
+            let problem = self
+                .document
+                .problem(&["capture", "cassette", "file"], message);
+            self.problems
+                .push(problem.hint("record one first: `mode: record`"));
+        }
+    }
+}
+
+/// What is made up or played has no wire, and who serves a whole mode knows its environment before any session.
+fn is_capturable(provider: &dyn SessionProvider, is_asked: bool) -> bool {
+    provider.nature() == Nature::Live
+        && provider.scope() == ProviderScope::Session
+        && (is_asked || provider.wants_capture())
+}
+
+fn wrapped(source: ProviderSource, capture: &Arc<Capture>) -> ProviderSource {
+    let capture = Arc::clone(capture);
+    match source {
+        ProviderSource::Factory(make) => ProviderSource::Factory(Arc::new(move || {
+            Arc::new(CapturedProvider::new(make(), Arc::clone(&capture)))
+        })),
+        ProviderSource::Single(provider) => {
+            ProviderSource::Single(Arc::new(CapturedProvider::new(provider, capture)))
+        }
+    }
+}
