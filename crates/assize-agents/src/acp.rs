@@ -121,6 +121,10 @@ impl SessionProvider for AcpProvider {
         ProviderScope::Session
     }
 
+    fn wants_capture(&self) -> bool {
+        true
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         Sorted::new(overrides).ok()?.recipe.model_for(overrides)
     }

@@ -64,6 +64,10 @@ impl SessionProvider for CommandProvider {
         }
     }
 
+    fn wants_capture(&self) -> bool {
+        self.recipe.is_some()
+    }
+
     /// The keeper ends the program when its time is over; there must be time left to say so.
     fn timeout_grace(&self) -> Duration {
         LONGEST_GRACE + Duration::from_secs(15)

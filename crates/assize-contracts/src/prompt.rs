@@ -24,6 +24,9 @@ pub struct PromptResult {
 pub struct PromptMetrics {
     /// Tokens used.
     pub tokens: TokenBreakdown,
+    /// What the agent says it used, where `tokens` were counted elsewhere and differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_tokens: Option<TokenBreakdown>,
     /// Time taken.
     pub timing: TimingBreakdown,
     /// One record per tool invocation. Absent when the provider cannot see tools.

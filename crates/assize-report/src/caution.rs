@@ -71,7 +71,29 @@ pub(crate) fn of_rows(
     }
     cautions.extend(of_mixtures(builder, analysis.mixed));
     cautions.extend(of_trials(builder, labels));
+    cautions.extend(of_disagreements(builder, labels));
     cautions
+}
+
+/// Where agents and the wire count differently; the first difference of every arm is shown.
+fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Option<Caution> {
+    let reported = builder.metrics.find("tokens_reported_total")?;
+    let counted = builder.metrics.find("tokens_total")?;
+    let mut places = Vec::new();
+    for (arm, label) in builder.arms.iter().zip(labels) {
+        let trials = arm.cells.values().flat_map(|cell| {
+            let both = |trial| (cell.value(reported, trial), cell.value(counted, trial));
+            (0..cell.success.len()).map(both)
+        });
+        let mut differing = trials.filter(|(reported, _)| reported.is_finite());
+        places.extend(differing.next().map(|(reported, counted)| {
+            let others = differing.count();
+            let trials = count(others as u64 + 1, "trial", "trials");
+            format!("{label} (reports {reported}, wire {counted}; {trials})")
+        }));
+    }
+    let text = "Agents report other token counts than the wire shows; the wire's count.";
+    (!places.is_empty()).then(|| Caution::new("agent-disagrees", text, places))
 }
 
 fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {

@@ -251,19 +251,21 @@ impl Captured {
         let complete = |result| self.completed(result, &recording, started_ms);
         let failure = self.failure(&recording, required);
         match (result, failure) {
-            (Ok(result), Some(failure))
-                if result.completion_reason != CompletionReason::Timeout =>
-            {
-                Err(failure.with_partial(complete(result)))
-            }
-            (Ok(result), _) => Ok(complete(result)),
+            // Also when time is over: an agent that waits for a broken service shows nothing of itself.
+            (Ok(result), Some(failure)) => Err(failure.with_partial(complete(result))),
+            (Ok(result), None) => Ok(complete(result)),
             (Err(mut error), failure) => {
                 let known = error
                     .partial
                     .take()
                     .map_or_else(unknown, |partial| *partial);
+                // The wire knows better than the agent what the LLM answered.
+                let is_about_llm = error
+                    .code
+                    .as_deref()
+                    .is_some_and(|code| code.starts_with("llm_"));
                 let error = failure
-                    .filter(|_| error.fault == Fault::Agent)
+                    .filter(|_| error.fault == Fault::Agent || is_about_llm)
                     .unwrap_or(error);
                 Err(error.with_partial(complete(known)))
             }
@@ -276,11 +278,13 @@ impl Captured {
             let message = "no request to a model came through the proxy";
             return required.then(|| ProviderError::service(message).with_code("nothing_captured"));
         }
+        let failed = recording.failed_call()?;
         let error = recording.last_error()?;
-        let status = recording.main_calls().last().and_then(|call| call.status());
-        let code = status.map_or("llm_unreachable".to_owned(), |status| {
-            format!("llm_{status}")
-        });
+        let code = match failed.status() {
+            None => "llm_unreachable".to_owned(),
+            Some(status) if status < 400 => "llm_cut".to_owned(),
+            Some(status) => format!("llm_{status}"),
+        };
         Some(ProviderError::service(error).with_code(code))
     }
 
@@ -295,11 +299,16 @@ impl Captured {
         }
         let PromptMetrics {
             tokens,
+            reported_tokens,
             timing,
             tool_calls,
             ..
         } = &mut result.metrics;
-        *tokens = self.agreed(*tokens, recording.tokens());
+        let (own, wire) = (*tokens, recording.tokens());
+        if wire.total.is_some() {
+            *tokens = wire;
+            *reported_tokens = self.disagreement(own, wire, recording.main_tokens());
+        }
         timing.segments.extend(segments(recording, started_ms));
         if tool_calls.as_ref().is_none_or(Vec::is_empty) {
             *tool_calls = Some(recording.trace("", None).tool_call_records());
@@ -310,21 +319,21 @@ impl Captured {
         result
     }
 
-    /// The wire sees what the agent does not tell; where both speak and differ, it is said.
-    fn agreed(&self, own: TokenBreakdown, wire: TokenBreakdown) -> TokenBreakdown {
-        match (own.total, wire.total) {
-            (Some(own), Some(wire)) if own != wire => {
-                lock(&self.notes).push(format!(
-                    "the agent reports {own} tokens, the wire shows {wire}, which count"
-                ));
-            }
-            _ => {}
+    /// What the agent says, if the wire shows something else. Agents may leave side calls out of their sums.
+    fn disagreement(
+        &self,
+        own: TokenBreakdown,
+        wire: TokenBreakdown,
+        main: TokenBreakdown,
+    ) -> Option<TokenBreakdown> {
+        let (told, seen) = (own.total?, wire.total?);
+        if told == seen || own.total == main.total {
+            return None;
         }
-        match wire.total {
-            Some(_) => wire,
-            None if own.total.is_some() => own,
-            None => wire,
-        }
+        lock(&self.notes).push(format!(
+            "the agent reports {told} tokens, the wire shows {seen}, which count"
+        ));
+        Some(own)
     }
 }
 
@@ -348,8 +357,8 @@ fn segments(recording: &Recording, started_ms: i64) -> Vec<TimingSegment> {
     first_token.into_iter().chain(models).collect()
 }
 
-/// One trace of two: the agent's own events where it tells about tools, else those of the wire with the agent's errors
-/// between them; calls and tokens always as the wire shows them.
+/// One trace of two: the agent's own events where it tells about tools, with the thoughts that only the wire shows; else
+/// those of the wire with the agent's errors between them; calls and tokens always as the wire shows them.
 fn merged(own: SessionTrace, recording: &Recording, prices: Option<&Prices>) -> SessionTrace {
     if recording.is_empty() {
         return own;
@@ -359,9 +368,14 @@ fn merged(own: SessionTrace, recording: &Recording, prices: Option<&Prices>) -> 
     let duration = own.summary.total_duration.or(wire.summary.total_duration);
     let mut trace = match own.summary.total_tool_calls {
         0 => {
-            SessionTrace::from_events(own.session_id, with_errors(wire.events, own.events), tokens)
+            let events = joined(wire.events, own.events, is_error);
+            SessionTrace::from_events(own.session_id, events, tokens)
         }
-        _ => own,
+        _ if own.events.iter().any(|event| is_thought(event)) => own,
+        _ => {
+            let events = joined(own.events, wire.events, is_thought);
+            SessionTrace::from_events(own.session_id, events, tokens)
+        }
     };
     trace.model_calls = calls;
     if tokens.total.is_some() {
@@ -371,12 +385,21 @@ fn merged(own: SessionTrace, recording: &Recording, prices: Option<&Prices>) -> 
     trace
 }
 
-fn with_errors(
+fn is_error(event: &TraceEvent) -> bool {
+    matches!(event, TraceEvent::Error { .. })
+}
+
+fn is_thought(event: &TraceEvent) -> bool {
+    matches!(event, TraceEvent::Reasoning { .. })
+}
+
+/// Events in the order of their times, with those of the others that are wanted.
+fn joined(
     mut events: Vec<Arc<TraceEvent>>,
     others: Vec<Arc<TraceEvent>>,
+    is_wanted: fn(&TraceEvent) -> bool,
 ) -> Vec<Arc<TraceEvent>> {
-    let is_error = |event: &Arc<TraceEvent>| matches!(**event, TraceEvent::Error { .. });
-    events.extend(others.into_iter().filter(is_error));
+    events.extend(others.into_iter().filter(|event| is_wanted(event)));
     let mut last = i64::MIN;
     // An event without a time stays behind the one before it.
     events.sort_by_cached_key(|event| {

@@ -106,9 +106,28 @@ impl Recording {
 
     /// The error that the task ended with: the last call about it got no answer.
     pub fn last_error(&self) -> Option<String> {
-        let last = self.main_calls().last()?;
-        last.is_refused()
-            .then(|| self.without_keys(&what_went_wrong(last)))
+        let last = || self.main_calls().last().filter(|call| call.is_refused());
+        let failed = self.failed_call().or_else(last)?;
+        Some(self.without_keys(&what_went_wrong(failed)))
+    }
+
+    /// The last call about the task, if it was refused or cut. One that the agent gave up before any answer tells
+    /// nothing: it may have been ended itself.
+    pub fn failed_call(&self) -> Option<&Call> {
+        let is_given_up =
+            |call: &&Call| call.ending == Ending::ClientGone && call.status().is_none();
+        let last = self.main_calls().filter(|call| !is_given_up(call)).last()?;
+        let is_cut = matches!(last.ending, Ending::Cut(_));
+        (last.is_refused() || is_cut).then_some(last)
+    }
+
+    /// Tokens of calls about the task.
+    pub fn main_tokens(&self) -> TokenBreakdown {
+        let answered = self.main_calls().filter(|call| !call.is_refused());
+        let tokens = answered.filter_map(|call| Some(call.answer.as_ref()?.usage.tokens));
+        tokens
+            .reduce(|sum, next| sum.plus(&next))
+            .unwrap_or_default()
     }
 
     /// Whether any answer came from a cassette.

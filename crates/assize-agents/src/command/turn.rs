@@ -265,6 +265,7 @@ impl Turn {
             text: story.answer.clone(),
             metrics: PromptMetrics {
                 tokens: story.tokens.unwrap_or_default(),
+                reported_tokens: None,
                 timing: TimingBreakdown {
                     wall_ms: Some(Millis::from(exit.wall)),
                     segments: self.first_output.map(segment).into_iter().collect(),

@@ -84,6 +84,7 @@ impl SimulatedSession {
         PromptResult {
             text,
             metrics: PromptMetrics {
+                reported_tokens: None,
                 tokens,
                 timing: timing(elapsed),
                 tool_calls: Some(calls),

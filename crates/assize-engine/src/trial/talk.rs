@@ -186,6 +186,14 @@ impl Merged {
         };
         let metrics = &mut so_far.metrics;
         let offset = metrics.timing.wall_ms.unwrap_or_default();
+        metrics.reported_tokens = match (metrics.reported_tokens, next.metrics.reported_tokens) {
+            (None, None) => None,
+            // Where they say nothing of their own, both agree.
+            (earlier, later) => {
+                let later = later.unwrap_or(next.metrics.tokens);
+                Some(earlier.unwrap_or(metrics.tokens).plus(&later))
+            }
+        };
         metrics.tokens = metrics.tokens.plus(&next.metrics.tokens);
         metrics.cost = CostBreakdown::plus(&metrics.cost, &next.metrics.cost);
         metrics.timing.wall_ms = Some(offset + wall);

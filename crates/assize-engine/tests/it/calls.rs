@@ -378,6 +378,7 @@ async fn several_user_turns_become_one_result() {
         ScriptedPrompt::Answer(Box::new(PromptResult {
             text: text.into(),
             metrics: PromptMetrics {
+                reported_tokens: None,
                 tokens: TokenBreakdown {
                     input: Some(tokens),
                     ..Default::default()

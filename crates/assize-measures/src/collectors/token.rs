@@ -5,7 +5,8 @@ use assize_contracts::{
     async_trait,
 };
 
-/// Metrics `tokens_input`, `_output`, `_reasoning`, `_cache_read`, `_cache_write`, `_total` and `_active`.
+/// Metrics `tokens_input`, `_output`, `_reasoning`, `_cache_read`, `_cache_write`, `_total` and `_active`; and
+/// `tokens_reported_total` where the agent's own count differs from that.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenCollector;
 
@@ -22,7 +23,15 @@ impl Collector for TokenCollector {
         _mode: &str,
         _trace: Option<&SessionTrace>,
     ) -> Result<Vec<CustomMetric>, BoxError> {
-        Ok(metrics(&result.metrics.tokens))
+        let mut metrics = metrics(&result.metrics.tokens);
+        let reported = result
+            .metrics
+            .reported_tokens
+            .and_then(|tokens| tokens.total);
+        let name = "tokens_reported_total";
+        metrics
+            .extend(reported.and_then(|total| CustomMetric::number(name, total as f64, "tokens")));
+        Ok(metrics)
     }
 }
 

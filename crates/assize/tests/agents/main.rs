@@ -8,11 +8,13 @@
 #![expect(clippy::print_stdout, reason = "a test harness reports")]
 
 mod agents;
+mod compare;
 mod doctor;
 mod faults;
 mod good_runs;
 mod harness;
 mod offline;
+mod recipes;
 mod record;
 
 use harness::{Test, quick, slow};
@@ -31,8 +33,16 @@ const TESTS: &[Test] = tests! {
     quick ["claude"]: good_runs::claude_code, record::claude_code;
     quick ["codex"]: good_runs::codex, record::codex;
     quick ["opencode"]: record::opencode;
-    slow ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
-    slow ["gemini"]: good_runs::gemini_acp;
+    quick ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
+    quick ["gemini"]: good_runs::gemini_acp;
+    quick ["claude", "codex", "opencode"]: compare::three_agents_come_to_a_verdict;
+    slow ["qwen"]: recipes::qwen;
+    slow ["goose"]: recipes::goose;
+    slow ["pi"]: recipes::pi;
+    slow ["cline"]: recipes::cline;
+    slow ["copilot"]: recipes::copilot;
+    slow ["aider"]: recipes::aider;
+    slow ["mini"]: recipes::mini_swe_agent;
     quick ["gemini"]: good_runs::gemini, record::gemini;
     slow ["claude"]: faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut,

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// Where the scripted LLM listens inside the namespace.
 pub(crate) const LLM: &str = "http://127.0.0.1:8099";
 
-fn repository() -> &'static Path {
+pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 

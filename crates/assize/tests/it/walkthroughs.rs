@@ -100,3 +100,8 @@ fn scenarios() {
 fn capture() {
     check(include_str!("../../../../docs/capture.md"));
 }
+
+#[test]
+fn agents() {
+    check(include_str!("../../../../docs/agents.md"));
+}
