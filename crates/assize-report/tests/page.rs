@@ -164,6 +164,21 @@ fn five_hundred_long_traces_stay_below_twenty_megabytes() {
 }
 
 #[test]
+fn endless_messages_do_not_make_an_endless_page() {
+    let mut rows = two_modes(25);
+    let long = "\u{202e}<".repeat(500);
+    let check =
+        json!({"id": "c", "description": long, "passed": false, "actual": long, "expected": long});
+    for row in &mut rows {
+        row["error"] = json!(long);
+        row["checkpointDetails"] = json!(vec![check.clone(); 20]);
+    }
+    let page = page(&rows, Some(&calls(20, &long)), PageLimits::default());
+    assert!(page.len() < 20_000_000, "{} bytes", page.len());
+    assert_eq!(data(&page)["trials"][99]["isBare"], true);
+}
+
+#[test]
 fn odd_sets_of_trials_have_a_page() {
     let void = |n| row("a", "s", n, "void");
     let mut timeout = row("a", "s", 0, "fail");

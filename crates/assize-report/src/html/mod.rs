@@ -49,6 +49,9 @@ impl Default for PageLimits {
 /// A trace that takes more than this is no longer read but scrolled.
 const LARGEST_TRACE: usize = 1 << 20;
 
+/// Bytes of the checks and messages of all listed trials.
+const MOST_DETAILS: usize = 2 << 20;
+
 /// Metrics that are drawn; people look at a few.
 const MOST_METRICS: usize = 18;
 
@@ -77,6 +80,7 @@ pub struct HtmlReport<'a> {
     shown: Choice,
     traced: Choice,
     trials: Vec<Trial>,
+    detail_bytes: usize,
     traces: Vec<ShownTrace>,
     trace_bytes: usize,
     /// By mode and number of the model call: the input tokens of each trace.
@@ -131,6 +135,7 @@ impl<'a> HtmlReport<'a> {
             shown: Choice::new(summary, limits.trials),
             traced: Choice::new(summary, limits.traces),
             trials: Vec::new(),
+            detail_bytes: 0,
             traces: Vec::new(),
             trace_bytes: 0,
             growth: vec![Vec::new(); modes],
@@ -153,7 +158,7 @@ impl<'a> HtmlReport<'a> {
             self.runs.insert(trials::shown(&row.run_id));
         }
         let trial = self.shown.takes(cell, outcome).then(|| {
-            self.trials.push(Trial::new(row, json, scenario, mode));
+            self.list(Trial::new(row, json, scenario, mode));
             self.trials.len() - 1
         });
         let squares = self.squares.entry(cell).or_default();
@@ -196,6 +201,9 @@ impl<'a> HtmlReport<'a> {
         let left = expected.saturating_sub(self.traces.len()).max(1);
         let bytes = self.limits.trace_bytes.saturating_sub(self.trace_bytes) / left;
         let json = escape::script_json(&traces::compact(trace, bytes.min(LARGEST_TRACE)));
+        if self.trace_bytes + json.len() > self.limits.trace_bytes {
+            return;
+        }
         self.trace_bytes += json.len();
         let trial = &mut self.trials[wanted.trial];
         trial.has_trace = true;
@@ -218,6 +226,17 @@ impl<'a> HtmlReport<'a> {
     /// Writes the page.
     pub fn write(self, out: &mut impl Write, title: &str) -> Result<(), ReportError> {
         page::write(&self, out, title).map_err(ReportError::Write)
+    }
+
+    /// Lists a trial, with checks and messages while there is room.
+    fn list(&mut self, trial: Trial) {
+        let bytes = trial.detail_bytes();
+        if self.detail_bytes + bytes > MOST_DETAILS {
+            self.trials.push(trial.into_bare());
+        } else {
+            self.detail_bytes += bytes;
+            self.trials.push(trial);
+        }
     }
 
     fn summary_trials(&self) -> usize {

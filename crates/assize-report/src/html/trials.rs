@@ -41,6 +41,9 @@ pub(crate) struct Trial {
     pub(crate) findings: Vec<[String; 2]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_trace: bool,
+    /// Checks and messages did not fit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_bare: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,6 +124,29 @@ impl Trial {
             remarks: remarks(&details),
             findings: Vec::new(),
             has_trace: false,
+            is_bare: false,
+        }
+    }
+
+    /// Bytes of checks and messages.
+    pub(crate) fn detail_bytes(&self) -> usize {
+        let of_check = |check: &CheckShown| {
+            let texts = [&check.text, &check.expected, &check.actual, &check.error];
+            texts.iter().map(|text| text.len()).sum::<usize>()
+        };
+        let checks: usize = self.checks.iter().map(of_check).sum();
+        let remarks: usize = self.remarks.iter().map(String::len).sum();
+        self.error.len() + checks + remarks
+    }
+
+    /// The same trial without checks and messages.
+    pub(crate) fn into_bare(self) -> Self {
+        Self {
+            is_bare: true,
+            error: String::new(),
+            checks: Vec::new(),
+            remarks: Vec::new(),
+            ..self
         }
     }
 }
@@ -157,7 +183,7 @@ fn remarks(details: &Details<'_>) -> Vec<String> {
 }
 
 pub(crate) fn shown(text: &str) -> String {
-    cut(&visible(text), LONGEST)
+    visible(&cut(text, LONGEST))
 }
 
 /// A value as a person reads it.

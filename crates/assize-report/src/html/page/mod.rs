@@ -217,7 +217,7 @@ fn trials(page: &mut String, report: &HtmlReport<'_>) -> Written {
     writeln!(
         page,
         "<p>{}</p><noscript><p>Scripts are off: the list of trials is not shown.</p></noscript>\
-         <div id=\"list\" data-rows=\"{rows}\"></div></section>",
+         <div id=\"list\"></div></section>",
         html(&notes.join(" "))
     )
 }

@@ -250,6 +250,7 @@
   }));
   const lead = (t) => [
     facts(t),
+    t.isBare ? make("p", { class: "cut" }, "To keep this file small, checks and messages of this trial are left out.") : null,
     t.error ? make("p", { class: "problem" }, t.error) : null,
     ...(t.remarks || []).map((remark) => make("p", { class: "cut" }, remark)),
     checksOf(t),
