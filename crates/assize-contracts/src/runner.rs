@@ -79,7 +79,7 @@ pub trait Runner: Send + Sync {
 pub struct RunSetting {
     /// The mode.
     pub mode: String,
-    /// The model.
+    /// The model that the suite asks for. Empty when it names none and the runner's own counts.
     pub model: String,
     /// The repetition; −1 for the warm-up.
     pub iteration: i64,

@@ -112,8 +112,11 @@ pub fn default_direction(metric: &str) -> Option<Direction> {
         "errors",
         "turns",
     ];
+    const HIGHER: [&str; 4] = ["accuracy", "token_f1", "edit_similarity", "text_match"];
     const LOWER_KINDS: [&str; 4] = ["tokens_", "latency_", "cost_", "errors_"];
-    if metric == SUCCESS {
+    // Scores of steps have the step in front.
+    let score = metric.rsplit('.').next().unwrap_or(metric);
+    if metric == SUCCESS || HIGHER.contains(&score) {
         return Some(Direction::Higher);
     }
     let is_lower =

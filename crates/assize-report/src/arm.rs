@@ -1,5 +1,6 @@
 //! The numbers of trials, kept in columns: what is left of a row once it has been read.
 
+use crate::classification::Confusion;
 use crate::row::{CATEGORY, Row};
 use crate::summary::Nature;
 use assize_contracts::Outcome;
@@ -15,6 +16,8 @@ pub(crate) struct Arm {
     pub(crate) nature: Nature,
     /// By the scenario's place in the list of scenarios.
     pub(crate) cells: BTreeMap<usize, Cell>,
+    /// Labels that came out, by the metric that tells them.
+    pub(crate) labels: BTreeMap<String, Confusion>,
 }
 
 /// The trials of one arm on one scenario. Columns hold one place per judged trial; NaN where nothing was measured.

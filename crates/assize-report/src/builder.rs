@@ -3,6 +3,7 @@
 use crate::arm::{Arm, Cell, MetricNames};
 use crate::summary::Nature;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
+use assize_contracts::Outcome;
 use foldhash::fast::FixedState;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -79,6 +80,13 @@ impl SummaryBuilder {
         let arm = self.arm(row, suite);
         let cell: &mut Cell = self.arms[arm].cells.entry(scenario).or_default();
         cell.add(row, &mut self.metrics);
+        if row.outcome() != Outcome::Void {
+            let labels = &mut self.arms[arm].labels;
+            row.for_each_label(|name, expected, actual| {
+                let confusion = labels.entry(name.to_owned()).or_default();
+                confusion.add(expected, actual);
+            });
+        }
         true
     }
 
@@ -111,6 +119,7 @@ impl SummaryBuilder {
                 model: row.model.clone().into_owned(),
                 nature,
                 cells: Default::default(),
+                labels: Default::default(),
             });
             self.arms.len() - 1
         })

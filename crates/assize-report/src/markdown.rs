@@ -27,6 +27,7 @@ fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Re
     write_comparisons(page, summary)?;
     write_scenarios(page, summary)?;
     write_checks(page, summary)?;
+    write_labels(page, summary)?;
     write_efficiency(page, summary)?;
     write_failures(page, summary)?;
     write_cautions(page, summary)?;
@@ -196,6 +197,51 @@ fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
     }
     table.rows.sort_by(|a, b| a[0].cmp(&b[0]));
     table.write(page)
+}
+
+/// Labels with their figures, and the confusion matrix: expected from top to bottom, what came out from left to right.
+fn write_labels(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    for (mode, found) in summary.modes.iter() {
+        for (metric, found) in found.classification.iter() {
+            let title = format!("Labels of {} ({})", safe(mode), safe(metric));
+            let mut heading = vec![
+                "Expected \\ came out",
+                "Trials",
+                "Precision",
+                "Recall",
+                "F1",
+            ];
+            let names: Vec<String> = found
+                .classes
+                .iter()
+                .map(|class| safe(&class.label))
+                .collect();
+            heading.extend(names.iter().map(String::as_str));
+            let mut table = Table::new(&title, &heading);
+            let share = |share: Option<f64>| share.map_or_else(not_available, percent);
+            for (class, counts) in found.classes.iter().zip(&found.matrix) {
+                let mut cells = vec![
+                    safe(&class.label),
+                    class.support.to_string(),
+                    share(class.precision),
+                    share(class.recall),
+                    percent(class.f1),
+                ];
+                cells.extend(counts.iter().map(u64::to_string));
+                table.row(cells);
+            }
+            table.write(page)?;
+            writeln!(
+                page,
+                "{} trials: accuracy {}, macro F1 {}, micro F1 {}.\n",
+                found.trials,
+                percent(found.accuracy),
+                percent(found.macro_f1),
+                percent(found.micro_f1)
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn write_efficiency(page: &mut String, summary: &Summary) -> std::fmt::Result {

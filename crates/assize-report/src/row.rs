@@ -63,7 +63,7 @@ pub struct Row<'a> {
     #[serde(default)]
     attempts: Vec<Attempt>,
     #[serde(borrow, default)]
-    extensions: Numbers<'a>,
+    extensions: Extensions<'a>,
 }
 
 /// Text that is borrowed where it holds no escapes.
@@ -191,7 +191,24 @@ impl<'a> Row<'a> {
             take(&format!("{CATEGORY}{category}"), *count);
         }
         for (name, value) in &self.extensions.0 {
-            take(name, *value);
+            if let Extension::Number(value) = value {
+                take(name, *value);
+            }
+        }
+    }
+
+    /// Labels with what was expected: two texts among the extensions, `<name>` and `<name>_expected`.
+    pub(crate) fn for_each_label(&self, mut take: impl FnMut(&str, &str, &str)) {
+        for (name, expected) in &self.extensions.0 {
+            let (Some(name), Extension::Text(expected)) =
+                (name.strip_suffix("_expected"), expected)
+            else {
+                continue;
+            };
+            let actual = self.extensions.0.iter().find(|(known, _)| known == name);
+            if let Some((_, Extension::Text(actual))) = actual {
+                take(name, expected, actual);
+            }
         }
     }
 
@@ -356,5 +373,98 @@ impl<'de> Visitor<'de> for NumbersVisitor {
             numbers.push((name.0, value.0.unwrap_or(f64::NAN)));
         }
         Ok(numbers)
+    }
+}
+
+/// What is among the extensions, by name.
+#[derive(Debug, Default)]
+struct Extensions<'a>(Vec<(Cow<'a, str>, Extension<'a>)>);
+
+#[derive(Debug)]
+enum Extension<'a> {
+    Number(f64),
+    Text(Cow<'a, str>),
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Extensions<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExtensionsVisitor).map(Self)
+    }
+}
+
+struct ExtensionsVisitor;
+
+impl<'de> Visitor<'de> for ExtensionsVisitor {
+    type Value = Vec<(Cow<'de, str>, Extension<'de>)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("values by name")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some((name, value)) = items.next_entry::<Text<'de>, Extension<'de>>()? {
+            values.push((name.0, value));
+        }
+        Ok(values)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Extension<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExtensionVisitor)
+    }
+}
+
+struct ExtensionVisitor;
+
+impl<'de> Visitor<'de> for ExtensionVisitor {
+    type Value = Extension<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Extension<'de>, E> {
+        Ok(Extension::Number(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Extension<'de>, E> {
+        Ok(Extension::Number(value as f64))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Extension<'de>, E> {
+        Ok(Extension::Number(value as f64))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Extension<'de>, E> {
+        Ok(Extension::Other)
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Extension<'de>, E> {
+        Ok(Extension::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Extension<'de>, E> {
+        Ok(Extension::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Extension<'de>, E> {
+        Ok(Extension::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Extension<'de>, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Extension::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Extension<'de>, A::Error> {
+        while items.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Extension::Other)
     }
 }

@@ -3,8 +3,8 @@
 use crate::arm::{Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
-    Analysis, Caution, Chances, Comparison, GateResult, MetricSummary, Planned, ReportError, Row,
-    SuccessSummary, SummaryBuilder, caution, metric, success,
+    Analysis, Caution, Chances, Classification, Comparison, GateResult, MetricSummary, Planned,
+    ReportError, Row, SuccessSummary, SummaryBuilder, caution, metric, success,
 };
 use assize_stats::{CostPerSuccess, Level, cost_per_success};
 use serde::{Serialize, Serializer};
@@ -74,6 +74,9 @@ pub struct ModeSummary {
     /// Trials that were tried again after failing.
     #[serde(skip)]
     pub retried: u64,
+    /// What labels came to, by the metric that tells them.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub classification: Named<Classification>,
     /// Checks by `scenario/id`.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
@@ -261,6 +264,9 @@ fn modes(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<Mod
             tallies.map(move |(id, tally)| (named(id), (tally.passed, tally.made)))
         });
         mode.checks = Named(checks.collect());
+        let labels = arm.labels.iter();
+        let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
+        mode.classification = Named(labels.collect());
         (label.clone(), mode)
     };
     Named(builder.arms.iter().zip(labels).map(summary).collect())
@@ -301,6 +307,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         nature: arm.nature,
         censored: cells.iter().map(cut_off).sum(),
         retried: cells.iter().map(|cell| cell.retried).sum(),
+        classification: Named(Vec::new()),
         checks: Named(Vec::new()),
         reasons: Named(reasons.into_iter().collect()),
     }

@@ -29,6 +29,10 @@ fn main() {
         .filter(|word| !word.starts_with('-'))
         .collect();
     let wanted = |part: &str| asked.is_empty() || asked.iter().any(|word| word == part);
+    // First, while the peak of memory is its own.
+    if wanted("tasks") {
+        tasks(100_000);
+    }
     if wanted("trial") {
         overhead("trial, trace not stored", false, &[500, 2_500], 20.0);
     }
@@ -190,4 +194,38 @@ fn cpu(work: impl FnOnce()) -> Duration {
 
 fn line(name: &str, measured: &str, budget: &str) {
     println!("{name:<46} {measured:>12} {budget:>12}");
+}
+
+/// Atomic tasks through an instant runner with three evaluators, streamed from a file of lines.
+fn tasks(count: u32) {
+    use std::fmt::Write as _;
+    let directory = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    for number in 0..count {
+        let _ = writeln!(
+            lines,
+            "{{\"id\":\"task-{number}\",\"input\":\"book a flight to city {number}\",\"expected\":{{\"intent\":\"book_flight\",\"confidence\":0.9}}}}"
+        );
+    }
+    std::fs::write(directory.path().join("tasks.jsonl"), lines).unwrap();
+    std::fs::write(
+        directory.path().join("assize.yaml"),
+        "modes: { table: {} }\ntasks: { paths: [tasks.jsonl] }\n\
+         runners: [ { id: table, uses: rules, type: intent, config: { rules: [ { when: { contains: flight }, output: { intent: book_flight, confidence: 0.95 } } ] } } ]\n\
+         evaluators: [ { id: exact, uses: exact, config: { path: intent } }, { id: sure, uses: threshold, config: { path: confidence, at_least: 0.9 } }, { id: speed, uses: latency } ]\n\
+         execution: { warmup: false }\n",
+    )
+    .unwrap();
+    let used = cpu(|| run(directory.path(), 1));
+    let each = used.as_secs_f64() * 1e6 / f64::from(count);
+    line(
+        &format!("task with three evaluators, {count} tasks"),
+        &format!("{each:.1} µs"),
+        "25 µs",
+    );
+    line(
+        "  peak memory",
+        &format!("{} MB", peak_memory_mb()),
+        "60 MB",
+    );
 }

@@ -1,9 +1,8 @@
 //! `agent`: a session with any provider. The task's input becomes the prompt, the answer the output.
 
-use super::command::excerpt;
 use super::record::Execution;
 use super::template::Template;
-use super::{Role, VERSION, read};
+use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
     AtomicTask, BoxError, CompletionReason, CreateSessionParams, Fault, JsonMap, Nature,
     OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, ProviderSource,
@@ -117,6 +116,15 @@ impl Agent {
         })
     }
 
+    /// The suite's model, else the runner's own.
+    fn model_of(&self, setting: &RunSetting) -> String {
+        match (setting.model.as_str(), &self.model) {
+            ("", Some(own)) => own.clone(),
+            ("", None) => "default".to_owned(),
+            (chosen, _) => chosen.to_owned(),
+        }
+    }
+
     /// The provider for a trial, started when it is first needed.
     async fn provider(&self, setting: &RunSetting) -> Result<Arc<dyn SessionProvider>, BoxError> {
         let mut up = self.up.lock().await;
@@ -130,7 +138,7 @@ impl Agent {
         }
         let config = ProviderConfig {
             port: free_port()?,
-            model: setting.model.clone(),
+            model: self.model_of(setting),
             mode: setting.mode.clone(),
             permissions: setting.permissions.clone(),
             environment: (*setting.environment).clone(),
@@ -156,7 +164,7 @@ impl Agent {
             iteration: setting.iteration,
             attempt: setting.attempt,
             mode: setting.mode.clone(),
-            model: setting.model.clone(),
+            model: self.model_of(setting),
             environment: Arc::clone(&setting.environment),
             workdir: workdir.path().to_owned(),
             permissions: setting.permissions.clone(),

@@ -1,7 +1,7 @@
 //! `command`: a program gets the task as JSON on stdin and prints its output as JSON. It runs under the keeper.
 
 use super::record::Execution;
-use super::{Role, VERSION, read};
+use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
     AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
 };
@@ -156,13 +156,5 @@ impl Runner for Program {
                 execution.failed(task, "parse-output", message)
             }
         })
-    }
-}
-
-/// The beginning of a text.
-pub(super) fn excerpt(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -2,6 +2,8 @@
 
 mod agent;
 mod command;
+mod http;
+mod llm;
 mod record;
 mod rules;
 mod template;
@@ -22,6 +24,8 @@ pub(crate) fn register(plugins: Plugins) -> Plugins {
         .runner_with("command", VERSION, |setup| {
             shared(command::Program::new(setup))
         })
+        .runner_with("http", VERSION, |setup| shared(http::Service::new(setup)))
+        .runner_with("llm", VERSION, |setup| shared(llm::Model::new(setup)))
         .runner_with("agent", VERSION, |setup| shared(agent::Agent::new(setup)))
 }
 
@@ -49,4 +53,12 @@ impl Role {
 /// Reads a runner's configuration.
 fn read<T: DeserializeOwned>(setup: &RunnerSetup<'_>) -> Result<T, OverrideProblem> {
     crate::settings::read(setup.config)
+}
+
+/// The beginning of a text.
+fn excerpt(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -1,4 +1,5 @@
 use assize_contracts::*;
+use assize_llm::testing::{Reply, ScriptedEndpoint};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -208,4 +209,137 @@ fn unknown_providers_are_refused() {
         .err()
         .unwrap();
     assert_eq!(problem.message, "unknown provider `nobody`");
+}
+
+fn answering(reply: Reply) -> ScriptedEndpoint {
+    ScriptedEndpoint::start(move |_, _| reply.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn a_service_gets_the_task_by_post() {
+    let service = answering(Reply::json(&json!({"result": {"intent": "book"}})));
+    let config = json!({"url": service.url(), "body": {"text": "{input.text}"}, "output": "result", "headers": {"x-test": "1"}});
+    let record = run("http", config, json!({"text": "hi"})).await;
+    assert_eq!(record.output, Some(json!({"intent": "book"})));
+    let received = &service.received()[0];
+    assert_eq!(
+        (&received.body, received.header("x-test")),
+        (&json!({"text": "hi"}), Some("1"))
+    );
+    let whole = answering(Reply::json(&json!(7)));
+    let record = run("http", json!({"url": whole.url()}), json!("hi")).await;
+    assert_eq!(record.output, Some(json!(7)));
+    assert_eq!(whole.received()[0].body["input"], json!("hi"));
+}
+
+#[tokio::test]
+async fn a_service_that_answers_500_junk_or_nothing_fails_and_one_that_is_not_there_teaches_nothing()
+ {
+    let run_on = async |reply: Reply, ms: u64| {
+        let service = answering(reply);
+        run_within("http", json!({"url": service.url()}), json!(1), ms)
+            .await
+            .unwrap()
+    };
+    let refused = run_on(Reply::Body(500, "oh no".into()), 60_000).await;
+    assert_eq!(
+        error(&refused),
+        ("request", "the service answers 500: `oh no`")
+    );
+    let junk = run_on(Reply::Body(200, "<html>".into()), 60_000).await;
+    assert_eq!(error(&junk).0, "parse-output");
+    let empty = run_on(Reply::Body(200, String::new()), 60_000).await;
+    assert_eq!(error(&empty).0, "parse-output");
+    let silent = run_on(Reply::Silence, 200).await;
+    assert_eq!(error(&silent), ("request", "no answer within 200 ms"));
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let gone = run_within(
+        "http",
+        json!({"url": format!("http://{nobody}")}),
+        json!(1),
+        10_000,
+    )
+    .await;
+    assert!(gone.unwrap_err().to_string().contains("cannot be reached"));
+}
+
+fn said(text: &str) -> Reply {
+    Reply::json(&json!({
+        "id": "1", "object": "chat.completion", "model": "gpt-4o-mini",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }))
+}
+
+fn model(endpoint: &ScriptedEndpoint) -> Value {
+    json!({
+        "api": "openai", "base_url": endpoint.url(), "model": "gpt-4o-mini", "retries": 0,
+        "system": "You know intents.", "prompt": "Intent of: {input.text}",
+        "schema": {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"], "additionalProperties": false},
+    })
+}
+
+#[tokio::test]
+async fn a_model_answers_in_the_form_it_is_asked_for() {
+    let endpoint = answering(said(r#"{"intent": "book"}"#));
+    let record = run("llm", model(&endpoint), json!({"text": "hi"})).await;
+    assert_eq!(record.output, Some(json!({"intent": "book"})), "{record:?}");
+    assert_eq!(record.metrics.tokens, Some(120));
+    assert!(record.metrics.cost.unwrap().value() > 0.0);
+    let body = &endpoint.received()[0].body;
+    assert_eq!(body["model"], "gpt-4o-mini");
+    assert!(
+        body.to_string().contains("Intent of: hi")
+            && body.to_string().contains("You know intents."),
+        "{body}"
+    );
+    assert!(body["response_format"].is_object(), "{body}");
+    let events: Vec<&str> = record.trace.iter().map(|event| &*event.event).collect();
+    assert_eq!(events, ["started", "llm_call", "llm_answer"]);
+}
+
+#[tokio::test]
+async fn what_a_model_says_wrong_is_a_failure_and_what_a_service_does_wrong_teaches_nothing() {
+    let wrong_form = answering(said(r#"{"intention": 1}"#));
+    let record = run("llm", model(&wrong_form), json!({"text": "hi"})).await;
+    assert_eq!(error(&record).0, "validate-output");
+    assert_eq!(
+        record.metrics.tokens,
+        Some(120),
+        "it was paid for all the same"
+    );
+    let no_json = answering(said("I would rather not."));
+    let record = run("llm", model(&no_json), json!({"text": "hi"})).await;
+    assert_eq!(error(&record).0, "parse-output");
+    let silent = answering(Reply::Silence);
+    let record = run_within("llm", model(&silent), json!({"text": "hi"}), 200)
+        .await
+        .unwrap();
+    assert_eq!(error(&record), ("llm_call", "no answer within 200 ms"));
+    for (reply, expected) in [
+        (Reply::Body(500, "{}".into()), "500"),
+        (Reply::Body(200, "<html>".into()), "not one of"),
+    ] {
+        let endpoint = answering(reply);
+        let broken = run_within("llm", model(&endpoint), json!({"text": "hi"}), 60_000).await;
+        let message = broken.unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_key_that_is_not_set_is_missed_before_anything_runs() {
+    let problem = made(
+        "llm",
+        json!({"api": "openai", "model": "m", "key_env": "NO_SUCH_KEY_HERE"}),
+    )
+    .err()
+    .unwrap();
+    assert_eq!(
+        problem.message,
+        "the environment variable `NO_SUCH_KEY_HERE` is not set"
+    );
 }

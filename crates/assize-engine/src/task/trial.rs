@@ -105,7 +105,10 @@ impl Trials {
         let seed = self.suite.execution.seed;
         RunSetting {
             mode: slot.arm.mode.clone(),
-            model: slot.arm.model.clone(),
+            model: match self.suite.models.is_empty() {
+                true => String::new(),
+                false => slot.arm.model.clone(),
+            },
             iteration: slot.iteration,
             attempt,
             step: None,

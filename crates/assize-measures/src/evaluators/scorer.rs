@@ -1,9 +1,9 @@
 //! Any scorer in the place of an evaluator: the task is its scenario, the output is what the agent said.
 
 use assize_contracts::{
-    AtomicTask, BaseScenario, BoxError, CompletionReason, Evaluator, Evidence, PromptMetrics,
-    PromptResult, RunRecord, RunStatus, ScoreRecord, ScoreTarget, Scorer, ScorerContext,
-    TimingBreakdown, TokenBreakdown, as_text, async_trait,
+    AtomicTask, BaseScenario, BoxError, CompletionReason, Evaluator, Evidence, JsonMap,
+    PromptMetrics, PromptResult, RunRecord, RunStatus, ScoreRecord, ScoreTarget, Scorer,
+    ScorerContext, TimingBreakdown, TokenBreakdown, as_text, async_trait,
 };
 use std::sync::Arc;
 
@@ -12,15 +12,18 @@ pub struct ScorerEvaluator {
     id: String,
     metrics: Vec<String>,
     scorer: Arc<dyn Scorer>,
+    /// Extensions of tasks that have none of that name.
+    criteria: JsonMap,
 }
 
 impl ScorerEvaluator {
-    /// The scorer under a suite's name for it.
-    pub fn shared(id: &str, scorer: Arc<dyn Scorer>) -> Arc<dyn Evaluator> {
+    /// The scorer under a suite's name for it, with `checks` or a `rubric` for tasks that have none.
+    pub fn shared(id: &str, scorer: Arc<dyn Scorer>, criteria: JsonMap) -> Arc<dyn Evaluator> {
         Arc::new(Self {
             id: id.to_owned(),
             metrics: vec!["success".to_owned()],
             scorer,
+            criteria,
         })
     }
 }
@@ -44,7 +47,17 @@ impl Evaluator for ScorerEvaluator {
         run: &RunRecord,
         task: &AtomicTask,
     ) -> Result<Vec<ScoreRecord>, BoxError> {
-        let scenario = BaseScenario::of_task(task);
+        let scenario = match self.criteria.is_empty() {
+            true => BaseScenario::of_task(task),
+            false => {
+                let mut task = task.clone();
+                let extensions = task.extensions.get_or_insert_default();
+                for (key, value) in &self.criteria {
+                    extensions.entry(key).or_insert_with(|| value.clone());
+                }
+                BaseScenario::of_task(&task)
+            }
+        };
         let result = self
             .scorer
             .evaluate(&scenario, &context(run, &scenario))

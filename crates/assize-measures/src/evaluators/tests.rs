@@ -307,7 +307,7 @@ fn any_scorer_is_an_evaluator() {
     let plugins = crate::plugins();
     let settings = JsonMap::from_iter([("uses".to_owned(), json!("checks"))]);
     let scorer = crate::make_scorer(&plugins, &settings).unwrap();
-    let evaluator = crate::ScorerEvaluator::shared("e", scorer);
+    let evaluator = crate::ScorerEvaluator::shared("e", scorer, JsonMap::new());
     let scores =
         pollster::block_on(evaluator.evaluate(&run(Some(json!("book it"))), &task(json!(null))))
             .unwrap();

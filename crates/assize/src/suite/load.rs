@@ -133,7 +133,7 @@ impl Loader<'_> {
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
-        let evaluators = self.evaluators(&file, &directory);
+        let evaluators = self.evaluators(&file, judge.as_ref(), &directory);
         let tasks = self.tasks(&file, &directory, &mut modes, &scenarios);
         let providers = self.captured(&file, &directory, &prices, providers);
         self.limits(&file, &providers);
@@ -323,11 +323,27 @@ fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
         Some(HooksSpec::Commands(spec)) => spec.pass_env.as_slice(),
         _ => &[],
     };
-    for name in passed.chain(to_hooks.iter().map(String::as_str)) {
+    for name in passed
+        .chain(to_hooks.iter().map(String::as_str))
+        .chain(runner_variables(file))
+    {
         if let Ok(value) = std::env::var(name) {
             secrets.add(name, value);
         }
     }
+}
+
+/// Variables that runners read: those they pass on, and those with keys.
+fn runner_variables(file: &SuiteFile) -> impl Iterator<Item = &str> {
+    const USUAL_KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"];
+    let named = file.runners.iter().flat_map(|runner| {
+        let passed = runner.config.get("pass_env").and_then(Value::as_array);
+        let passed = passed.into_iter().flatten().filter_map(Value::as_str);
+        let key = runner.config.get("key_env").and_then(Value::as_str);
+        passed.chain(key)
+    });
+    let is_model = file.runners.iter().any(|runner| runner.uses == "llm");
+    named.chain(USUAL_KEYS.into_iter().filter(move |_| is_model))
 }
 
 fn chosen(flags: &[String], file: &[String]) -> Vec<String> {

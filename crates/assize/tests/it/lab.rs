@@ -352,3 +352,114 @@ fn kill_9_loses_no_task_and_repeats_none() {
         sessions
     );
 }
+
+#[test]
+fn the_examples_of_three_capabilities_run_offline_by_their_tables() {
+    for (name, tasks) in [("intent", 7), ("dialogue", 3), ("memory", 2)] {
+        let output = TempDir::new().unwrap();
+        let run = |arguments: &[&str]| {
+            let done = assize(&examples()).args(arguments).output().unwrap();
+            assert!(done.status.success(), "{name} {arguments:?}: {done:?}");
+        };
+        run(&["check", name]);
+        run(&[
+            "run",
+            name,
+            "-q",
+            "--mode",
+            "table",
+            "-n",
+            "1",
+            "--output",
+            output.path().to_str().unwrap(),
+        ]);
+        let directory = std::fs::read_dir(output.path())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        let text = std::fs::read_to_string(directory.join("rows.jsonl")).unwrap();
+        let rows: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(rows.len(), tasks, "{name}");
+        // The table of intents does not understand indirect requests, and is meant not to.
+        let is_hard = |row: &&Value| row["scenarioId"] == "indirect-en";
+        assert!(
+            rows.iter()
+                .filter(|row| !is_hard(row))
+                .all(|row| row["success"] == true),
+            "{name}: {text}"
+        );
+        assert!(
+            rows.iter()
+                .filter(is_hard)
+                .all(|row| row["success"] == false),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_chain_may_have_an_agent_session_as_a_step() {
+    let output = TempDir::new().unwrap();
+    let done = assize(&examples())
+        .args([
+            "run",
+            "booking/mixed.yaml",
+            "-q",
+            "--output",
+            output.path().to_str().unwrap(),
+        ])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let directory = std::fs::read_dir(output.path())
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let record: Value = serde_json::from_str(
+        std::fs::read_to_string(directory.join("runs.jsonl"))
+            .unwrap()
+            .trim(),
+    )
+    .unwrap();
+    assert_eq!(record["status"], "completed", "{record:#}");
+    assert_eq!(
+        record["output"]["conversation"][0]["text"],
+        "请问您要去哪里？"
+    );
+    let events: Vec<&str> = record["trace"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["step"] == "step-2")
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert!(
+        events.contains(&"prompt") && events.contains(&"text_output"),
+        "{events:?}"
+    );
+    assert_eq!(
+        record["metrics"].get("tokens"),
+        None,
+        "an unknown part makes the sum unknown"
+    );
+}
+
+#[test]
+fn any_scorer_judges_tasks_with_criteria_of_the_suite() {
+    let suite = lab(&INTENT.replace(
+        "uses: json-subset",
+        "uses: checks, config: { checks: [ { output: { contains: book } } ] }",
+    ));
+    suite.done(&["run", "-q", "-n", "1"]);
+    let mut rows = suite.rows();
+    rows.sort_by_key(|row| row["scenarioId"].to_string());
+    let passed: Vec<bool> = rows.iter().map(|row| row["success"] == true).collect();
+    assert_eq!(passed, [true, false]);
+}

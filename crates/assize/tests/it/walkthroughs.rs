@@ -82,6 +82,11 @@ fn costs() {
 }
 
 #[test]
+fn the_lab() {
+    check(include_str!("../../../../docs/lab.md"));
+}
+
+#[test]
 fn workspaces() {
     check(include_str!("../../../../docs/workspaces.md"));
 }

@@ -1,5 +1,6 @@
 //! One picture per file: numbers in, SVG out. None of them decides anything.
 
+mod confusion;
 mod flow;
 mod grid;
 mod growth;
@@ -8,6 +9,7 @@ mod split;
 mod strip;
 mod worth;
 
+pub(crate) use confusion::{MOST_LABELS, confusion};
 pub(crate) use flow::tool_flow;
 pub(crate) use grid::{Square, success_squares};
 pub(crate) use growth::{Growth, token_growth};

@@ -1,6 +1,7 @@
 //! The page, section by section, from the verdict down to single trials.
 
 mod evidence;
+mod labels;
 mod overview;
 mod table;
 mod traces;
@@ -96,6 +97,7 @@ fn body(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written {
     traces::time_and_tokens(page, report)?;
     traces::tools(page, report)?;
     evidence::checks(page, report.summary)?;
+    labels::labels(page, report.summary)?;
     evidence::failures(page, report.summary)?;
     trials(page, report)?;
     cautions(page, report.summary)?;

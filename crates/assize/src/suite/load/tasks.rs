@@ -6,7 +6,7 @@ use crate::suite::data_set::{DataSet, Reading, TaskProblem};
 use crate::suite::file::{EvaluatorSpec, RunnerSpec, SuiteFile, TasksSpec};
 use crate::suite::problem::{listed, suggestion};
 use crate::suite::scenario::LoadedScenario;
-use assize_contracts::{DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, RunnerSetup, Task};
+use assize_contracts::{DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, JsonMap, RunnerSetup, Task};
 use assize_engine::store::TaskPlan;
 use assize_engine::{
     Condition, DeclaredSchemas, Mode, TaskSet, UsedEvaluator, UsedRunner, check_flow,
@@ -34,7 +34,12 @@ struct Schema {
 }
 
 impl Loader<'_> {
-    pub(super) fn evaluators(&mut self, file: &SuiteFile, directory: &Path) -> Vec<UsedEvaluator> {
+    pub(super) fn evaluators(
+        &mut self,
+        file: &SuiteFile,
+        judge: Option<&JsonMap>,
+        directory: &Path,
+    ) -> Vec<UsedEvaluator> {
         let mut made = Vec::new();
         for (number, spec) in file.evaluators.iter().enumerate() {
             let number = number.to_string();
@@ -48,7 +53,7 @@ impl Loader<'_> {
                 let message = format!("the evaluator id `{}` stands there twice", spec.id);
                 self.problem(&["evaluators", &number, "id"], message);
             }
-            if let Some(evaluator) = self.evaluator(spec, &number, directory) {
+            if let Some(evaluator) = self.evaluator(spec, &number, judge, directory) {
                 made.push(UsedEvaluator {
                     id: spec.id.clone(),
                     evaluator,
@@ -64,6 +69,7 @@ impl Loader<'_> {
         &mut self,
         spec: &EvaluatorSpec,
         number: &str,
+        judge: Option<&JsonMap>,
         directory: &Path,
     ) -> Option<Arc<dyn Evaluator>> {
         let setup = EvaluatorSetup {
@@ -76,9 +82,18 @@ impl Loader<'_> {
             Some(source) => source.make(&setup),
             None if self.plugins.scorers().contains_key(&spec.uses) => {
                 let mut settings = spec.config.clone();
+                // What tasks that do not say are held against is the evaluator's; the rest is the scorer's.
+                let criteria = ["checks", "rubric", "outputSchema"];
+                let criteria = criteria
+                    .into_iter()
+                    .filter_map(|key| settings.remove_entry(key));
+                let criteria: JsonMap = criteria.collect();
                 settings.insert("uses".to_owned(), spec.uses.clone().into());
+                for (key, value) in judge.into_iter().flatten().filter(|_| spec.uses == "judge") {
+                    settings.entry(key).or_insert_with(|| value.clone());
+                }
                 let scorer = make_scorer(self.plugins, &settings);
-                scorer.map(|scorer| ScorerEvaluator::shared(&spec.id, scorer))
+                scorer.map(|scorer| ScorerEvaluator::shared(&spec.id, scorer, criteria))
             }
             None => {
                 let evaluators = self.plugins.evaluators().keys();

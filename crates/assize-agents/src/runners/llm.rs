@@ -1,0 +1,336 @@
+//! `llm`: a model answers a prompt made from the task's input, in free text or in the form of a JSON Schema.
+
+use super::agent::json_in;
+use super::record::Execution;
+use super::template::Template;
+use super::{Role, VERSION, excerpt, read};
+use assize_contracts::{
+    AtomicTask, BoxError, DEFAULT_TIMEOUT_MS, OverrideProblem, RunRecord, RunSetting, Runner,
+    RunnerSetup, as_text, async_trait,
+};
+use assize_llm::{
+    Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, Message, OutputSchema, Prices,
+    Purchase,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Time to say that there was no answer.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The task's own time limit is what counts; this is for connections that nobody waits for any more.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    api: ApiName,
+    #[serde(default)]
+    base_url: Option<String>,
+    /// Without it the suite's `models` say.
+    #[serde(default)]
+    model: Option<String>,
+    /// The environment variable with the key. Default: the API's usual one, if it is set.
+    #[serde(default)]
+    key_env: Option<String>,
+    /// Instructions; the mode's come before them.
+    #[serde(default)]
+    system: Option<String>,
+    /// What the model is told. Default: the input.
+    #[serde(default)]
+    prompt: Option<String>,
+    /// JSON Schema of the answer, or the name of its file. The answer is then JSON.
+    #[serde(default)]
+    schema: Option<Value>,
+    #[serde(default)]
+    output: OutputForm,
+    #[serde(default)]
+    temperature: Option<f64>,
+    #[serde(default)]
+    max_output_tokens: Option<u32>,
+    #[serde(default)]
+    retries: Option<u32>,
+    /// A file with prices, before the built-in table.
+    #[serde(default)]
+    prices: Option<String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+enum ApiName {
+    Anthropic,
+    #[serde(rename = "openai")]
+    OpenAi,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
+}
+
+impl ApiName {
+    fn api(self) -> Api {
+        match self {
+            Self::Anthropic => Api::AnthropicMessages,
+            Self::OpenAi => Api::OpenAiChat,
+            Self::OpenAiResponses => Api::OpenAiResponses,
+            Self::Gemini => Api::Gemini,
+        }
+    }
+
+    fn usual_key(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+            Self::OpenAi | Self::OpenAiResponses => "OPENAI_API_KEY",
+        }
+    }
+}
+
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum OutputForm {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The runner `llm`.
+pub(super) struct Model {
+    role: Role,
+    client: ChatClient,
+    model: Option<String>,
+    system: Option<Template>,
+    prompt: Option<Template>,
+    schema: Option<Form>,
+    output: OutputForm,
+    temperature: Option<f64>,
+    max_output_tokens: Option<u32>,
+    prices: Prices,
+    content_hash: Option<String>,
+}
+
+struct Form {
+    schema: Value,
+    validator: jsonschema::Validator,
+}
+
+impl Model {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+        let settings: Settings = read(setup)?;
+        let wrong = crate::settings::problem;
+        let mut endpoint = Endpoint::of(settings.api.api());
+        if let Some(base_url) = settings.base_url {
+            endpoint.base_url = base_url;
+        }
+        endpoint.timeout = LONGEST;
+        endpoint.max_retries = settings.retries.unwrap_or(endpoint.max_retries);
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        endpoint.key = match &settings.key_env {
+            Some(name) => Some(variable(name).ok_or_else(|| {
+                wrong(
+                    "key_env",
+                    format!("the environment variable `{name}` is not set"),
+                )
+            })?),
+            None => variable(settings.api.usual_key()),
+        }
+        .map(ApiKey::new);
+        let client =
+            ChatClient::new(endpoint).map_err(|error| wrong("base_url", error.to_string()))?;
+        let schema = settings
+            .schema
+            .map(|schema| form(schema, setup))
+            .transpose()?;
+        let prices = match &settings.prices {
+            Some(file) => Prices::with_file(&setup.directory.join(file))
+                .map_err(|error| wrong("prices", error.to_string()))?,
+            None => Prices::default(),
+        };
+        let content = schema.as_ref().map(|form| form.schema.to_string());
+        Ok(Self {
+            role: Role::of(setup),
+            client,
+            model: settings.model,
+            system: settings.system.as_deref().map(Template::parse),
+            prompt: settings.prompt.as_deref().map(Template::parse),
+            output: match schema {
+                Some(_) => OutputForm::Json,
+                None => settings.output,
+            },
+            schema,
+            temperature: settings.temperature,
+            max_output_tokens: settings.max_output_tokens,
+            prices,
+            content_hash: content
+                .map(|text| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()),
+        })
+    }
+
+    fn request(&self, task: &AtomicTask, setting: &RunSetting) -> Result<ChatRequest, String> {
+        let filled = |template: &Option<Template>| {
+            template
+                .as_ref()
+                .map(|template| template.text(task))
+                .transpose()
+        };
+        let own = filled(&self.system)?;
+        let mode = Some(&setting.system_instructions).filter(|text| !text.is_empty());
+        let system: Vec<&str> = mode.into_iter().chain(&own).map(String::as_str).collect();
+        let model = match setting.model.as_str() {
+            "" => self.model.as_deref(),
+            chosen => Some(chosen),
+        };
+        Ok(ChatRequest {
+            model: model
+                .ok_or("no model is named, neither by the runner nor by the suite")?
+                .to_owned(),
+            system: (!system.is_empty()).then(|| system.join("\n\n")),
+            messages: vec![Message::User(
+                filled(&self.prompt)?.unwrap_or_else(|| as_text(&task.input)),
+            )],
+            output_schema: self.schema.as_ref().map(|form| OutputSchema {
+                name: "answer".to_owned(),
+                schema: form.schema.clone(),
+            }),
+            max_output_tokens: self.max_output_tokens,
+            temperature: self.temperature,
+            ..ChatRequest::default()
+        })
+    }
+
+    /// Notes what came and what it took.
+    fn account(&self, answer: &ChatAnswer, request: &ChatRequest, execution: &mut Execution) {
+        let usage = &answer.answer.usage;
+        let model = answer.answer.model.as_deref().unwrap_or(&request.model);
+        let computed = self.prices.of_request(&Purchase {
+            model,
+            api: Some(answer.answer.api),
+            tokens: usage.tokens,
+            cache_write_1h: usage.cache_write_1h,
+            service_tier: usage.service_tier.as_deref(),
+        });
+        execution.tokens = usage.tokens.total;
+        execution.cost = computed
+            .and_then(|cost| cost.breakdown.total_usd)
+            .or(usage.reported_cost);
+        execution.note(
+            "llm_answer",
+            json!({
+                "model": model,
+                "text": answer.text(),
+                "tokens": usage.tokens,
+                "costUsd": execution.cost,
+                "stopReason": answer.answer.stop_reason,
+                "retries": answer.retries,
+                "durationMs": answer.duration.as_millis() as u64,
+            }),
+        );
+    }
+
+    fn output(&self, text: String) -> Result<Value, (&'static str, String)> {
+        if self.output == OutputForm::Text {
+            return Ok(Value::String(text));
+        }
+        let value = json_in(&text).ok_or_else(|| {
+            let message = format!(
+                "found no JSON in the answer `{}`",
+                excerpt(text.trim(), 200)
+            );
+            ("parse-output", message)
+        })?;
+        match self
+            .schema
+            .as_ref()
+            .and_then(|form| form.validator.validate(&value).err())
+        {
+            Some(error) => {
+                let place = error.instance_path().as_str();
+                let message = format!("the answer does not fit the schema: {place} {error}");
+                Err(("validate-output", message))
+            }
+            None => Ok(value),
+        }
+    }
+}
+
+fn form(schema: Value, setup: &RunnerSetup<'_>) -> Result<Form, OverrideProblem> {
+    let wrong = |reason: String| crate::settings::problem("schema", reason);
+    let schema = match schema {
+        Value::String(name) => {
+            let text = std::fs::read(setup.directory.join(&name))
+                .map_err(|error| wrong(format!("`{name}`: {error}")))?;
+            serde_json::from_slice(&text).map_err(|error| wrong(format!("`{name}`: {error}")))?
+        }
+        inline => inline,
+    };
+    let validator = jsonschema::validator_for(&schema)
+        .map_err(|error| wrong(format!("invalid JSON Schema: {error}")))?;
+    Ok(Form { schema, validator })
+}
+
+#[async_trait]
+impl Runner for Model {
+    fn id(&self) -> &str {
+        &self.role.id
+    }
+
+    fn task_type(&self) -> &str {
+        &self.role.task_type
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn timeout_grace(&self) -> Duration {
+        GRACE
+    }
+
+    fn content_hash(&self) -> Option<String> {
+        self.content_hash.clone()
+    }
+
+    async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
+        let setting = RunSetting {
+            timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
+            ..RunSetting::default()
+        };
+        self.execute_in(task, config, &setting).await
+    }
+
+    /// What the service gets wrong teaches nothing about the capability; what the model says does.
+    async fn execute_in(
+        &self,
+        task: &AtomicTask,
+        _: &Value,
+        setting: &RunSetting,
+    ) -> Result<RunRecord, BoxError> {
+        let mut execution = Execution::start();
+        let request = match self.request(task, setting) {
+            Ok(request) => request,
+            Err(message) => return Ok(execution.failed(task, "render", message)),
+        };
+        let Some(Message::User(prompt)) = request.messages.first() else {
+            return Err("there is no prompt".into());
+        };
+        execution.note(
+            "llm_call",
+            json!({"model": request.model, "system": request.system, "prompt": prompt}),
+        );
+        let asking = self.client.send(&request);
+        let Ok(answer) = tokio::time::timeout(setting.timeout, asking).await else {
+            let message = format!("no answer within {} ms", setting.timeout.as_millis());
+            return Ok(execution.failed(task, "llm_call", message));
+        };
+        let answer = answer?;
+        self.account(&answer, &request, &mut execution);
+        Ok(match self.output(answer.text()) {
+            Ok(output) => execution.completed(task, output),
+            Err((phase, message)) => execution.failed(task, phase, message),
+        })
+    }
+}
