@@ -3,14 +3,15 @@
 CARGO ?= cargo
 TOOLS := .cache/tools
 DENY_VERSION := 0.20.2
+TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build test test-agents agents fmt lint unit browser docs deny bench clean
+.PHONY: build test test-agents agents fmt lint kits unit browser docs deny bench clean
 
 build:
 	$(CARGO) build --workspace --all-targets
 
-test: fmt lint unit browser docs deny
+test: fmt lint kits unit browser docs deny
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -35,6 +36,15 @@ agents:
 test-agents: agents
 	tests/agents/install.sh recipes
 	$(CARGO) test -p assize --all-features --locked --test agents -- --all
+
+# The kits for plugins in other languages: types from the contracts, compiled form, tests.
+kits: $(TYPESCRIPT)
+	cd sdk/typescript && npm run check && npm test
+	cd sdk/python && python3 -m unittest discover -s tests
+
+$(TYPESCRIPT): sdk/typescript/package-lock.json
+	cd sdk/typescript && npm ci --no-audit --no-fund
+	touch $@
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked

@@ -227,6 +227,7 @@ pub struct ProviderError {
 
 /// Whose fault a provider's error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// The agent failed at its task: the trial fails.

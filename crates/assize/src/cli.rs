@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArguments),
     /// See which agents are installed, and whether they can be reached; spends nothing
     Doctor(DoctorArguments),
+    /// List everything that suites can name, or test a plugin program
+    Plugins(PluginsArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -66,6 +68,13 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+impl Command {
+    /// Whether this process is a plugin of another one.
+    pub(crate) fn is_to_serve(&self) -> bool {
+        matches!(self, Self::Plugins(arguments) if matches!(arguments.action, Some(PluginsAction::Serve)))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -210,6 +219,60 @@ pub(crate) struct InitArguments {
     /// Where to write it; created if need be
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
+    /// A plugin in this language, with a suite that uses it
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) plugin: Option<PluginLanguage>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PluginLanguage {
+    /// TypeScript.
+    Ts,
+    /// Python.
+    Py,
+    /// Rust, as an `assize` of one's own.
+    Rust,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginsArguments {
+    /// The suite whose plugin programs are listed, too [default: the one in this directory, if any]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) suite: Option<PathBuf>,
+    /// One JSON object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<PluginsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginsAction {
+    /// Serve the plugins that are compiled into this program to another Assize, on stdin and stdout
+    #[command(hide = true)]
+    Serve,
+    /// Try every method of everything a plugin program serves, with good and bad input
+    Test(PluginsTestArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize plugins test node plugin.mjs
+  assize plugins test --options '{\"model\": \"small\"}' python3 plugin.py")]
+pub(crate) struct PluginsTestArguments {
+    /// What the plugin is told when it starts, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub(crate) options: Option<String>,
+    /// A mode that its mode resolver must know (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Vec<String>,
+    /// How long each call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) timeout: u64,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

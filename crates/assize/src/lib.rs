@@ -28,6 +28,9 @@ pub fn main_with(plugins: Plugins) -> ExitCode {
     assize_process::keeper::main_if_asked();
     terminal::decide_on_colors();
     let arguments = cli::Arguments::parse();
+    if arguments.command.is_to_serve() {
+        return assize_plugins::serve("assize", env!("CARGO_PKG_VERSION"), |_| plugins.clone());
+    }
     let plugins = built_in_plugins().and(plugins);
     match commands::run(arguments.command, &plugins) {
         Ok(exit) => exit.into(),

@@ -12,6 +12,9 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     for remark in &suite.remarks {
         warn(remark);
     }
+    if let Some(programs) = &suite.programs {
+        programs.end();
+    }
     let profile = &suite.profile;
     let plan = profile.plan()?;
     let subjects = [

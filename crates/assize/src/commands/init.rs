@@ -1,6 +1,6 @@
-//! `assize init`: a suite that runs at once.
+//! `assize init`: a suite that runs at once, or a plugin with a suite around it.
 
-use crate::cli::InitArguments;
+use crate::cli::{InitArguments, PluginLanguage};
 use crate::commands::UsageError;
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
@@ -10,42 +10,102 @@ use std::path::Path;
 /// Where the schemas of a suite's files lie, beside its runs.
 const SCHEMAS: &str = ".assize/schemas";
 
-const FILES: [(&str, &str); 3] = [
-    (
-        "assize.yaml",
-        include_str!("../../../../examples/quickstart/assize.yaml"),
-    ),
-    (
-        "scenarios/fix-bug.yaml",
-        include_str!("../../../../examples/quickstart/scenarios/fix-bug.yaml"),
-    ),
-    (
-        "scenarios/add-test.yaml",
-        include_str!("../../../../examples/quickstart/scenarios/add-test.yaml"),
-    ),
-];
+/// A file to write: where, and what.
+type Template = (&'static str, &'static str);
+
+macro_rules! files {
+    ($($name:literal: $source:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../", $source)))),*]
+    };
+}
+
+const QUICKSTART: &[Template] = files! {
+    "assize.yaml": "examples/quickstart/assize.yaml",
+    "scenarios/fix-bug.yaml": "examples/quickstart/scenarios/fix-bug.yaml",
+    "scenarios/add-test.yaml": "examples/quickstart/scenarios/add-test.yaml",
+};
+
+/// The kit lies beside the plugin, so that it runs without anything being installed.
+const PYTHON: &[Template] = files! {
+    "assize.yaml": "crates/assize/templates/py/assize.yaml",
+    "scenarios/hello.yaml": "crates/assize/templates/scenarios/hello.yaml",
+    "plugin.py": "crates/assize/templates/py/plugin.py",
+    "assize/__init__.py": "sdk/python/assize/__init__.py",
+    "assize/contracts.py": "sdk/python/assize/contracts.py",
+    "assize/errors.py": "sdk/python/assize/errors.py",
+    "assize/plugin.py": "sdk/python/assize/plugin.py",
+    "assize/records.py": "sdk/python/assize/records.py",
+    "assize/server.py": "sdk/python/assize/server.py",
+    "assize/py.typed": "sdk/python/assize/py.typed",
+};
+
+const TYPESCRIPT: &[Template] = files! {
+    "assize.yaml": "crates/assize/templates/ts/assize.yaml",
+    "scenarios/hello.yaml": "crates/assize/templates/scenarios/hello.yaml",
+    "plugin.ts": "crates/assize/templates/ts/plugin.ts",
+    "package.json": "crates/assize/templates/ts/package.json",
+    "tsconfig.json": "crates/assize/templates/ts/tsconfig.json",
+    "vendor/assize/package.json": "sdk/typescript/package.json",
+    "vendor/assize/dist/built-in.js": "sdk/typescript/dist/built-in.js",
+    "vendor/assize/dist/built-in.d.ts": "sdk/typescript/dist/built-in.d.ts",
+    "vendor/assize/dist/contracts.js": "sdk/typescript/dist/contracts.js",
+    "vendor/assize/dist/contracts.d.ts": "sdk/typescript/dist/contracts.d.ts",
+    "vendor/assize/dist/errors.js": "sdk/typescript/dist/errors.js",
+    "vendor/assize/dist/errors.d.ts": "sdk/typescript/dist/errors.d.ts",
+    "vendor/assize/dist/index.js": "sdk/typescript/dist/index.js",
+    "vendor/assize/dist/index.d.ts": "sdk/typescript/dist/index.d.ts",
+    "vendor/assize/dist/records.js": "sdk/typescript/dist/records.js",
+    "vendor/assize/dist/records.d.ts": "sdk/typescript/dist/records.d.ts",
+    "vendor/assize/dist/run.js": "sdk/typescript/dist/run.js",
+    "vendor/assize/dist/run.d.ts": "sdk/typescript/dist/run.d.ts",
+    "vendor/assize/dist/serve.js": "sdk/typescript/dist/serve.js",
+    "vendor/assize/dist/serve.d.ts": "sdk/typescript/dist/serve.d.ts",
+};
+
+const RUST: &[Template] = files! {
+    "assize.yaml": "crates/assize/templates/rust/assize.yaml",
+    "scenarios/hello.yaml": "crates/assize/templates/scenarios/hello.yaml",
+    "Cargo.toml": "crates/assize/templates/rust/Cargo.toml.template",
+    "src/main.rs": "crates/assize/templates/rust/src/main.rs",
+};
 
 pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let directory = &arguments.directory;
+    let (files, next) = match arguments.plugin {
+        None => (QUICKSTART, &["assize run"][..]),
+        Some(PluginLanguage::Py) => (
+            PYTHON,
+            &["assize plugins test python3 plugin.py", "assize run"][..],
+        ),
+        Some(PluginLanguage::Ts) => (TYPESCRIPT, &["npm install", "npm test", "assize run"][..]),
+        Some(PluginLanguage::Rust) => (RUST, &["cargo run -- run"][..]),
+    };
     // Nothing of anybody's is overwritten, and nothing is written half.
-    if let Some((name, _)) = FILES.iter().find(|(name, _)| directory.join(name).exists()) {
+    if let Some((name, _)) = files.iter().find(|(name, _)| directory.join(name).exists()) {
         return Err(UsageError {
             message: format!("`{}` is already there", directory.join(name).display()),
             hint: Some("choose another directory: `assize init DIR`".to_owned()),
         }
         .into());
     }
-    for (name, content) in FILES {
+    for (name, content) in files {
         write(&directory.join(name), &with_own_schemas(content))?;
         print(plain(&directory.join(name).display().to_string()));
     }
     write_schemas(&directory.join(SCHEMAS))?;
-    let path = match directory == Path::new(".") {
-        true => String::new(),
-        false => format!(" {}", directory.display()),
-    };
-    say(plain(&format!("\nnext: `assize run{path}`")));
+    say(plain(&format!("\nnext: {}", steps(directory, next))));
     Ok(Exit::Done)
+}
+
+/// A single command is told with the directory, several are done in it.
+fn steps(directory: &Path, next: &[&str]) -> String {
+    let is_here = directory == Path::new(".");
+    match next {
+        [command] if is_here => format!("`{command}`"),
+        ["assize run"] => format!("`assize run {}`", directory.display()),
+        commands if is_here => format!("`{}`", commands.join(" && ")),
+        commands => format!("`cd {} && {}`", directory.display(), commands.join(" && ")),
+    }
 }
 
 /// The files are those of the example, whose schema lines point into this repository.

@@ -11,6 +11,7 @@ mod github;
 mod history;
 mod init;
 mod pages;
+mod plugins;
 mod proxy;
 mod record;
 mod report;
@@ -23,7 +24,7 @@ mod verdict;
 
 use crate::cli::{Arguments, Command, Where};
 use crate::exit::Exit;
-use crate::suite::{self, Selection};
+use crate::suite;
 use anyhow::Result;
 use assize_contracts::Plugins;
 use clap::CommandFactory;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Proxy(arguments) => proxy::proxy(&arguments),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
@@ -65,16 +67,14 @@ pub(crate) struct UsageError {
 }
 
 /// The directory that holds the runs: as given, or the suite's, or the usual one here.
-fn results_dir(place: &Where, plugins: &Plugins) -> Result<PathBuf> {
+fn results_dir(place: &Where, _: &Plugins) -> Result<PathBuf> {
     if let Some(output) = &place.output {
         return Ok(output.clone());
     }
     match &place.suite {
-        Some(path) => Ok(suite::load(path, &Selection::default(), plugins)?.results_dir),
+        Some(path) => Ok(suite::configured_results_dir(path)?),
         // A suite here may keep its runs elsewhere; one that is broken must not keep people from their runs.
-        None => match suite::load(Path::new("."), &Selection::default(), plugins) {
-            Ok(suite) => Ok(suite.results_dir),
-            Err(_) => Ok(PathBuf::from(".assize/runs")),
-        },
+        None => Ok(suite::configured_results_dir(Path::new("."))
+            .unwrap_or_else(|_| PathBuf::from(".assize/runs"))),
     }
 }

@@ -10,10 +10,11 @@ use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
-use assize_engine::store::RunDirectory;
+use assize_engine::store::{Redactor, RunDirectory, Secrets};
 use assize_engine::{
-    Cell, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, run_profile_suite,
+    Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, run_profile_suite,
 };
+use assize_plugins::{PluginHost, Redact};
 use assize_report::Summary;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -236,17 +237,56 @@ pub(super) fn in_runtime(
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
     profile.provenance.extend(provenance(&suite.path));
+    let programs = suite.programs.map(Arc::new);
+    let listener: Arc<dyn Listener> = match &programs {
+        Some(programs) => Arc::new(PluginLogs {
+            programs: Arc::clone(programs),
+            redact: redact(&profile.secrets),
+            listener,
+        }),
+        None => listener,
+    };
     // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
     let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         let cancel = CancellationToken::new();
         tokio::spawn(cancel_on_signal(cancel.clone()));
-        Ok(run_profile_suite(profile, target, listener, cancel).await?)
-    })
+        run_profile_suite(profile, target, listener, cancel).await
+    });
+    if let Some(programs) = programs {
+        programs.end();
+    }
+    Ok(result?)
+}
+
+fn redact(secrets: &Secrets) -> Redact {
+    let redactor = Redactor::new(secrets);
+    Arc::new(move |text| redactor.redact_text(text))
+}
+
+/// Sends what plugin programs say into the run directory as soon as there is one.
+struct PluginLogs {
+    programs: Arc<PluginHost>,
+    redact: Redact,
+    listener: Arc<dyn Listener>,
+}
+
+impl Listener for PluginLogs {
+    fn on_event(&self, event: &Event<'_>) {
+        if let Event::RunStarted { directory, .. } = event {
+            let kept = self
+                .programs
+                .keep_logs_in(&directory.join("plugins"), &self.redact);
+            if let Err(error) = kept {
+                warn(&format!("what plugins say cannot be kept: {error}"));
+            }
+        }
+        self.listener.on_event(event);
+    }
 }
 
 /// The first signal stops the run in good order, the second at once.

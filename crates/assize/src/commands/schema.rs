@@ -22,6 +22,10 @@ pub(crate) fn all() -> Vec<NamedSchema> {
         },
     ];
     schemas.extend(assize_contracts::schema::all());
+    schemas.push(NamedSchema {
+        name: "plugin-protocol",
+        schema: assize_plugins::protocol::schema(),
+    });
     schemas
 }
 

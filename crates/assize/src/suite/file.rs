@@ -4,6 +4,7 @@ use super::analysis::AnalysisSpec;
 use super::capture::CaptureSpec;
 use super::gates::GateSpec;
 use super::hooks::HooksSpec;
+use super::plugin_programs::PluginEntry;
 use assize_engine::{KeepWorkspace, Order};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -14,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
-pub(super) const LATER: &[&str] = &["plugins", "until", "budget", "log_level", "logLevel"];
+pub(super) const LATER: &[&str] = &["until", "budget", "log_level", "logLevel"];
 
 /// What to run, under which conditions, measured how.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,6 +77,9 @@ pub struct SuiteFile {
     /// What is kept, and where.
     #[serde(default)]
     pub output: OutputSpec,
+    /// Programs that serve providers, scorers, collectors and the like.
+    #[serde(default)]
+    pub plugins: Vec<PluginEntry>,
     /// Whatever a plugin needs.
     #[serde(default)]
     pub extensions: Map<String, Value>,

@@ -20,6 +20,7 @@ use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource};
 use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::Prices;
+use assize_plugins::PluginHost;
 use description::describe;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct LoadedSuite {
     pub profile: ProfileSuite,
     /// What should be said before it runs.
     pub remarks: Vec<String>,
+    /// The plugin programs that were started for it. Absent when it has none.
+    pub programs: Option<PluginHost>,
 }
 
 /// Loads a suite: a file, or a directory with an `assize.yaml` or the like.
@@ -53,9 +56,12 @@ pub fn load(
     let file_as_written: Value = raw.value().clone();
     let (document, secrets) = interpolate(raw).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
+    let programs = plugins::start_programs(&document, &file)?;
+    let served = programs.as_ref().map(PluginHost::plugins);
+    let plugins = served.map_or_else(|| plugins.clone(), |served| plugins.clone().and(served));
     let mut loader = Loader {
         document,
-        plugins,
+        plugins: &plugins,
         selection,
         recipes: BTreeMap::new(),
         recipe_keys: Vec::new(),
@@ -64,12 +70,43 @@ pub fn load(
     };
     let loaded = loader.load(file, &file_as_written, secrets);
     match loaded {
-        Some(suite) if loader.problems.is_empty() => Ok(suite),
+        Some(mut suite) if loader.problems.is_empty() => {
+            if let Some(host) = &programs {
+                let described = description::of_programs(host, &file_as_written);
+                suite
+                    .profile
+                    .description
+                    .insert("plugins".to_owned(), described);
+            }
+            Ok(LoadedSuite { programs, ..suite })
+        }
         _ => Err(SuiteError(loader.problems)),
     }
 }
 
-fn find(path: &Path) -> Result<PathBuf, Problem> {
+/// Starts the plugin programs of a suite and nothing else of it.
+pub(crate) fn start_programs(path: &Path) -> Result<Option<PluginHost>, SuiteError> {
+    let (document, _) = interpolate(Document::read(&find(path)?)?).map_err(SuiteError)?;
+    let file: SuiteFile = document.read_as(LATER)?;
+    plugins::start_programs(&document, &file)
+}
+
+/// Where the runs of a suite are kept, without loading what it names.
+pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError> {
+    let path = find(path)?;
+    let (document, _) = interpolate(Document::read(&path)?).map_err(SuiteError)?;
+    let file: SuiteFile = document.read_as(LATER)?;
+    Ok(file.results_dir(&directory_of(&path)))
+}
+
+impl SuiteFile {
+    fn results_dir(&self, directory: &Path) -> PathBuf {
+        let configured = self.output.results_dir.as_deref();
+        directory.join(configured.unwrap_or(Path::new(".assize/runs")))
+    }
+}
+
+pub(crate) fn find(path: &Path) -> Result<PathBuf, Problem> {
     if !path.is_dir() {
         return match path.exists() {
             true => Ok(path.to_owned()),
@@ -196,18 +233,14 @@ impl Loader<'_> {
         remarks.extend(self.gate_remarks(&gates, &plan));
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),
-            None => directory.join(
-                file.output
-                    .results_dir
-                    .as_deref()
-                    .unwrap_or(Path::new(".assize/runs")),
-            ),
+            None => file.results_dir(&directory),
         };
         Some(LoadedSuite {
             path: self.document.path().to_owned(),
             results_dir,
             profile,
             remarks,
+            programs: None,
         })
     }
 
@@ -323,8 +356,9 @@ fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
         Some(HooksSpec::Commands(spec)) => spec.pass_env.as_slice(),
         _ => &[],
     };
+    let to_plugins = file.plugins.iter().flat_map(|plugin| &plugin.pass_env);
     for name in passed
-        .chain(to_hooks.iter().map(String::as_str))
+        .chain(to_hooks.iter().chain(to_plugins).map(String::as_str))
         .chain(runner_variables(file))
     {
         if let Ok(value) = std::env::var(name) {

@@ -103,6 +103,8 @@ fn links_between_documents_lead_somewhere() {
         "docs/providers.md",
         "docs/runs.md",
         "docs/ci.md",
+        "docs/plugins.md",
+        "docs/plugin-protocol.md",
         "docs/plugins-in-rust.md",
     ] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();

@@ -17,6 +17,7 @@ mod lab;
 mod llm;
 mod odd_rows;
 mod plugin;
+mod plugins;
 mod prices;
 mod programs;
 mod properties;

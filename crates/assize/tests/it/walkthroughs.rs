@@ -61,6 +61,9 @@ fn run(sandbox: &Sandbox, command: &str) -> String {
 fn check(document: &str) {
     for section in document.split("\n## ") {
         let sandbox = Sandbox::new(&[]);
+        // As if the kit for Python were installed.
+        let kit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/assize");
+        std::os::unix::fs::symlink(kit, sandbox.path("assize")).unwrap();
         for Block { head, body } in blocks(section) {
             match head.split_once(' ') {
                 Some((_, file)) => sandbox.write(file, &body),
@@ -84,6 +87,11 @@ fn costs() {
 #[test]
 fn the_lab() {
     check(include_str!("../../../../docs/lab.md"));
+}
+
+#[test]
+fn plugins() {
+    check(include_str!("../../../../docs/plugins.md"));
 }
 
 #[test]

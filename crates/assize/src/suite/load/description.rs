@@ -4,6 +4,7 @@ use crate::suite::file::SuiteFile;
 use crate::suite::places;
 use assize_contracts::JsonMap;
 use assize_engine::{Mode, ProfileSuite};
+use assize_plugins::PluginHost;
 use serde_json::{Value, json};
 
 /// What makes trials of this suite comparable with each other. Values from the environment stay as they were written.
@@ -80,4 +81,14 @@ fn runner_hashes(profile: &ProfileSuite) -> Option<JsonMap> {
         (used.id.clone(), Value::from(used.config_hash.clone()))
     };
     Some(runners.map(hash).collect())
+}
+
+/// Which plugin programs took part, in which version, with which options as they were written.
+pub(super) fn of_programs(host: &PluginHost, as_written: &Value) -> Value {
+    let described = host.programs().iter().enumerate().map(|(number, program)| {
+        let info = program.offer().map(|offer| &offer.info);
+        let options = as_written.pointer(&format!("/plugins/{number}/options"));
+        json!({ "id": program.id(), "info": info, "options": options })
+    });
+    described.collect()
 }

@@ -1,18 +1,63 @@
-//! The plugins a suite names: scorer, collectors, analyzers, hooks.
+//! The plugins a suite names: scorer, collectors, analyzers, hooks; and the programs that serve some of them.
 
 use super::Loader;
 use super::judge::uses_judge;
+use crate::suite::document::Document;
 use crate::suite::file::{LATER, SuiteFile};
 use crate::suite::hooks::HooksSpec;
+use crate::suite::plugin_programs::Misfit;
+use crate::suite::problem::SuiteError;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
 use assize_engine::Mode;
 use assize_measures::make_scorer;
+use assize_plugins::{PluginHost, PluginSpec, Unstarted};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 const DEFAULT_COLLECTORS: [&str; 4] = ["token", "latency", "cost", "tool_calls"];
+
+/// Starts the plugin programs of a suite. What they serve can be named like everything built in.
+pub(super) fn start_programs(
+    document: &Document,
+    file: &SuiteFile,
+) -> Result<Option<PluginHost>, SuiteError> {
+    if file.plugins.is_empty() {
+        return Ok(None);
+    }
+    let directory = super::directory_of(document.path());
+    let mut problems = Vec::new();
+    let mut specs: Vec<PluginSpec> = Vec::new();
+    for (number, entry) in file.plugins.iter().enumerate() {
+        let number = number.to_string();
+        match entry.spec(&directory) {
+            Err(Misfit { key, message }) => {
+                problems.push(document.problem(&["plugins", &number, key], message));
+            }
+            Ok(spec) if specs.iter().any(|other| other.id == spec.id) => {
+                let message = format!("a second plugin has the id `{}`", spec.id);
+                problems.push(document.problem(&["plugins", &number, "id"], message));
+            }
+            Ok(spec) => specs.push(spec),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(SuiteError(problems));
+    }
+    let mut host = PluginHost::new().map_err(|error| {
+        document.problem(&["plugins"], format!("cannot start a runtime: {error}"))
+    })?;
+    for Unstarted { number, error } in host.start(specs) {
+        let mut problem = document.problem(&["plugins", &number.to_string()], error.message);
+        problem.hint = error.hint;
+        problems.push(problem);
+    }
+    match problems.is_empty() {
+        true => Ok(Some(host)),
+        false => Err(SuiteError(problems)),
+    }
+}
 
 impl Loader<'_> {
     pub(super) fn scorer(

@@ -1,0 +1,537 @@
+//! The messages of the plugin protocol, each typed once. `docs/plugin-protocol.md` explains them; their JSON Schema is
+//! checked in, and the kits' types are generated from it.
+
+use assize_contracts::{
+    AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext,
+    CreateSessionParams, CustomMetric, Fault, HookEvent, JsonMap, ModeConfig, PromptResult,
+    ProviderConfig, RunContext, RunRecord, ScenarioTask, ScoreRecord, ScorerContext, ScorerResult,
+    SessionHandle, SessionTrace,
+};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// The version spoken here. Raised only for changes that a speaker of the old one would misunderstand.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// No line is longer, in either direction.
+pub const LONGEST_MESSAGE: usize = 16 << 20;
+
+/// Codes of errors. The first three are JSON-RPC's own.
+pub mod codes {
+    /// The method is not known.
+    pub const UNKNOWN_METHOD: i64 = -32601;
+    /// The parameters are not what the method takes.
+    pub const BAD_PARAMS: i64 = -32602;
+    /// The plugin's own code broke.
+    pub const INTERNAL: i64 = -32603;
+    /// The request was cancelled.
+    pub const CANCELLED: i64 = -32800;
+    /// None of the versions is spoken; `data.supported` lists those that are.
+    pub const VERSION: i64 = -32022;
+    /// The plugin could not do what it was asked; `data` is [`FailureData`](super::FailureData).
+    pub const FAILED: i64 = -32000;
+}
+
+/// The first request: who calls, in which version, with what the suite's `options` say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeParams {
+    /// The highest version the host speaks.
+    pub protocol_version: u32,
+    /// The host.
+    pub info: Info,
+    /// What the suite gives to the plugin.
+    #[serde(default)]
+    pub options: JsonMap,
+    /// What the host can do besides; nothing yet.
+    #[serde(default)]
+    pub capabilities: JsonMap,
+}
+
+/// The answer to `initialize`: the version to speak and everything the plugin serves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeResult {
+    /// The host's version, or the highest the plugin speaks.
+    pub protocol_version: u32,
+    /// The plugin.
+    pub info: Info,
+    /// What it serves.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// A program's name and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Info {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// What a plugin serves. Several of each contract may be offered; ids are what suites use.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    /// Ways to reach agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub providers: Vec<ProviderOffer>,
+    /// Judges of trials.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scorers: Vec<ScorerOffer>,
+    /// Sources of metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<CollectorOffer>,
+    /// Explainers of sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub analyzers: Vec<AnalyzerOffer>,
+    /// Present when the plugin resolves modes; suites use the plugin's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode_resolver: Option<ModeResolverOffer>,
+    /// Present when the plugin has hooks; suites use the plugin's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HooksOffer>,
+    /// Executors of tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runners: Vec<RunnerOffer>,
+    /// Judges of tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evaluators: Vec<EvaluatorOffer>,
+    /// How many requests may be under way at once. Absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+}
+
+/// A provider that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderOffer {
+    /// The name under which suites use it.
+    pub id: String,
+    /// How much one instance can serve.
+    #[serde(default)]
+    pub scope: OfferedScope,
+    /// The model when the suite names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
+    /// Whether sessions can cost real money. Absent: they can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_cost: Option<bool>,
+    /// What its sessions are.
+    #[serde(default)]
+    pub nature: OfferedNature,
+    /// How long past a prompt's timeout it may take to wind down and answer with what was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_grace_ms: Option<u64>,
+}
+
+/// How much one instance of a provider can serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OfferedScope {
+    /// Every session on its own: `createSession` tells mode, model and all settings.
+    Session,
+    /// One mode and model: a program of its own is started for each.
+    #[default]
+    Mode,
+    /// One mode and model at a time, all in one program: modes run one after another.
+    Single,
+}
+
+/// What the sessions of a provider are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OfferedNature {
+    /// Real ones.
+    #[default]
+    Live,
+    /// Played back from a recording.
+    Replayed,
+    /// Made up.
+    Simulated,
+}
+
+/// A scorer that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScorerOffer {
+    /// The name under which suites use it.
+    pub id: String,
+}
+
+/// A collector that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CollectorOffer {
+    /// The name under which suites use it.
+    pub id: String,
+}
+
+/// An analyzer that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyzerOffer {
+    /// The name under which suites use it.
+    pub name: String,
+}
+
+/// The plugin resolves modes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ModeResolverOffer {}
+
+/// The hooks that the plugin has.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HooksOffer {
+    /// Only these are called.
+    #[serde(default, deserialize_with = "known_events")]
+    pub events: Vec<HookEvent>,
+    /// Whether several may be under way at once.
+    #[serde(default)]
+    pub concurrent: bool,
+}
+
+/// Hooks of a later version are never called, and so do no harm.
+fn known_events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HookEvent>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let known = |name: String| HookEvent::deserialize(Value::String(name)).ok();
+    Ok(names.into_iter().filter_map(known).collect())
+}
+
+/// A runner that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunnerOffer {
+    /// The name under which suites use it.
+    pub id: String,
+    /// The task type it serves.
+    pub r#type: String,
+    /// Its version; part of every record's provenance.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// An evaluator that the plugin serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluatorOffer {
+    /// The name under which suites use it.
+    pub id: String,
+    /// The metrics it can give.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+}
+
+/// `provider/init`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderInitParams<'a> {
+    /// Which provider.
+    pub provider: Cow<'a, str>,
+    /// What the instance is started with.
+    pub config: Cow<'a, ProviderConfig>,
+}
+
+/// `provider/createSession`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderCreateSessionParams<'a> {
+    /// Which provider.
+    pub provider: Cow<'a, str>,
+    /// What the session is created with.
+    pub params: Cow<'a, CreateSessionParams>,
+}
+
+/// `provider/prompt`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderPromptParams<'a> {
+    /// Which provider.
+    pub provider: Cow<'a, str>,
+    /// The session.
+    pub handle: Cow<'a, SessionHandle>,
+    /// The user's message.
+    pub text: Cow<'a, str>,
+    /// What is left of the trial's time.
+    pub timeout_ms: u64,
+}
+
+/// `provider/exportSession` and `provider/destroySession`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderSessionParams<'a> {
+    /// Which provider.
+    pub provider: Cow<'a, str>,
+    /// The session.
+    pub handle: Cow<'a, SessionHandle>,
+}
+
+/// `provider/shutdown`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderShutdownParams<'a> {
+    /// Which provider.
+    pub provider: Cow<'a, str>,
+}
+
+/// `scorer/evaluate`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ScorerEvaluateParams<'a> {
+    /// Which scorer.
+    pub scorer: Cow<'a, str>,
+    /// What the agent was asked.
+    pub scenario: Cow<'a, BaseScenario>,
+    /// What came of it.
+    pub context: Cow<'a, ScorerContext>,
+    /// What the suite's `scorer` says besides `uses`.
+    #[serde(default, skip_serializing_if = "is_empty_map")]
+    pub settings: Cow<'a, JsonMap>,
+}
+
+fn is_empty_map(map: &JsonMap) -> bool {
+    map.is_empty()
+}
+
+/// `collector/collect`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CollectorCollectParams<'a> {
+    /// Which collector.
+    pub collector: Cow<'a, str>,
+    /// All turns merged; after a failure what is known.
+    pub result: Cow<'a, PromptResult>,
+    /// What the agent was asked.
+    pub scenario: Cow<'a, BaseScenario>,
+    /// The mode.
+    pub mode: Cow<'a, str>,
+    /// The session. Null when export is off or failed.
+    #[serde(default)]
+    pub trace: Option<Cow<'a, SessionTrace>>,
+}
+
+/// `analyzer/analyze`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyzerAnalyzeParams<'a> {
+    /// Which analyzer.
+    pub analyzer: Cow<'a, str>,
+    /// The session.
+    pub trace: Cow<'a, SessionTrace>,
+    /// What the agent was asked.
+    pub scenario: Cow<'a, BaseScenario>,
+    /// The mode.
+    pub mode: Cow<'a, str>,
+}
+
+/// `modeResolver/resolve`, `hooks/beforeMode` and `hooks/afterMode`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ModeParams<'a> {
+    /// The mode's name.
+    pub mode: Cow<'a, str>,
+}
+
+/// `hooks/beforeScenario`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BeforeScenarioParams<'a> {
+    /// The trial about to begin.
+    pub context: Cow<'a, BeforeScenarioContext>,
+}
+
+/// `hooks/afterScenario`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AfterScenarioParams<'a> {
+    /// The trial and its row as it stands.
+    pub context: Cow<'a, AfterScenarioContext>,
+}
+
+/// `hooks/beforeRun` and `hooks/afterRun`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunParams<'a> {
+    /// The run.
+    pub context: Cow<'a, RunContext>,
+}
+
+/// `runner/execute`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunnerExecuteParams<'a> {
+    /// Which runner.
+    pub runner: Cow<'a, str>,
+    /// What to execute.
+    pub task: Cow<'a, AtomicTask>,
+    /// The runner's configuration in the suite.
+    #[serde(default)]
+    pub config: Cow<'a, Value>,
+}
+
+/// `evaluator/evaluate`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluatorEvaluateParams<'a> {
+    /// Which evaluator.
+    pub evaluator: Cow<'a, str>,
+    /// The execution.
+    pub run: Cow<'a, RunRecord>,
+    /// What was executed.
+    pub task: Cow<'a, AtomicTask>,
+}
+
+/// `evaluator/evaluateScenario`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluatorEvaluateScenarioParams<'a> {
+    /// Which evaluator.
+    pub evaluator: Cow<'a, str>,
+    /// The execution of the whole chain.
+    pub run: Cow<'a, RunRecord>,
+    /// The chain.
+    pub task: Cow<'a, ScenarioTask>,
+}
+
+/// `$/cancel`, in either direction: the answer to this request is not needed any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CancelParams {
+    /// The request.
+    pub id: u64,
+}
+
+/// `$/log`, from the plugin: a line for its log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LogParams {
+    /// How much it matters: `debug`, `info`, `warn`, `error`.
+    #[serde(default = "info")]
+    pub level: String,
+    /// What happened.
+    pub message: String,
+}
+
+fn info() -> String {
+    "info".to_owned()
+}
+
+/// `$/progress`, from the plugin: how far a request has come. Kept in the plugin's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgressParams {
+    /// The request's id.
+    pub token: Value,
+    /// In words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// How much is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<f64>,
+    /// Of how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RpcError {
+    /// One of the codes of the protocol.
+    pub code: i64,
+    /// What happened, for people.
+    #[serde(default)]
+    pub message: String,
+    /// What happened, for machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// `error.data` of a provider's failure.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FailureData {
+    /// Whose fault it is. Absent: not the agent's, so the trial is void.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// A word for machines; becomes the row's `errorCode`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What was used before it broke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<PromptResult>,
+}
+
+/// A method and the schemas of what it takes and gives.
+pub struct Method {
+    /// Its name on the wire.
+    pub name: &'static str,
+    params: fn(&mut SchemaGenerator) -> schemars::Schema,
+    result: Option<fn(&mut SchemaGenerator) -> schemars::Schema>,
+}
+
+macro_rules! methods {
+    ($($name:literal: $params:ty $(=> $result:ty)?;)*) => {
+        /// Every method of the protocol. Those without a result are notifications.
+        pub const METHODS: &[Method] = &[$(Method {
+            name: $name,
+            params: |generator| generator.subschema_for::<$params>(),
+            result: methods!(@result $($result)?),
+        }),*];
+    };
+    (@result $result:ty) => { Some(|generator| generator.subschema_for::<$result>()) };
+    (@result) => { None };
+}
+
+methods! {
+    "initialize": InitializeParams => InitializeResult;
+    "provider/init": ProviderInitParams<'static> => ();
+    "provider/createSession": ProviderCreateSessionParams<'static> => SessionHandle;
+    "provider/prompt": ProviderPromptParams<'static> => PromptResult;
+    "provider/exportSession": ProviderSessionParams<'static> => SessionTrace;
+    "provider/destroySession": ProviderSessionParams<'static> => ();
+    "provider/shutdown": ProviderShutdownParams<'static> => ();
+    "scorer/evaluate": ScorerEvaluateParams<'static> => ScorerResult;
+    "collector/collect": CollectorCollectParams<'static> => Vec<CustomMetric>;
+    "analyzer/analyze": AnalyzerAnalyzeParams<'static> => AnalysisResult;
+    "modeResolver/resolve": ModeParams<'static> => ModeConfig;
+    "hooks/beforeRun": RunParams<'static> => ();
+    "hooks/beforeMode": ModeParams<'static> => ();
+    "hooks/beforeScenario": BeforeScenarioParams<'static> => Option<BaseScenario>;
+    "hooks/afterScenario": AfterScenarioParams<'static> => ();
+    "hooks/afterMode": ModeParams<'static> => ();
+    "hooks/afterRun": RunParams<'static> => ();
+    "runner/execute": RunnerExecuteParams<'static> => RunRecord;
+    "evaluator/evaluate": EvaluatorEvaluateParams<'static> => Vec<ScoreRecord>;
+    "evaluator/evaluateScenario": EvaluatorEvaluateScenarioParams<'static> => Vec<ScoreRecord>;
+    "$/cancel": CancelParams;
+    "$/log": LogParams;
+    "$/progress": ProgressParams;
+}
+
+/// The JSON Schema of every message. `x-methods` lists what each method takes and gives.
+pub fn schema() -> schemars::Schema {
+    let mut generator = SchemaGenerator::default();
+    let error = generator.subschema_for::<RpcError>();
+    generator.subschema_for::<FailureData>();
+    let (mut listed, mut messages) = (JsonMap::new(), Vec::new());
+    for Method {
+        name,
+        params,
+        result,
+    } in METHODS
+    {
+        let params = params(&mut generator);
+        let mut properties = json!({
+            "jsonrpc": { "const": "2.0" }, "method": { "const": name }, "params": params,
+        });
+        let mut entry = json!({ "params": params });
+        let mut required = vec!["jsonrpc", "method", "params"];
+        if let Some(result) = result {
+            entry["result"] = json!(result(&mut generator));
+            properties["id"] = json!({ "type": ["integer", "string"] });
+            required.push("id");
+        }
+        messages.push(json!({ "type": "object", "title": name, "properties": properties, "required": required }));
+        listed.insert((*name).to_owned(), entry);
+    }
+    messages.push(json!({
+        "type": "object",
+        "title": "answer",
+        "properties": {
+            "jsonrpc": { "const": "2.0" }, "id": { "type": ["integer", "string", "null"] }, "result": {}, "error": error,
+        },
+        "required": ["jsonrpc", "id"],
+        "oneOf": [{ "required": ["result"] }, { "required": ["error"] }],
+    }));
+    let definitions: JsonMap = generator.take_definitions(true);
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "PluginProtocol",
+        "description": "One line of the plugin protocol, version 1.",
+        "anyOf": messages,
+        "x-methods": listed,
+        "$defs": definitions,
+    });
+    schemars::Schema::try_from(schema).expect("an object is a schema")
+}

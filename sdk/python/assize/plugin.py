@@ -1,0 +1,230 @@
+"""What a plugin serves, and how it is registered: by decorators or as objects."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, TypeVar
+
+from . import server
+from .contracts import Analyzer, Collector, Evaluator, Hooks, ModeResolver, Provider, Runner, Scorer
+from .errors import BAD_PARAMS, UNKNOWN_METHOD, RpcError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HOOKS = {
+    "beforeRun": "before_run",
+    "beforeMode": "before_mode",
+    "beforeScenario": "before_scenario",
+    "afterScenario": "after_scenario",
+    "afterMode": "after_mode",
+    "afterRun": "after_run",
+}
+
+
+class Plugin:
+    """A program that serves contracts. Register what it serves, then call :meth:`serve`."""
+
+    def __init__(self, name: str, version: str = "0.0.0", concurrency: int | None = None) -> None:
+        self.name = name
+        self.version = version
+        self.concurrency = concurrency
+        #: What the suite gives to the plugin; filled before anything is called.
+        self.options: dict[str, Any] = {}
+        self.providers: dict[str, Provider] = {}
+        self.scorers: dict[str, Callable[..., Any]] = {}
+        self.collectors: dict[str, Callable[..., Any]] = {}
+        self.analyzers: dict[str, Callable[..., Any]] = {}
+        self.runners: dict[str, tuple[dict[str, str], Callable[..., Any]]] = {}
+        self.evaluators: dict[str, tuple[list[str], Callable[..., Any], Callable[..., Any]]] = {}
+        self.resolve: Callable[..., Any] | None = None
+        self.hooks: dict[str, Callable[..., Any]] = {}
+        self.concurrent_hooks = False
+
+    def add(self, *served: object) -> Plugin:
+        """Registers objects of the classes in :mod:`assize.contracts`."""
+        for each in served:
+            self._add(each)
+        return self
+
+    def _add(self, each: object) -> None:
+        if isinstance(each, Provider):
+            self.providers[each.id] = each
+        elif isinstance(each, Scorer):
+            self.scorers[each.id] = each.evaluate
+        elif isinstance(each, Collector):
+            self.collectors[each.id] = each.collect
+        elif isinstance(each, Analyzer):
+            self.analyzers[each.name] = each.analyze
+        elif isinstance(each, Runner):
+            self.runners[each.id] = ({"type": each.type, "version": each.version}, each.execute)
+        elif isinstance(each, Evaluator):
+            self.evaluators[each.id] = (list(each.metrics), each.evaluate, each.evaluate_scenario)
+        elif isinstance(each, ModeResolver):
+            self.resolve = each.resolve
+        elif isinstance(each, Hooks):
+            self.concurrent_hooks = each.concurrent
+            for event, method in HOOKS.items():
+                if getattr(type(each), method) is not getattr(Hooks, method):
+                    self.hooks[event] = getattr(each, method)
+        else:
+            raise TypeError(f"{type(each).__name__} is none of the contracts")
+
+    def scorer(self, id: str) -> Callable[[F], F]:
+        """``def score(scenario, context)``"""
+        return _into(self.scorers, id)
+
+    def collector(self, id: str) -> Callable[[F], F]:
+        """``def collect(result, scenario, mode, trace)``"""
+        return _into(self.collectors, id)
+
+    def analyzer(self, name: str) -> Callable[[F], F]:
+        """``def analyze(trace, scenario, mode)``"""
+        return _into(self.analyzers, name)
+
+    def runner(self, id: str, type: str, version: str = "0") -> Callable[[F], F]:
+        """``def execute(task, config)``"""
+
+        def register(function: F) -> F:
+            self.runners[id] = ({"type": type, "version": version}, function)
+            return function
+
+        return register
+
+    def evaluator(self, id: str, metrics: list[str]) -> Callable[[F], F]:
+        """``def evaluate(run, task)``; also called with whole chains, whose task has ``steps``"""
+
+        def register(function: F) -> F:
+            self.evaluators[id] = (metrics, function, function)
+            return function
+
+        return register
+
+    def mode_resolver(self, function: F) -> F:
+        """``def resolve(mode)``"""
+        self.resolve = function
+        return function
+
+    def hook(self, event: str) -> Callable[[F], F]:
+        """``def hook(context)``, or ``def hook(mode)`` for the mode hooks; ``event`` as in ``beforeScenario``"""
+        if event not in HOOKS:
+            raise ValueError(f"unknown hook {event!r}, expected one of {', '.join(HOOKS)}")
+        return _into(self.hooks, event)
+
+    def log(self, message: str, level: str = "info") -> None:
+        """A line for the plugin's log in the run directory."""
+        server.notify("$/log", {"level": level, "message": message})
+
+    def progress(self, message: str, done: float | None = None, total: float | None = None) -> None:
+        """How far the current call has come."""
+        known = {"message": message, "done": done, "total": total, "token": server.current_request()}
+        server.notify("$/progress", {key: value for key, value in known.items() if value is not None})
+
+    def serve(self) -> None:
+        """Answers requests until stdin is closed. What is printed goes to stderr, which is the plugin's log."""
+        server.serve(self)
+
+    def offer(self) -> dict[str, Any]:
+        """Everything that is served, as ``initialize`` tells it."""
+        offer: dict[str, Any] = {
+            "providers": [_provider_offer(provider) for provider in self.providers.values()],
+            "scorers": [{"id": id} for id in self.scorers],
+            "collectors": [{"id": id} for id in self.collectors],
+            "analyzers": [{"name": name} for name in self.analyzers],
+            "runners": [{"id": id, **about} for id, (about, _) in self.runners.items()],
+            "evaluators": [{"id": id, "metrics": metrics} for id, (metrics, _, _) in self.evaluators.items()],
+        }
+        if self.resolve:
+            offer["modeResolver"] = {}
+        if self.hooks:
+            offer["hooks"] = {"events": list(self.hooks), "concurrent": self.concurrent_hooks}
+        if self.concurrency is not None:
+            offer["concurrency"] = self.concurrency
+        return {kind: offered for kind, offered in offer.items() if offered or isinstance(offered, dict)}
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """What answers a request: a value or something to await. Raises for what is not served."""
+        find = _METHODS.get(method)
+        if find is None:
+            raise RpcError(UNKNOWN_METHOD, f"there is no method `{method}`")
+        return find(self, Params(params))
+
+    def _hook(self, event: str) -> Callable[..., Any]:
+        if event not in self.hooks:
+            raise RpcError(UNKNOWN_METHOD, f"there is no hook `{event}` here")
+        return self.hooks[event]
+
+    def _resolver(self) -> Callable[..., Any]:
+        if self.resolve is None:
+            raise RpcError(UNKNOWN_METHOD, "modes are not resolved here")
+        return self.resolve
+
+
+class Params(dict):
+    """Parameters whose absence is an error of the caller."""
+
+    def __missing__(self, key: str) -> Any:
+        raise RpcError(BAD_PARAMS, f"missing parameter `{key}`")
+
+    def one_of(self, key: str, served: dict[str, Any]) -> Any:
+        name = self[key]
+        if name not in served:
+            raise RpcError(BAD_PARAMS, f"there is no {key} `{name}` here")
+        return served[name]
+
+
+def _into(registry: dict[str, Callable[..., Any]], name: str) -> Callable[[F], F]:
+    def register(function: F) -> F:
+        registry[name] = function
+        return function
+
+    return register
+
+
+def _provider_offer(provider: Provider) -> dict[str, Any]:
+    offer: dict[str, Any] = {
+        "id": provider.id,
+        "scope": provider.scope,
+        "mayCost": provider.may_cost,
+        "nature": provider.nature,
+        "timeoutGraceMs": provider.timeout_grace_ms,
+    }
+    if provider.default_model is not None:
+        offer["defaultModel"] = provider.default_model
+    return offer
+
+
+def _provider(plugin: Plugin, params: Params) -> Provider:
+    return params.one_of("provider", plugin.providers)
+
+
+def _evaluate_settings(plugin: Plugin, p: Params) -> Any:
+    function = p.one_of("scorer", plugin.scorers)
+    scenario, context = p["scenario"], p["context"]
+    settings = p.get("settings")
+    return server.Call(function, scenario, context, settings) if settings else server.Call(function, scenario, context)
+
+
+_METHODS: dict[str, Callable[[Plugin, Params], Any]] = {
+    "provider/init": lambda s, p: server.Call(_provider(s, p).init, p["config"]),
+    "provider/createSession": lambda s, p: server.Call(_provider(s, p).create_session, p["params"]),
+    "provider/prompt": lambda s, p: server.Call(_provider(s, p).prompt, p["handle"], p["text"], p["timeoutMs"]),
+    "provider/exportSession": lambda s, p: server.Call(_provider(s, p).export_session, p["handle"]),
+    "provider/destroySession": lambda s, p: server.Call(_provider(s, p).destroy_session, p["handle"]),
+    "provider/shutdown": lambda s, p: server.Call(_provider(s, p).shutdown),
+    "scorer/evaluate": _evaluate_settings,
+    "collector/collect": lambda s, p: server.Call(
+        p.one_of("collector", s.collectors), p["result"], p["scenario"], p["mode"], p.get("trace")
+    ),
+    "analyzer/analyze": lambda s, p: server.Call(
+        p.one_of("analyzer", s.analyzers), p["trace"], p["scenario"], p["mode"]
+    ),
+    "modeResolver/resolve": lambda s, p: server.Call(s._resolver(), p["mode"]),
+    "hooks/beforeRun": lambda s, p: server.Call(s._hook("beforeRun"), p["context"]),
+    "hooks/beforeMode": lambda s, p: server.Call(s._hook("beforeMode"), p["mode"]),
+    "hooks/beforeScenario": lambda s, p: server.Call(s._hook("beforeScenario"), p["context"]),
+    "hooks/afterScenario": lambda s, p: server.Call(s._hook("afterScenario"), p["context"]),
+    "hooks/afterMode": lambda s, p: server.Call(s._hook("afterMode"), p["mode"]),
+    "hooks/afterRun": lambda s, p: server.Call(s._hook("afterRun"), p["context"]),
+    "runner/execute": lambda s, p: server.Call(p.one_of("runner", s.runners)[1], p["task"], p.get("config")),
+    "evaluator/evaluate": lambda s, p: server.Call(p.one_of("evaluator", s.evaluators)[1], p["run"], p["task"]),
+    "evaluator/evaluateScenario": lambda s, p: server.Call(p.one_of("evaluator", s.evaluators)[2], p["run"], p["task"]),
+}

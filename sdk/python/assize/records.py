@@ -1,0 +1,1246 @@
+"""Made from the contracts in Rust by `UPDATE_SCHEMAS=1 cargo test kit_types`. Not for editing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict, Union
+
+
+class AfterScenarioContext(TypedDict):
+    """What `after_scenario` is told."""
+
+    #: The scenario about to run.
+    scenario: BaseScenario
+    #: Its mode.
+    mode: str
+    #: Its model.
+    model: str
+    #: The repetition.
+    iteration: int
+    #: The row as it stands.
+    result: ProfileRow
+    #: The session's trace. Absent when export is off or failed.
+    trace: NotRequired[Union[SessionTrace, None]]
+
+
+class AfterScenarioParams(TypedDict):
+    """`hooks/afterScenario`."""
+
+    #: The trial and its row as it stands.
+    context: AfterScenarioContext
+
+
+class AnalysisFindingNumber(TypedDict):
+    """A quantity."""
+
+    type: Literal["number"]
+    #: How much.
+    value: float
+    #: Of what.
+    unit: str
+
+
+class AnalysisFindingString(TypedDict):
+    """A word or sentence."""
+
+    type: Literal["string"]
+    #: The text.
+    value: str
+
+
+class AnalysisFindingList(TypedDict):
+    """Several texts."""
+
+    type: Literal["list"]
+    #: In order.
+    values: list[str]
+
+
+class AnalysisFindingTable(TypedDict):
+    """Rows and columns."""
+
+    type: Literal["table"]
+    #: Column titles.
+    headers: list[str]
+    #: Rows of cells.
+    rows: list[list[str]]
+
+
+class AnalysisFindingRatio(TypedDict):
+    """A share of something."""
+
+    type: Literal["ratio"]
+    #: Usually between 0 and 1.
+    value: float
+    #: What is divided by what.
+    label: str
+
+
+AnalysisFinding = Union["AnalysisFindingNumber", "AnalysisFindingString", "AnalysisFindingList", "AnalysisFindingTable", "AnalysisFindingRatio"]
+
+
+class AnalysisResult(TypedDict):
+    """What one analyzer found in one session."""
+
+    #: The analyzer's name.
+    analyzer: str
+    #: Findings by key; keys carry the analyzer's own prefix.
+    findings: dict[str, AnalysisFinding]
+    #: One sentence for quick scanning.
+    summary: str
+
+
+class AnalyzerAnalyzeParams(TypedDict):
+    """`analyzer/analyze`."""
+
+    #: Which analyzer.
+    analyzer: str
+    #: The session.
+    trace: SessionTrace
+    #: What the agent was asked.
+    scenario: BaseScenario
+    #: The mode.
+    mode: str
+
+
+class AnalyzerOffer(TypedDict):
+    """An analyzer that the plugin serves."""
+
+    #: The name under which suites use it.
+    name: str
+
+
+AtomicTask = TypedDict("AtomicTask", {"id": "str", "name": "str", "type": "str", "input": "Any", "expected": "NotRequired[Any]", "context": "NotRequired[Union[dict[str, Any], None]]", "metadata": "TaskMetadata", "extensions": "NotRequired[Union[dict[str, Any], None]]", "pass": "NotRequired[list[str]]"})
+
+
+class Attempt(TypedDict):
+    """An attempt that was tried again."""
+
+    #: What the attempt taught.
+    outcome: Outcome
+    #: Its session. Absent when none was created.
+    sessionId: NotRequired[Union[str, None]]
+    #: Tokens it used.
+    tokens: TokenBreakdown
+    #: Money it cost.
+    costUsd: NotRequired[Union[float, None]]
+    #: How long it took.
+    wallMs: NotRequired[Union[float, None]]
+    #: What went wrong.
+    error: NotRequired[Union[str, None]]
+    #: What went wrong, as a word for machines.
+    errorCode: NotRequired[Union[str, None]]
+
+
+class BaseScenario(TypedDict):
+    """One task for an agent, resolved: every default filled in, every variable replaced. The fields down to `extensions` are what every plugin may rely on; the rest is Assize's own."""
+
+    #: Unique in the suite.
+    id: str
+    #: A short title.
+    name: str
+    #: What the scenario tests.
+    description: str
+    #: The first user message.
+    prompt: str
+    #: How long all turns together may take.
+    timeoutMs: int
+    #: How often a void attempt is tried again.
+    allowedRetries: int
+    #: For choosing scenarios.
+    tags: list[str]
+    #: Whatever a plugin needs to know; scorers get it as `metadata`.
+    extensions: dict[str, Any]
+    #: Further user messages, sent one by one.
+    turns: NotRequired[list[str]]
+    #: The files the agent works on.
+    workspace: NotRequired[Union[WorkspaceSpec, None]]
+    #: JSON Schema of a valid answer; decides `outputValid`.
+    outputSchema: NotRequired[Any]
+    #: What must hold afterwards, in the form the `checks` scorer reads.
+    checks: NotRequired[list[Any]]
+    #: What a judge looks for, in the form the `judge` scorer reads.
+    rubric: NotRequired[Any]
+
+
+class BeforeScenarioContext(TypedDict):
+    """What `before_scenario` is told."""
+
+    #: The scenario about to run.
+    scenario: BaseScenario
+    #: Its mode.
+    mode: str
+    #: Its model.
+    model: str
+    #: The repetition.
+    iteration: int
+
+
+class BeforeScenarioParams(TypedDict):
+    """`hooks/beforeScenario`."""
+
+    #: The trial about to begin.
+    context: BeforeScenarioContext
+
+
+class CancelParams(TypedDict):
+    """`$/cancel`, in either direction: the answer to this request is not needed any more."""
+
+    #: The request.
+    id: int
+
+
+class Capabilities(TypedDict):
+    """What a plugin serves. Several of each contract may be offered; ids are what suites use."""
+
+    #: Ways to reach agents.
+    providers: NotRequired[list[ProviderOffer]]
+    #: Judges of trials.
+    scorers: NotRequired[list[ScorerOffer]]
+    #: Sources of metrics.
+    collectors: NotRequired[list[CollectorOffer]]
+    #: Explainers of sessions.
+    analyzers: NotRequired[list[AnalyzerOffer]]
+    #: Present when the plugin resolves modes; suites use the plugin's id.
+    modeResolver: NotRequired[Union[ModeResolverOffer, None]]
+    #: Present when the plugin has hooks; suites use the plugin's id.
+    hooks: NotRequired[Union[HooksOffer, None]]
+    #: Executors of tasks.
+    runners: NotRequired[list[RunnerOffer]]
+    #: Judges of tasks.
+    evaluators: NotRequired[list[EvaluatorOffer]]
+    #: How many requests may be under way at once. Absent: any number.
+    concurrency: NotRequired[Union[int, None]]
+
+
+class CollectorCollectParams(TypedDict):
+    """`collector/collect`."""
+
+    #: Which collector.
+    collector: str
+    #: All turns merged; after a failure what is known.
+    result: PromptResult
+    #: What the agent was asked.
+    scenario: BaseScenario
+    #: The mode.
+    mode: str
+    #: The session. Null when export is off or failed.
+    trace: Union[SessionTrace, None]
+
+
+class CollectorOffer(TypedDict):
+    """A collector that the plugin serves."""
+
+    #: The name under which suites use it.
+    id: str
+
+
+CompletionReason = Union[Literal["stop"], Literal["timeout"], Literal["error"], Literal["tool_limit"]]
+
+
+class CostBreakdown(TypedDict):
+    """Money spent, by what it was spent on."""
+
+    #: All of it.
+    totalUsd: Union[float, None]
+    #: For input tokens.
+    inputUsd: Union[float, None]
+    #: For visible output tokens.
+    outputUsd: Union[float, None]
+    #: For reasoning tokens.
+    reasoningUsd: Union[float, None]
+
+
+class CostReadings(TypedDict):
+    """The same cost read in different ways."""
+
+    #: The agent's own figure.
+    reportedUsd: Union[float, None]
+    #: Tokens times prices, cache prices applied.
+    computedUsd: Union[float, None]
+    #: Tokens times prices, every input token priced as uncached.
+    cacheNeutralUsd: Union[float, None]
+
+
+CostSource = Union[Literal["computed"], Literal["reported"], Literal["unknown"]]
+
+
+class CreateSessionParams(TypedDict):
+    """What a session is created with. The first three fields are for everyone; the others carry what a session-scoped provider needs to know."""
+
+    #: System instructions for the agent.
+    systemInstructions: str
+    #: The scenario, for labelling.
+    scenarioId: str
+    #: The repetition, for labelling; −1 for the warm-up.
+    iteration: int
+    #: Which try this is, from 0.
+    attempt: int
+    #: The mode to serve.
+    mode: str
+    #: The model to use.
+    model: str
+    #: Variables for every process started for the session.
+    environment: dict[str, str]
+    #: The directory the agent works in.
+    workdir: str
+    #: What the agent may do without asking.
+    permissions: PermissionConfig
+    #: The mode's settings for this provider.
+    providerOverrides: dict[str, Any]
+    #: The same for the same cell and attempt in every run with the same seed.
+    seed: int
+
+
+class CustomMetric(TypedDict):
+    """One metric of one trial. Its name becomes a key of the row's `extensions`."""
+
+    #: Unique among all collectors of a suite; the last one wins.
+    name: str
+    #: Numbers are aggregated, texts are kept.
+    value: MetricValue
+    #: For display: `count`, `ms`, `USD`, `tokens`, `ratio`.
+    unit: str
+
+
+class EvaluatorEvaluateParams(TypedDict):
+    """`evaluator/evaluate`."""
+
+    #: Which evaluator.
+    evaluator: str
+    #: The execution.
+    run: RunRecord
+    #: What was executed.
+    task: AtomicTask
+
+
+class EvaluatorEvaluateScenarioParams(TypedDict):
+    """`evaluator/evaluateScenario`."""
+
+    #: Which evaluator.
+    evaluator: str
+    #: The execution of the whole chain.
+    run: RunRecord
+    #: The chain.
+    task: ScenarioTask
+
+
+class EvaluatorOffer(TypedDict):
+    """An evaluator that the plugin serves."""
+
+    #: The name under which suites use it.
+    id: str
+    #: The metrics it can give.
+    metrics: list[str]
+
+
+class Evidence(TypedDict):
+    """Why a score is what it is, for a person to follow."""
+
+    #: In words.
+    explanation: NotRequired[Union[str, None]]
+    #: The passages that decided it.
+    snippets: NotRequired[Union[list[str], None]]
+    #: What was compared with what.
+    alignment: NotRequired[Union[dict[str, Any], None]]
+
+
+class FailureData(TypedDict):
+    """`error.data` of a provider's failure."""
+
+    #: Whose fault it is. Absent: not the agent's, so the trial is void.
+    fault: NotRequired[Union[Fault, None]]
+    #: A word for machines; becomes the row's `errorCode`.
+    code: NotRequired[Union[str, None]]
+    #: What was used before it broke.
+    partial: NotRequired[Union[PromptResult, None]]
+
+
+Fault = Union[Literal["agent"], Literal["service"]]
+
+
+class GitSource(TypedDict):
+    """A commit in a repository on this machine."""
+
+    #: Path of the repository, relative to the suite.
+    repo: str
+    #: Branch, tag or commit.
+    ref: str
+
+
+class HookError(TypedDict):
+    """A part of the trial that broke and was left out."""
+
+    #: Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
+    hook: str
+    #: What it said.
+    message: str
+
+
+HookEvent = Union[Literal["beforeScenario"], Literal["afterScenario"], Literal["beforeMode"], Literal["afterMode"], Literal["beforeRun"], Literal["afterRun"]]
+
+
+class HooksOffer(TypedDict):
+    """The hooks that the plugin has."""
+
+    #: Only these are called.
+    events: list[HookEvent]
+    #: Whether several may be under way at once.
+    concurrent: bool
+
+
+class Info(TypedDict):
+    """A program's name and version."""
+
+    #: Its name.
+    name: str
+    #: Its version.
+    version: str
+
+
+class InitializeParams(TypedDict):
+    """The first request: who calls, in which version, with what the suite's `options` say."""
+
+    #: The highest version the host speaks.
+    protocolVersion: int
+    #: The host.
+    info: Info
+    #: What the suite gives to the plugin.
+    options: dict[str, Any]
+    #: What the host can do besides; nothing yet.
+    capabilities: dict[str, Any]
+
+
+class InitializeResult(TypedDict):
+    """The answer to `initialize`: the version to speak and everything the plugin serves."""
+
+    #: The host's version, or the highest the plugin speaks.
+    protocolVersion: int
+    #: The plugin.
+    info: Info
+    #: What it serves.
+    capabilities: Capabilities
+
+
+InputMapping = TypedDict("InputMapping", {"from": "str", "to": "str"})
+
+
+class LogParams(TypedDict):
+    """`$/log`, from the plugin: a line for its log."""
+
+    #: How much it matters: `debug`, `info`, `warn`, `error`.
+    level: str
+    #: What happened.
+    message: str
+
+
+MetricValue = Union[float, str]
+
+
+class ModeConfig(TypedDict):
+    """What a mode sets."""
+
+    #: Variables for every process started for a session of the mode.
+    environment: dict[str, str]
+    #: System instructions for the agent.
+    systemInstructions: str
+    #: Settings for the provider.
+    providerOverrides: dict[str, Any]
+
+
+class ModeParams(TypedDict):
+    """`modeResolver/resolve`, `hooks/beforeMode` and `hooks/afterMode`."""
+
+    #: The mode's name.
+    mode: str
+
+
+ModeResolverOffer = dict[str, Any]
+
+
+class ModelCall(TypedDict):
+    """One request to a model, as seen on the wire or told by the agent."""
+
+    #: Unique within the trace; events refer to it as `callRef`.
+    id: str
+    #: The model that answered.
+    model: str
+    #: The API spoken, e.g. `anthropic-messages`.
+    api: NotRequired[Union[str, None]]
+    #: A call beside the task itself: a title, a summary.
+    side: bool
+    #: When the request was sent.
+    startedAt: Union[Timestamp, None]
+    #: Time to the first token.
+    ttftMs: Union[float, None]
+    #: Time to the end of the answer.
+    durationMs: Union[float, None]
+    #: Tokens of this call.
+    tokens: TokenBreakdown
+    #: Cost of this call.
+    costUsd: Union[float, None]
+    #: Where the cost comes from.
+    costSource: NotRequired[Union[CostSource, None]]
+    #: Why the model stopped, in the API's own word.
+    stopReason: NotRequired[Union[str, None]]
+    #: HTTP status of the final answer.
+    status: NotRequired[Union[int, None]]
+    #: How often it was tried again.
+    retries: NotRequired[Union[int, None]]
+
+
+OfferedNature = Union[Literal["live"], Literal["replayed"], Literal["simulated"]]
+
+
+OfferedScope = Union[Literal["session"], Literal["mode"], Literal["single"]]
+
+
+Outcome = Union[Literal["pass"], Literal["fail"], Literal["void"]]
+
+
+class PermissionConfig(TypedDict):
+    """What the agent may do without asking."""
+
+    #: Every tool call goes without confirmation.
+    autoApprove: bool
+    #: These tools go without confirmation.
+    allowedTools: list[str]
+
+
+class ProfileRow(TypedDict):
+    """One finished trial. A line of `rows.jsonl`, and the commit of everything else stored about it. The fields down to `errorCode` are shared with other profilers; the optional ones below are Assize's."""
+
+    #: The run the trial belongs to.
+    runId: str
+    #: The scenario or task.
+    scenarioId: str
+    #: The condition under which it ran.
+    mode: str
+    #: The model it ran with.
+    model: str
+    #: The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`.
+    iteration: int
+    #: When the trial began.
+    startedAt: Timestamp
+    #: When the trial ended.
+    completedAt: Timestamp
+    #: Tokens used by the last attempt.
+    tokens: TokenBreakdown
+    #: Time taken by the last attempt.
+    timing: TimingBreakdown
+    #: Tools called by the last attempt.
+    toolCalls: ToolCallSummary
+    #: Money spent by the last attempt: the reading that `costSource` names.
+    cost: CostBreakdown
+    #: Whether the goal was reached.
+    success: bool
+    #: Checks that hold.
+    checkpointsPassed: int
+    #: Checks made.
+    checkpointsTotal: int
+    #: Each check.
+    checkpointDetails: list[ScorerCheckResult]
+    #: Whether the answer has the form the scenario asks for; independent of `success`.
+    outputValid: bool
+    #: The provider's id.
+    provider: str
+    #: The provider's id of the session. Absent when none was created.
+    sessionId: NotRequired[Union[str, None]]
+    #: Turns the agent took.
+    agentTurns: NotRequired[Union[int, None]]
+    #: Why the session ended. Absent when it never began.
+    completionReason: NotRequired[Union[CompletionReason, None]]
+    #: Metrics of the collectors, by name.
+    extensions: dict[str, Any]
+    #: What went wrong.
+    error: NotRequired[Union[str, None]]
+    #: What went wrong, as a word for machines.
+    errorCode: NotRequired[Union[str, None]]
+    #: Version of the record's form. Absent in foreign ones.
+    schemaVersion: NotRequired[Union[int, None]]
+    #: What was learnt: pass, fail or nothing.
+    outcome: NotRequired[Union[Outcome, None]]
+    #: Attempts before the last one.
+    attempts: NotRequired[list[Attempt]]
+    #: Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export.
+    hookErrors: NotRequired[list[HookError]]
+    #: Place in the plan, from 0.
+    position: NotRequired[Union[int, None]]
+    #: The group of cells that are compared with each other.
+    block: NotRequired[Union[int, None]]
+    #: Where `cost` comes from.
+    costSource: NotRequired[Union[CostSource, None]]
+    #: All readings of the cost.
+    costReadings: NotRequired[Union[CostReadings, None]]
+    #: Time ran out: time, tokens and cost are lower bounds.
+    censored: NotRequired[bool]
+    #: Answers came from a recording.
+    replayed: NotRequired[bool]
+    #: Made up by the `simulated` provider.
+    simulated: NotRequired[bool]
+
+
+class ProgramUse(TypedDict):
+    """How the program behind a session ended and what it used, with everything it started. What the system does not tell is absent."""
+
+    #: Its exit code. Absent when a signal ended it.
+    exitCode: Union[int, None]
+    #: The signal that ended it.
+    signal: Union[int, None]
+    #: CPU time.
+    cpuMs: Union[float, None]
+    #: The most memory in use.
+    peakMemoryBytes: Union[int, None]
+
+
+class ProgressParams(TypedDict):
+    """`$/progress`, from the plugin: how far a request has come. Kept in the plugin's log."""
+
+    #: The request's id.
+    token: Any
+    #: In words.
+    message: NotRequired[Union[str, None]]
+    #: How much is done.
+    done: NotRequired[Union[float, None]]
+    #: Of how much.
+    total: NotRequired[Union[float, None]]
+
+
+class PromptMetrics(TypedDict):
+    """What a provider measured during a prompt."""
+
+    #: Tokens used.
+    tokens: TokenBreakdown
+    #: Time taken.
+    timing: TimingBreakdown
+    #: One record per tool invocation. Absent when the provider cannot see tools.
+    toolCalls: Union[list[ToolCallRecord], None]
+    #: Money spent, as the agent reports it.
+    cost: CostBreakdown
+    #: The program behind the session. Absent when the provider started none.
+    program: NotRequired[Union[ProgramUse, None]]
+
+
+class PromptResult(TypedDict):
+    """The agent's answer to one user message and what it took."""
+
+    #: The agent's text response.
+    text: str
+    #: What was measured during this turn.
+    metrics: PromptMetrics
+    #: Why the turn ended.
+    completionReason: CompletionReason
+
+
+class Provenance(TypedDict):
+    """What it takes to do an execution again."""
+
+    #: The runner used; `scenario` for a chain.
+    runnerId: str
+    #: Its version.
+    runnerVersion: str
+    #: Its configuration.
+    config: dict[str, Any]
+    #: Stable hash of the resolved configuration.
+    configHash: NotRequired[Union[str, None]]
+    #: Stable hash of everything that could change the result.
+    runFingerprint: NotRequired[Union[str, None]]
+
+
+class ProviderConfig(TypedDict):
+    """What a provider instance is started with."""
+
+    #: A free loopback port, one per instance, for a server if it needs one.
+    port: int
+    #: The model to use. The first one for a session-scoped provider.
+    model: str
+    #: The mode to serve. The first one for a session-scoped provider.
+    mode: str
+    #: What the agent may do without asking.
+    permissions: PermissionConfig
+    #: Variables for every process started for a session.
+    environment: dict[str, str]
+    #: The suite's directory.
+    workdir: str
+    #: The mode's settings for this provider.
+    providerOverrides: NotRequired[dict[str, Any]]
+
+
+class ProviderCreateSessionParams(TypedDict):
+    """`provider/createSession`."""
+
+    #: Which provider.
+    provider: str
+    #: What the session is created with.
+    params: CreateSessionParams
+
+
+class ProviderInitParams(TypedDict):
+    """`provider/init`."""
+
+    #: Which provider.
+    provider: str
+    #: What the instance is started with.
+    config: ProviderConfig
+
+
+class ProviderOffer(TypedDict):
+    """A provider that the plugin serves."""
+
+    #: The name under which suites use it.
+    id: str
+    #: How much one instance can serve.
+    scope: OfferedScope
+    #: The model when the suite names none.
+    defaultModel: NotRequired[Union[str, None]]
+    #: Whether sessions can cost real money. Absent: they can.
+    mayCost: NotRequired[Union[bool, None]]
+    #: What its sessions are.
+    nature: OfferedNature
+    #: How long past a prompt's timeout it may take to wind down and answer with what was used.
+    timeoutGraceMs: NotRequired[Union[int, None]]
+
+
+class ProviderPromptParams(TypedDict):
+    """`provider/prompt`."""
+
+    #: Which provider.
+    provider: str
+    #: The session.
+    handle: SessionHandle
+    #: The user's message.
+    text: str
+    #: What is left of the trial's time.
+    timeoutMs: int
+
+
+class ProviderSessionParams(TypedDict):
+    """`provider/exportSession` and `provider/destroySession`."""
+
+    #: Which provider.
+    provider: str
+    #: The session.
+    handle: SessionHandle
+
+
+class ProviderShutdownParams(TypedDict):
+    """`provider/shutdown`."""
+
+    #: Which provider.
+    provider: str
+
+
+class RpcError(TypedDict):
+    """Why a request failed."""
+
+    #: One of the codes of the protocol.
+    code: int
+    #: What happened, for people.
+    message: str
+    #: What happened, for machines.
+    data: NotRequired[Any]
+
+
+class RunContext(TypedDict):
+    """What the run hooks are told."""
+
+    #: The run's id.
+    runId: str
+    #: All modes.
+    modes: list[str]
+    #: All scenarios.
+    scenarios: list[BaseScenario]
+    #: How often each cell is repeated.
+    repetitions: int
+
+
+class RunError(TypedDict):
+    """What went wrong in an execution."""
+
+    #: What it was.
+    message: str
+    #: The step or phase in which it happened.
+    step: NotRequired[Union[str, None]]
+    #: Where in the runner's code, when it told.
+    stack: NotRequired[Union[str, None]]
+
+
+class RunMetrics(TypedDict):
+    """What an execution took."""
+
+    #: Wall time in milliseconds.
+    latency: float
+    #: Tokens used.
+    tokens: NotRequired[Union[int, None]]
+    #: Money spent, in US dollars.
+    cost: NotRequired[Union[float, None]]
+
+
+class RunParams(TypedDict):
+    """`hooks/beforeRun` and `hooks/afterRun`."""
+
+    #: The run.
+    context: RunContext
+
+
+class RunRecord(TypedDict):
+    """One execution of a task by a runner. A line of `runs.jsonl`."""
+
+    #: Version of the record's form. Absent in foreign ones.
+    schemaVersion: NotRequired[Union[int, None]]
+    #: Unique; score records refer to it.
+    id: str
+    #: The task executed.
+    taskId: str
+    #: Whether that is one capability or a chain.
+    taskType: TaskKind
+    #: How it ended. Stored records are completed or failed.
+    status: RunStatus
+    #: What the capability gave.
+    output: NotRequired[Any]
+    #: What went wrong and where.
+    error: NotRequired[Union[RunError, None]]
+    #: What it took.
+    metrics: RunMetrics
+    #: What happened: at least started, and completed or failed.
+    trace: list[TaskEvent]
+    #: How each step of a chain went.
+    steps: NotRequired[Union[list[StepSummary], None]]
+    #: When it began.
+    startedAt: Timestamp
+    #: When it ended.
+    completedAt: NotRequired[Union[Timestamp, None]]
+    #: What it takes to do it again.
+    provenance: Provenance
+
+
+RunStatus = Union[Literal["pending"], Literal["running"], Literal["completed"], Literal["failed"]]
+
+
+class RunnerExecuteParams(TypedDict):
+    """`runner/execute`."""
+
+    #: Which runner.
+    runner: str
+    #: What to execute.
+    task: AtomicTask
+    #: The runner's configuration in the suite.
+    config: Any
+
+
+class RunnerOffer(TypedDict):
+    """A runner that the plugin serves."""
+
+    #: The name under which suites use it.
+    id: str
+    #: The task type it serves.
+    type: str
+    #: Its version; part of every record's provenance.
+    version: str
+
+
+ScenarioTask = TypedDict("ScenarioTask", {"id": "str", "name": "str", "description": "str", "steps": "list[AtomicTask]", "input_map": "dict[str, list[InputMapping]]", "metadata": "dict[str, Any]", "input": "NotRequired[Any]", "extensions": "NotRequired[Union[dict[str, Any], None]]", "pass": "NotRequired[list[str]]"})
+
+
+class ScoreRecord(TypedDict):
+    """One score with its evidence. A line of `scores.jsonl`."""
+
+    #: Version of the record's form. Absent in foreign ones.
+    schemaVersion: NotRequired[Union[int, None]]
+    #: Unique.
+    id: str
+    #: The run record it scores.
+    runId: str
+    #: What is scored, e.g. `accuracy`.
+    metric: str
+    #: The score.
+    value: ScoreValue
+    #: Which part of the execution is scored.
+    target: ScoreTarget
+    #: Why the score is what it is.
+    evidence: NotRequired[Union[Evidence, None]]
+    #: Who scored.
+    evaluatorId: str
+    #: When.
+    createdAt: Timestamp
+
+
+ScoreTarget = str
+
+
+ScoreValue = Union[bool, float, str]
+
+
+class ScorerCheckResult(TypedDict):
+    """One check."""
+
+    #: Unique in the scenario.
+    id: str
+    #: What is checked, in words.
+    description: str
+    #: Whether it holds.
+    passed: bool
+    #: What was found.
+    actual: NotRequired[Any]
+    #: What was expected.
+    expected: NotRequired[Any]
+    #: Why it could not be checked.
+    error: NotRequired[Union[str, None]]
+
+
+class ScorerContext(TypedDict):
+    """What a scorer sees of a trial."""
+
+    #: The agent's final text.
+    agentOutput: str
+    #: The session's trace. Absent when export is off or failed.
+    trace: Union[SessionTrace, None]
+    #: The mode.
+    mode: str
+    #: The model.
+    model: str
+    #: The repetition.
+    iteration: int
+    #: The scenario's `extensions`.
+    metadata: dict[str, Any]
+    #: All turns merged into one result.
+    result: NotRequired[Union[PromptResult, None]]
+    #: The directory the agent worked in.
+    workspace: NotRequired[Union[str, None]]
+    #: What the agent changed there.
+    changes: NotRequired[list[WorkspaceChange]]
+
+
+class ScorerEvaluateParams(TypedDict):
+    """`scorer/evaluate`."""
+
+    #: Which scorer.
+    scorer: str
+    #: What the agent was asked.
+    scenario: BaseScenario
+    #: What came of it.
+    context: ScorerContext
+    #: What the suite's `scorer` says besides `uses`.
+    settings: NotRequired[dict[str, Any]]
+
+
+class ScorerOffer(TypedDict):
+    """A scorer that the plugin serves."""
+
+    #: The name under which suites use it.
+    id: str
+
+
+class ScorerResult(TypedDict):
+    """What a scorer found."""
+
+    #: Whether the goal was reached.
+    success: bool
+    #: Checks that hold.
+    passed: int
+    #: Checks made.
+    total: int
+    #: Each check.
+    details: list[ScorerCheckResult]
+    #: Whether the answer has the form the scenario asks for; independent of `success`.
+    outputValid: bool
+    #: Why the trial could not be judged.
+    error: NotRequired[Union[str, None]]
+    #: What judging took, apart from what the agent took. Becomes part of the row's `extensions`.
+    metrics: NotRequired[list[CustomMetric]]
+
+
+class SessionHandle(TypedDict):
+    """A session, as the provider knows it."""
+
+    #: Unique among the provider's sessions.
+    sessionId: str
+    #: The provider's id.
+    provider: str
+    #: When the session was created.
+    createdAt: Timestamp
+
+
+class SessionTrace(TypedDict):
+    """The full record of one session, as `exportSession` returns it. Events are shared between `events` and `turns`, which hold the same ones grouped."""
+
+    #: The provider's id of the session.
+    sessionId: str
+    #: Everything that happened, in order.
+    events: list[TraceEvent]
+    #: The same events grouped by turn, without the boundaries.
+    turns: list[Turn]
+    #: Totals over the session.
+    summary: TraceSummary
+    #: One entry per request to a model. Token usage lives here, once.
+    modelCalls: NotRequired[list[ModelCall]]
+    #: The session was made up by the `simulated` provider.
+    simulated: NotRequired[bool]
+
+
+StepStatus = Union[Literal["completed"], Literal["failed"], Literal["skipped"]]
+
+
+class StepSummary(TypedDict):
+    """How one step of a chain went."""
+
+    #: The step's id.
+    stepId: str
+    #: The step's name.
+    stepName: str
+    #: How it ended.
+    status: StepStatus
+    #: Wall time in milliseconds.
+    latency: float
+    #: What it gave.
+    output: NotRequired[Any]
+    #: What went wrong.
+    error: NotRequired[Union[str, None]]
+
+
+class TaskEvent(TypedDict):
+    """An event in a task's trace. Log-like, other than a session's `TraceEvent`."""
+
+    #: When it happened.
+    timestamp: Timestamp
+    #: How much it matters.
+    level: TaskEventLevel
+    #: The step it happened in.
+    step: NotRequired[Union[str, None]]
+    #: What happened, e.g. `started`.
+    event: str
+    #: More about it.
+    data: NotRequired[Any]
+
+
+TaskEventLevel = Union[Literal["info"], Literal["debug"], Literal["warn"], Literal["error"]]
+
+
+TaskKind = Union[Literal["atomic"], Literal["scenario"]]
+
+
+class TaskMetadata(TypedDict):
+    """Labels and limits of an atomic task."""
+
+    #: For choosing tasks.
+    tags: NotRequired[Union[list[str], None]]
+    #: Higher runs in an earlier block.
+    priority: NotRequired[Union[int, None]]
+    #: How long it may take, in milliseconds.
+    timeout: NotRequired[Union[int, None]]
+
+
+Timestamp = str
+
+
+class TimingBreakdown(TypedDict):
+    """How long something took."""
+
+    #: Wall time from sending the prompt to the end of the answer.
+    wallMs: Union[float, None]
+    #: Named intervals inside it.
+    segments: list[TimingSegment]
+
+
+class TimingSegment(TypedDict):
+    """A named interval, counted from the start of the prompt."""
+
+    #: What happened in it; becomes the metric `latency_<label>_ms`.
+    label: str
+    #: Start of the interval.
+    startMs: float
+    #: End of the interval.
+    endMs: float
+
+
+class TokenBreakdown(TypedDict):
+    """Disjoint counts of tokens. What a source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
+
+    #: Input that was neither read from nor written to a cache.
+    input: Union[int, None]
+    #: Visible output.
+    output: Union[int, None]
+    #: Output spent on reasoning.
+    reasoning: Union[int, None]
+    #: Input read from a prompt cache.
+    cacheRead: Union[int, None]
+    #: Input written to a prompt cache.
+    cacheWrite: Union[int, None]
+    #: The sum of the five.
+    total: Union[int, None]
+    #: The total without cache reads.
+    active: Union[int, None]
+
+
+class ToolCallRecord(TypedDict):
+    """One tool invocation."""
+
+    #: The tool's name as the agent calls it.
+    name: str
+    #: The kind of tool, for grouping.
+    category: str
+    #: Whether the tool reported success. Absent when it did not say.
+    success: Union[bool, None]
+    #: How long it ran. Absent when nobody timed it.
+    durationMs: Union[float, None]
+    #: What went wrong.
+    error: NotRequired[Union[str, None]]
+
+
+class ToolCallSummary(TypedDict):
+    """The tools called during a trial."""
+
+    #: How many. Absent when the provider cannot see tools, as are the other numbers.
+    total: NotRequired[Union[int, None]]
+    #: How many of each category.
+    byCategory: dict[str, int]
+    #: How many reported failure.
+    failed: NotRequired[Union[int, None]]
+    #: How many repeat a failed call of the same tool.
+    retried: NotRequired[Union[int, None]]
+    #: Failed divided by total; 0 without calls.
+    errorRate: NotRequired[Union[float, None]]
+    #: Each call.
+    records: list[ToolCallRecord]
+
+
+class TraceEventReasoning(TypedDict):
+    """Internal reasoning of the agent."""
+
+    type: Literal["reasoning"]
+    #: What it thought.
+    content: str
+    #: How long it took.
+    durationMs: NotRequired[Union[float, None]]
+    #: How many tokens it took.
+    tokenCount: NotRequired[Union[int, None]]
+    #: When it began.
+    timestamp: NotRequired[Union[Timestamp, None]]
+    #: The subagent that did it.
+    agentId: NotRequired[Union[str, None]]
+    #: The event that caused it.
+    parentEventId: NotRequired[Union[str, None]]
+    #: The tool call's own id.
+    callId: NotRequired[Union[str, None]]
+    #: The model call it came from.
+    callRef: NotRequired[Union[str, None]]
+
+
+class TraceEventToolCall(TypedDict):
+    """A tool invocation with its result."""
+
+    type: Literal["tool_call"]
+    #: The tool's name.
+    name: str
+    #: What it was called with.
+    input: Any
+    #: What it returned.
+    output: Any
+    #: How long it ran.
+    durationMs: NotRequired[Union[float, None]]
+    #: Whether it reported success. Absent when it did not say.
+    success: NotRequired[Union[bool, None]]
+    #: What went wrong.
+    error: NotRequired[Union[str, None]]
+    #: When it began.
+    timestamp: NotRequired[Union[Timestamp, None]]
+    #: The subagent that did it.
+    agentId: NotRequired[Union[str, None]]
+    #: The event that caused it.
+    parentEventId: NotRequired[Union[str, None]]
+    #: The tool call's own id.
+    callId: NotRequired[Union[str, None]]
+    #: The model call it came from.
+    callRef: NotRequired[Union[str, None]]
+
+
+class TraceEventTextOutput(TypedDict):
+    """Text shown to the user."""
+
+    type: Literal["text_output"]
+    #: The text.
+    content: str
+    #: How many tokens it took.
+    tokenCount: NotRequired[Union[int, None]]
+    #: When it began.
+    timestamp: NotRequired[Union[Timestamp, None]]
+    #: The subagent that did it.
+    agentId: NotRequired[Union[str, None]]
+    #: The event that caused it.
+    parentEventId: NotRequired[Union[str, None]]
+    #: The tool call's own id.
+    callId: NotRequired[Union[str, None]]
+    #: The model call it came from.
+    callRef: NotRequired[Union[str, None]]
+
+
+class TraceEventTurnBoundary(TypedDict):
+    """The start of a turn."""
+
+    type: Literal["turn_boundary"]
+    #: Counted as the provider counts.
+    turnNumber: int
+    #: When it began.
+    timestamp: Timestamp
+
+
+class TraceEventError(TypedDict):
+    """Something went wrong."""
+
+    type: Literal["error"]
+    #: What it was.
+    message: str
+    #: Whether the session went on.
+    recoverable: bool
+    #: When it began.
+    timestamp: NotRequired[Union[Timestamp, None]]
+    #: The subagent that did it.
+    agentId: NotRequired[Union[str, None]]
+    #: The event that caused it.
+    parentEventId: NotRequired[Union[str, None]]
+    #: The tool call's own id.
+    callId: NotRequired[Union[str, None]]
+    #: The model call it came from.
+    callRef: NotRequired[Union[str, None]]
+
+
+TraceEvent = Union["TraceEventReasoning", "TraceEventToolCall", "TraceEventTextOutput", "TraceEventTurnBoundary", "TraceEventError"]
+
+
+class TraceSummary(TypedDict):
+    """Totals over a session."""
+
+    #: Number of turns.
+    totalTurns: int
+    #: Number of tool calls.
+    totalToolCalls: int
+    #: Tokens of all model calls.
+    totalTokens: TokenBreakdown
+    #: Wall time from the first to the last event; parallel tools overlap in it.
+    totalDuration: Union[float, None]
+
+
+class Turn(TypedDict):
+    """A numbered group of consecutive events: what the agent did between two boundaries."""
+
+    #: Counted as the provider counts.
+    number: int
+    #: What happened in it.
+    events: list[TraceEvent]
+    #: When it began.
+    startTimestamp: Timestamp
+    #: When it ended.
+    endTimestamp: Timestamp
+    #: How long it took.
+    durationMs: Union[float, None]
+
+
+class WorkspaceChange(TypedDict):
+    """One file the agent touched."""
+
+    #: Relative to the workspace, with `/`.
+    path: str
+    #: `added`, `modified` or `deleted`.
+    kind: str
+
+
+WorkspaceSpec = TypedDict("WorkspaceSpec", {"from": "NotRequired[Union[str, None]]", "git": "NotRequired[Union[GitSource, None]]", "setup": "NotRequired[list[str]]", "setupTimeoutMs": "NotRequired[Union[int, None]]", "environment": "NotRequired[dict[str, str]]"})

@@ -1,0 +1,2 @@
+// The contracts. When what is called is in docs/plugins.md.
+export {};

@@ -1,0 +1,1044 @@
+/** What `after_scenario` is told. */
+export interface AfterScenarioContext {
+    /** The scenario about to run. */
+    readonly scenario: BaseScenario;
+    /** Its mode. */
+    readonly mode: string;
+    /** Its model. */
+    readonly model: string;
+    /** The repetition. */
+    readonly iteration: number;
+    /** The row as it stands. */
+    readonly result: ProfileRow;
+    /** The session's trace. Absent when export is off or failed. */
+    readonly trace?: SessionTrace | null;
+}
+/** `hooks/afterScenario`. */
+export interface AfterScenarioParams {
+    /** The trial and its row as it stands. */
+    readonly context: AfterScenarioContext;
+}
+/** One finding, in a form that a report can show. */
+export type AnalysisFinding = {
+    readonly type: "number";
+    readonly value: number;
+    readonly unit: string;
+} | {
+    readonly type: "string";
+    readonly value: string;
+} | {
+    readonly type: "list";
+    readonly values: readonly string[];
+} | {
+    readonly type: "table";
+    readonly headers: readonly string[];
+    readonly rows: readonly (readonly string[])[];
+} | {
+    readonly type: "ratio";
+    readonly value: number;
+    readonly label: string;
+};
+/** What one analyzer found in one session. */
+export interface AnalysisResult {
+    /** The analyzer's name. */
+    readonly analyzer: string;
+    /** Findings by key; keys carry the analyzer's own prefix. */
+    readonly findings: Readonly<Record<string, AnalysisFinding>>;
+    /** One sentence for quick scanning. */
+    readonly summary: string;
+}
+/** `analyzer/analyze`. */
+export interface AnalyzerAnalyzeParams {
+    /** Which analyzer. */
+    readonly analyzer: string;
+    /** The session. */
+    readonly trace: SessionTrace;
+    /** What the agent was asked. */
+    readonly scenario: BaseScenario;
+    /** The mode. */
+    readonly mode: string;
+}
+/** An analyzer that the plugin serves. */
+export interface AnalyzerOffer {
+    /** The name under which suites use it. */
+    readonly name: string;
+}
+/** A task for a single capability. A module's own fields belong into `extensions`; any other unknown field is an error. */
+export interface AtomicTask {
+    /** Unique in the suite. */
+    readonly id: string;
+    /** A short title. */
+    readonly name: string;
+    /** The capability, e.g. `intent`; a runner serves one. */
+    readonly type: string;
+    /** What the capability gets. */
+    readonly input: unknown;
+    /** What it should give. */
+    readonly expected?: unknown;
+    /** More that it may use. */
+    readonly context?: Readonly<Record<string, unknown>> | null;
+    /** Labels and limits. */
+    readonly metadata: TaskMetadata;
+    /** Fields of the module's own. */
+    readonly extensions?: Readonly<Record<string, unknown>> | null;
+    /** Conditions over scores under which the task counts as passed. */
+    readonly pass?: readonly string[];
+}
+/** An attempt that was tried again. */
+export interface Attempt {
+    /** What the attempt taught. */
+    readonly outcome: Outcome;
+    /** Its session. Absent when none was created. */
+    readonly sessionId?: string | null;
+    /** Tokens it used. */
+    readonly tokens: TokenBreakdown;
+    /** Money it cost. */
+    readonly costUsd?: number | null;
+    /** How long it took. */
+    readonly wallMs?: number | null;
+    /** What went wrong. */
+    readonly error?: string | null;
+    /** What went wrong, as a word for machines. */
+    readonly errorCode?: string | null;
+}
+/** One task for an agent, resolved: every default filled in, every variable replaced. The fields down to `extensions` are what every plugin may rely on; the rest is Assize's own. */
+export interface BaseScenario {
+    /** Unique in the suite. */
+    readonly id: string;
+    /** A short title. */
+    readonly name: string;
+    /** What the scenario tests. */
+    readonly description: string;
+    /** The first user message. */
+    readonly prompt: string;
+    /** How long all turns together may take. */
+    readonly timeoutMs: number;
+    /** How often a void attempt is tried again. */
+    readonly allowedRetries: number;
+    /** For choosing scenarios. */
+    readonly tags: readonly string[];
+    /** Whatever a plugin needs to know; scorers get it as `metadata`. */
+    readonly extensions: Readonly<Record<string, unknown>>;
+    /** Further user messages, sent one by one. */
+    readonly turns?: readonly string[];
+    /** The files the agent works on. */
+    readonly workspace?: WorkspaceSpec | null;
+    /** JSON Schema of a valid answer; decides `outputValid`. */
+    readonly outputSchema?: unknown;
+    /** What must hold afterwards, in the form the `checks` scorer reads. */
+    readonly checks?: readonly unknown[];
+    /** What a judge looks for, in the form the `judge` scorer reads. */
+    readonly rubric?: unknown;
+}
+/** What `before_scenario` is told. */
+export interface BeforeScenarioContext {
+    /** The scenario about to run. */
+    readonly scenario: BaseScenario;
+    /** Its mode. */
+    readonly mode: string;
+    /** Its model. */
+    readonly model: string;
+    /** The repetition. */
+    readonly iteration: number;
+}
+/** `hooks/beforeScenario`. */
+export interface BeforeScenarioParams {
+    /** The trial about to begin. */
+    readonly context: BeforeScenarioContext;
+}
+/** `$/cancel`, in either direction: the answer to this request is not needed any more. */
+export interface CancelParams {
+    /** The request. */
+    readonly id: number;
+}
+/** What a plugin serves. Several of each contract may be offered; ids are what suites use. */
+export interface Capabilities {
+    /** Ways to reach agents. */
+    readonly providers?: readonly ProviderOffer[];
+    /** Judges of trials. */
+    readonly scorers?: readonly ScorerOffer[];
+    /** Sources of metrics. */
+    readonly collectors?: readonly CollectorOffer[];
+    /** Explainers of sessions. */
+    readonly analyzers?: readonly AnalyzerOffer[];
+    /** Present when the plugin resolves modes; suites use the plugin's id. */
+    readonly modeResolver?: ModeResolverOffer | null;
+    /** Present when the plugin has hooks; suites use the plugin's id. */
+    readonly hooks?: HooksOffer | null;
+    /** Executors of tasks. */
+    readonly runners?: readonly RunnerOffer[];
+    /** Judges of tasks. */
+    readonly evaluators?: readonly EvaluatorOffer[];
+    /** How many requests may be under way at once. Absent: any number. */
+    readonly concurrency?: number | null;
+}
+/** `collector/collect`. */
+export interface CollectorCollectParams {
+    /** Which collector. */
+    readonly collector: string;
+    /** All turns merged; after a failure what is known. */
+    readonly result: PromptResult;
+    /** What the agent was asked. */
+    readonly scenario: BaseScenario;
+    /** The mode. */
+    readonly mode: string;
+    /** The session. Null when export is off or failed. */
+    readonly trace: SessionTrace | null;
+}
+/** A collector that the plugin serves. */
+export interface CollectorOffer {
+    /** The name under which suites use it. */
+    readonly id: string;
+}
+/** Why a turn ended. */
+export type CompletionReason = "stop" | "timeout" | "error" | "tool_limit";
+/** Money spent, by what it was spent on. */
+export interface CostBreakdown {
+    /** All of it. */
+    readonly totalUsd: number | null;
+    /** For input tokens. */
+    readonly inputUsd: number | null;
+    /** For visible output tokens. */
+    readonly outputUsd: number | null;
+    /** For reasoning tokens. */
+    readonly reasoningUsd: number | null;
+}
+/** The same cost read in different ways. */
+export interface CostReadings {
+    /** The agent's own figure. */
+    readonly reportedUsd: number | null;
+    /** Tokens times prices, cache prices applied. */
+    readonly computedUsd: number | null;
+    /** Tokens times prices, every input token priced as uncached. */
+    readonly cacheNeutralUsd: number | null;
+}
+/** Where a cost comes from. */
+export type CostSource = "computed" | "reported" | "unknown";
+/** What a session is created with. The first three fields are for everyone; the others carry what a session-scoped provider needs to know. */
+export interface CreateSessionParams {
+    /** System instructions for the agent. */
+    readonly systemInstructions: string;
+    /** The scenario, for labelling. */
+    readonly scenarioId: string;
+    /** The repetition, for labelling; −1 for the warm-up. */
+    readonly iteration: number;
+    /** Which try this is, from 0. */
+    readonly attempt: number;
+    /** The mode to serve. */
+    readonly mode: string;
+    /** The model to use. */
+    readonly model: string;
+    /** Variables for every process started for the session. */
+    readonly environment: Readonly<Record<string, string>>;
+    /** The directory the agent works in. */
+    readonly workdir: string;
+    /** What the agent may do without asking. */
+    readonly permissions: PermissionConfig;
+    /** The mode's settings for this provider. */
+    readonly providerOverrides: Readonly<Record<string, unknown>>;
+    /** The same for the same cell and attempt in every run with the same seed. */
+    readonly seed: number;
+}
+/** One metric of one trial. Its name becomes a key of the row's `extensions`. */
+export interface CustomMetric {
+    /** Unique among all collectors of a suite; the last one wins. */
+    readonly name: string;
+    /** Numbers are aggregated, texts are kept. */
+    readonly value: MetricValue;
+    /** For display: `count`, `ms`, `USD`, `tokens`, `ratio`. */
+    readonly unit: string;
+}
+/** `evaluator/evaluate`. */
+export interface EvaluatorEvaluateParams {
+    /** Which evaluator. */
+    readonly evaluator: string;
+    /** The execution. */
+    readonly run: RunRecord;
+    /** What was executed. */
+    readonly task: AtomicTask;
+}
+/** `evaluator/evaluateScenario`. */
+export interface EvaluatorEvaluateScenarioParams {
+    /** Which evaluator. */
+    readonly evaluator: string;
+    /** The execution of the whole chain. */
+    readonly run: RunRecord;
+    /** The chain. */
+    readonly task: ScenarioTask;
+}
+/** An evaluator that the plugin serves. */
+export interface EvaluatorOffer {
+    /** The name under which suites use it. */
+    readonly id: string;
+    /** The metrics it can give. */
+    readonly metrics: readonly string[];
+}
+/** Why a score is what it is, for a person to follow. */
+export interface Evidence {
+    /** In words. */
+    readonly explanation?: string | null;
+    /** The passages that decided it. */
+    readonly snippets?: readonly string[] | null;
+    /** What was compared with what. */
+    readonly alignment?: Readonly<Record<string, unknown>> | null;
+}
+/** `error.data` of a provider's failure. */
+export interface FailureData {
+    /** Whose fault it is. Absent: not the agent's, so the trial is void. */
+    readonly fault?: Fault | null;
+    /** A word for machines; becomes the row's `errorCode`. */
+    readonly code?: string | null;
+    /** What was used before it broke. */
+    readonly partial?: PromptResult | null;
+}
+/** Whose fault a provider's error is. */
+export type Fault = "agent" | "service";
+/** A commit in a repository on this machine. */
+export interface GitSource {
+    /** Path of the repository, relative to the suite. */
+    readonly repo: string;
+    /** Branch, tag or commit. */
+    readonly ref: string;
+}
+/** A part of the trial that broke and was left out. */
+export interface HookError {
+    /** Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`. */
+    readonly hook: string;
+    /** What it said. */
+    readonly message: string;
+}
+/** The six hooks. */
+export type HookEvent = "beforeScenario" | "afterScenario" | "beforeMode" | "afterMode" | "beforeRun" | "afterRun";
+/** The hooks that the plugin has. */
+export interface HooksOffer {
+    /** Only these are called. */
+    readonly events: readonly HookEvent[];
+    /** Whether several may be under way at once. */
+    readonly concurrent: boolean;
+}
+/** A program's name and version. */
+export interface Info {
+    /** Its name. */
+    readonly name: string;
+    /** Its version. */
+    readonly version: string;
+}
+/** The first request: who calls, in which version, with what the suite's `options` say. */
+export interface InitializeParams {
+    /** The highest version the host speaks. */
+    readonly protocolVersion: number;
+    /** The host. */
+    readonly info: Info;
+    /** What the suite gives to the plugin. */
+    readonly options: Readonly<Record<string, unknown>>;
+    /** What the host can do besides; nothing yet. */
+    readonly capabilities: Readonly<Record<string, unknown>>;
+}
+/** The answer to `initialize`: the version to speak and everything the plugin serves. */
+export interface InitializeResult {
+    /** The host's version, or the highest the plugin speaks. */
+    readonly protocolVersion: number;
+    /** The plugin. */
+    readonly info: Info;
+    /** What it serves. */
+    readonly capabilities: Capabilities;
+}
+/** One piece of data on its way into a step. */
+export interface InputMapping {
+    /** `step:previous`, `step:<id>.output.path` or `input:<path>`. */
+    readonly from: string;
+    /** `input` or `input.path`. */
+    readonly to: string;
+}
+/** `$/log`, from the plugin: a line for its log. */
+export interface LogParams {
+    /** How much it matters: `debug`, `info`, `warn`, `error`. */
+    readonly level: string;
+    /** What happened. */
+    readonly message: string;
+}
+/** A metric's value. */
+export type MetricValue = number | string;
+/** What a mode sets. */
+export interface ModeConfig {
+    /** Variables for every process started for a session of the mode. */
+    readonly environment: Readonly<Record<string, string>>;
+    /** System instructions for the agent. */
+    readonly systemInstructions: string;
+    /** Settings for the provider. */
+    readonly providerOverrides: Readonly<Record<string, unknown>>;
+}
+/** `modeResolver/resolve`, `hooks/beforeMode` and `hooks/afterMode`. */
+export interface ModeParams {
+    /** The mode's name. */
+    readonly mode: string;
+}
+/** The plugin resolves modes. */
+export type ModeResolverOffer = Readonly<Record<string, unknown>>;
+/** One request to a model, as seen on the wire or told by the agent. */
+export interface ModelCall {
+    /** Unique within the trace; events refer to it as `callRef`. */
+    readonly id: string;
+    /** The model that answered. */
+    readonly model: string;
+    /** The API spoken, e.g. `anthropic-messages`. */
+    readonly api?: string | null;
+    /** A call beside the task itself: a title, a summary. */
+    readonly side: boolean;
+    /** When the request was sent. */
+    readonly startedAt: Timestamp | null;
+    /** Time to the first token. */
+    readonly ttftMs: number | null;
+    /** Time to the end of the answer. */
+    readonly durationMs: number | null;
+    /** Tokens of this call. */
+    readonly tokens: TokenBreakdown;
+    /** Cost of this call. */
+    readonly costUsd: number | null;
+    /** Where the cost comes from. */
+    readonly costSource?: CostSource | null;
+    /** Why the model stopped, in the API's own word. */
+    readonly stopReason?: string | null;
+    /** HTTP status of the final answer. */
+    readonly status?: number | null;
+    /** How often it was tried again. */
+    readonly retries?: number | null;
+}
+/** What the sessions of a provider are. */
+export type OfferedNature = "live" | "replayed" | "simulated";
+/** How much one instance of a provider can serve. */
+export type OfferedScope = "session" | "mode" | "single";
+/** What a trial taught about the agent. */
+export type Outcome = "pass" | "fail" | "void";
+/** What the agent may do without asking. */
+export interface PermissionConfig {
+    /** Every tool call goes without confirmation. */
+    readonly autoApprove: boolean;
+    /** These tools go without confirmation. */
+    readonly allowedTools: readonly string[];
+}
+/** One finished trial. A line of `rows.jsonl`, and the commit of everything else stored about it. The fields down to `errorCode` are shared with other profilers; the optional ones below are Assize's. */
+export interface ProfileRow {
+    /** The run the trial belongs to. */
+    readonly runId: string;
+    /** The scenario or task. */
+    readonly scenarioId: string;
+    /** The condition under which it ran. */
+    readonly mode: string;
+    /** The model it ran with. */
+    readonly model: string;
+    /** The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`. */
+    readonly iteration: number;
+    /** When the trial began. */
+    readonly startedAt: Timestamp;
+    /** When the trial ended. */
+    readonly completedAt: Timestamp;
+    /** Tokens used by the last attempt. */
+    readonly tokens: TokenBreakdown;
+    /** Time taken by the last attempt. */
+    readonly timing: TimingBreakdown;
+    /** Tools called by the last attempt. */
+    readonly toolCalls: ToolCallSummary;
+    /** Money spent by the last attempt: the reading that `costSource` names. */
+    readonly cost: CostBreakdown;
+    /** Whether the goal was reached. */
+    readonly success: boolean;
+    /** Checks that hold. */
+    readonly checkpointsPassed: number;
+    /** Checks made. */
+    readonly checkpointsTotal: number;
+    /** Each check. */
+    readonly checkpointDetails: readonly ScorerCheckResult[];
+    /** Whether the answer has the form the scenario asks for; independent of `success`. */
+    readonly outputValid: boolean;
+    /** The provider's id. */
+    readonly provider: string;
+    /** The provider's id of the session. Absent when none was created. */
+    readonly sessionId?: string | null;
+    /** Turns the agent took. */
+    readonly agentTurns?: number | null;
+    /** Why the session ended. Absent when it never began. */
+    readonly completionReason?: CompletionReason | null;
+    /** Metrics of the collectors, by name. */
+    readonly extensions: Readonly<Record<string, unknown>>;
+    /** What went wrong. */
+    readonly error?: string | null;
+    /** What went wrong, as a word for machines. */
+    readonly errorCode?: string | null;
+    /** Version of the record's form. Absent in foreign ones. */
+    readonly schemaVersion?: number | null;
+    /** What was learnt: pass, fail or nothing. */
+    readonly outcome?: Outcome | null;
+    /** Attempts before the last one. */
+    readonly attempts?: readonly Attempt[];
+    /** Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export. */
+    readonly hookErrors?: readonly HookError[];
+    /** Place in the plan, from 0. */
+    readonly position?: number | null;
+    /** The group of cells that are compared with each other. */
+    readonly block?: number | null;
+    /** Where `cost` comes from. */
+    readonly costSource?: CostSource | null;
+    /** All readings of the cost. */
+    readonly costReadings?: CostReadings | null;
+    /** Time ran out: time, tokens and cost are lower bounds. */
+    readonly censored?: boolean;
+    /** Answers came from a recording. */
+    readonly replayed?: boolean;
+    /** Made up by the `simulated` provider. */
+    readonly simulated?: boolean;
+}
+/** How the program behind a session ended and what it used, with everything it started. What the system does not tell is absent. */
+export interface ProgramUse {
+    /** Its exit code. Absent when a signal ended it. */
+    readonly exitCode: number | null;
+    /** The signal that ended it. */
+    readonly signal: number | null;
+    /** CPU time. */
+    readonly cpuMs: number | null;
+    /** The most memory in use. */
+    readonly peakMemoryBytes: number | null;
+}
+/** `$/progress`, from the plugin: how far a request has come. Kept in the plugin's log. */
+export interface ProgressParams {
+    /** The request's id. */
+    readonly token: unknown;
+    /** In words. */
+    readonly message?: string | null;
+    /** How much is done. */
+    readonly done?: number | null;
+    /** Of how much. */
+    readonly total?: number | null;
+}
+/** What a provider measured during a prompt. */
+export interface PromptMetrics {
+    /** Tokens used. */
+    readonly tokens: TokenBreakdown;
+    /** Time taken. */
+    readonly timing: TimingBreakdown;
+    /** One record per tool invocation. Absent when the provider cannot see tools. */
+    readonly toolCalls: readonly ToolCallRecord[];
+    /** Money spent, as the agent reports it. */
+    readonly cost: CostBreakdown;
+    /** The program behind the session. Absent when the provider started none. */
+    readonly program?: ProgramUse | null;
+}
+/** The agent's answer to one user message and what it took. */
+export interface PromptResult {
+    /** The agent's text response. */
+    readonly text: string;
+    /** What was measured during this turn. */
+    readonly metrics: PromptMetrics;
+    /** Why the turn ended. */
+    readonly completionReason: CompletionReason;
+}
+/** What it takes to do an execution again. */
+export interface Provenance {
+    /** The runner used; `scenario` for a chain. */
+    readonly runnerId: string;
+    /** Its version. */
+    readonly runnerVersion: string;
+    /** Its configuration. */
+    readonly config: Readonly<Record<string, unknown>>;
+    /** Stable hash of the resolved configuration. */
+    readonly configHash?: string | null;
+    /** Stable hash of everything that could change the result. */
+    readonly runFingerprint?: string | null;
+}
+/** What a provider instance is started with. */
+export interface ProviderConfig {
+    /** A free loopback port, one per instance, for a server if it needs one. */
+    readonly port: number;
+    /** The model to use. The first one for a session-scoped provider. */
+    readonly model: string;
+    /** The mode to serve. The first one for a session-scoped provider. */
+    readonly mode: string;
+    /** What the agent may do without asking. */
+    readonly permissions: PermissionConfig;
+    /** Variables for every process started for a session. */
+    readonly environment: Readonly<Record<string, string>>;
+    /** The suite's directory. */
+    readonly workdir: string;
+    /** The mode's settings for this provider. */
+    readonly providerOverrides?: Readonly<Record<string, unknown>>;
+}
+/** `provider/createSession`. */
+export interface ProviderCreateSessionParams {
+    /** Which provider. */
+    readonly provider: string;
+    /** What the session is created with. */
+    readonly params: CreateSessionParams;
+}
+/** `provider/init`. */
+export interface ProviderInitParams {
+    /** Which provider. */
+    readonly provider: string;
+    /** What the instance is started with. */
+    readonly config: ProviderConfig;
+}
+/** A provider that the plugin serves. */
+export interface ProviderOffer {
+    /** The name under which suites use it. */
+    readonly id: string;
+    /** How much one instance can serve. */
+    readonly scope: OfferedScope;
+    /** The model when the suite names none. */
+    readonly defaultModel?: string | null;
+    /** Whether sessions can cost real money. Absent: they can. */
+    readonly mayCost?: boolean | null;
+    /** What its sessions are. */
+    readonly nature: OfferedNature;
+    /** How long past a prompt's timeout it may take to wind down and answer with what was used. */
+    readonly timeoutGraceMs?: number | null;
+}
+/** `provider/prompt`. */
+export interface ProviderPromptParams {
+    /** Which provider. */
+    readonly provider: string;
+    /** The session. */
+    readonly handle: SessionHandle;
+    /** The user's message. */
+    readonly text: string;
+    /** What is left of the trial's time. */
+    readonly timeoutMs: number;
+}
+/** `provider/exportSession` and `provider/destroySession`. */
+export interface ProviderSessionParams {
+    /** Which provider. */
+    readonly provider: string;
+    /** The session. */
+    readonly handle: SessionHandle;
+}
+/** `provider/shutdown`. */
+export interface ProviderShutdownParams {
+    /** Which provider. */
+    readonly provider: string;
+}
+/** Why a request failed. */
+export interface RpcError {
+    /** One of the codes of the protocol. */
+    readonly code: number;
+    /** What happened, for people. */
+    readonly message: string;
+    /** What happened, for machines. */
+    readonly data?: unknown;
+}
+/** What the run hooks are told. */
+export interface RunContext {
+    /** The run's id. */
+    readonly runId: string;
+    /** All modes. */
+    readonly modes: readonly string[];
+    /** All scenarios. */
+    readonly scenarios: readonly BaseScenario[];
+    /** How often each cell is repeated. */
+    readonly repetitions: number;
+}
+/** What went wrong in an execution. */
+export interface RunError {
+    /** What it was. */
+    readonly message: string;
+    /** The step or phase in which it happened. */
+    readonly step?: string | null;
+    /** Where in the runner's code, when it told. */
+    readonly stack?: string | null;
+}
+/** What an execution took. */
+export interface RunMetrics {
+    /** Wall time in milliseconds. */
+    readonly latency: number;
+    /** Tokens used. */
+    readonly tokens?: number | null;
+    /** Money spent, in US dollars. */
+    readonly cost?: number | null;
+}
+/** `hooks/beforeRun` and `hooks/afterRun`. */
+export interface RunParams {
+    /** The run. */
+    readonly context: RunContext;
+}
+/** One execution of a task by a runner. A line of `runs.jsonl`. */
+export interface RunRecord {
+    /** Version of the record's form. Absent in foreign ones. */
+    readonly schemaVersion?: number | null;
+    /** Unique; score records refer to it. */
+    readonly id: string;
+    /** The task executed. */
+    readonly taskId: string;
+    /** Whether that is one capability or a chain. */
+    readonly taskType: TaskKind;
+    /** How it ended. Stored records are completed or failed. */
+    readonly status: RunStatus;
+    /** What the capability gave. */
+    readonly output?: unknown;
+    /** What went wrong and where. */
+    readonly error?: RunError | null;
+    /** What it took. */
+    readonly metrics: RunMetrics;
+    /** What happened: at least started, and completed or failed. */
+    readonly trace: readonly TaskEvent[];
+    /** How each step of a chain went. */
+    readonly steps?: readonly StepSummary[] | null;
+    /** When it began. */
+    readonly startedAt: Timestamp;
+    /** When it ended. */
+    readonly completedAt?: Timestamp | null;
+    /** What it takes to do it again. */
+    readonly provenance: Provenance;
+}
+/** How far an execution has come. */
+export type RunStatus = "pending" | "running" | "completed" | "failed";
+/** `runner/execute`. */
+export interface RunnerExecuteParams {
+    /** Which runner. */
+    readonly runner: string;
+    /** What to execute. */
+    readonly task: AtomicTask;
+    /** The runner's configuration in the suite. */
+    readonly config: unknown;
+}
+/** A runner that the plugin serves. */
+export interface RunnerOffer {
+    /** The name under which suites use it. */
+    readonly id: string;
+    /** The task type it serves. */
+    readonly type: string;
+    /** Its version; part of every record's provenance. */
+    readonly version: string;
+}
+/** A chain of atomic tasks whose data flow is declared. */
+export interface ScenarioTask {
+    /** Unique in the suite. */
+    readonly id: string;
+    /** A short title. */
+    readonly name: string;
+    /** What the chain tests. */
+    readonly description: string;
+    /** Done in this order. */
+    readonly steps: readonly AtomicTask[];
+    /** For each step, what is put into its input and from where. */
+    readonly input_map: Readonly<Record<string, readonly InputMapping[]>>;
+    /** Labels of the author's own. */
+    readonly metadata: Readonly<Record<string, unknown>>;
+    /** What `input:` paths refer to. */
+    readonly input?: unknown;
+    /** Fields of the module's own. */
+    readonly extensions?: Readonly<Record<string, unknown>> | null;
+    /** Conditions over scores under which the task counts as passed. */
+    readonly pass?: readonly string[];
+}
+/** One score with its evidence. A line of `scores.jsonl`. */
+export interface ScoreRecord {
+    /** Version of the record's form. Absent in foreign ones. */
+    readonly schemaVersion?: number | null;
+    /** Unique. */
+    readonly id: string;
+    /** The run record it scores. */
+    readonly runId: string;
+    /** What is scored, e.g. `accuracy`. */
+    readonly metric: string;
+    /** The score. */
+    readonly value: ScoreValue;
+    /** Which part of the execution is scored. */
+    readonly target: ScoreTarget;
+    /** Why the score is what it is. */
+    readonly evidence?: Evidence | null;
+    /** Who scored. */
+    readonly evaluatorId: string;
+    /** When. */
+    readonly createdAt: Timestamp;
+}
+/** Which part of an execution a score is about. */
+export type ScoreTarget = string;
+/** A score's value. */
+export type ScoreValue = boolean | number | string;
+/** One check. */
+export interface ScorerCheckResult {
+    /** Unique in the scenario. */
+    readonly id: string;
+    /** What is checked, in words. */
+    readonly description: string;
+    /** Whether it holds. */
+    readonly passed: boolean;
+    /** What was found. */
+    readonly actual?: unknown;
+    /** What was expected. */
+    readonly expected?: unknown;
+    /** Why it could not be checked. */
+    readonly error?: string | null;
+}
+/** What a scorer sees of a trial. */
+export interface ScorerContext {
+    /** The agent's final text. */
+    readonly agentOutput: string;
+    /** The session's trace. Absent when export is off or failed. */
+    readonly trace: SessionTrace | null;
+    /** The mode. */
+    readonly mode: string;
+    /** The model. */
+    readonly model: string;
+    /** The repetition. */
+    readonly iteration: number;
+    /** The scenario's `extensions`. */
+    readonly metadata: Readonly<Record<string, unknown>>;
+    /** All turns merged into one result. */
+    readonly result?: PromptResult | null;
+    /** The directory the agent worked in. */
+    readonly workspace?: string | null;
+    /** What the agent changed there. */
+    readonly changes?: readonly WorkspaceChange[];
+}
+/** `scorer/evaluate`. */
+export interface ScorerEvaluateParams {
+    /** Which scorer. */
+    readonly scorer: string;
+    /** What the agent was asked. */
+    readonly scenario: BaseScenario;
+    /** What came of it. */
+    readonly context: ScorerContext;
+    /** What the suite's `scorer` says besides `uses`. */
+    readonly settings?: Readonly<Record<string, unknown>>;
+}
+/** A scorer that the plugin serves. */
+export interface ScorerOffer {
+    /** The name under which suites use it. */
+    readonly id: string;
+}
+/** What a scorer found. */
+export interface ScorerResult {
+    /** Whether the goal was reached. */
+    readonly success: boolean;
+    /** Checks that hold. */
+    readonly passed: number;
+    /** Checks made. */
+    readonly total: number;
+    /** Each check. */
+    readonly details: readonly ScorerCheckResult[];
+    /** Whether the answer has the form the scenario asks for; independent of `success`. */
+    readonly outputValid: boolean;
+    /** Why the trial could not be judged. */
+    readonly error?: string | null;
+    /** What judging took, apart from what the agent took. Becomes part of the row's `extensions`. */
+    readonly metrics?: readonly CustomMetric[];
+}
+/** A session, as the provider knows it. */
+export interface SessionHandle {
+    /** Unique among the provider's sessions. */
+    readonly sessionId: string;
+    /** The provider's id. */
+    readonly provider: string;
+    /** When the session was created. */
+    readonly createdAt: Timestamp;
+}
+/** The full record of one session, as `exportSession` returns it. Events are shared between `events` and `turns`, which hold the same ones grouped. */
+export interface SessionTrace {
+    /** The provider's id of the session. */
+    readonly sessionId: string;
+    /** Everything that happened, in order. */
+    readonly events: readonly TraceEvent[];
+    /** The same events grouped by turn, without the boundaries. */
+    readonly turns: readonly Turn[];
+    /** Totals over the session. */
+    readonly summary: TraceSummary;
+    /** One entry per request to a model. Token usage lives here, once. */
+    readonly modelCalls?: readonly ModelCall[];
+    /** The session was made up by the `simulated` provider. */
+    readonly simulated?: boolean;
+}
+/** How a step ended. */
+export type StepStatus = "completed" | "failed" | "skipped";
+/** How one step of a chain went. */
+export interface StepSummary {
+    /** The step's id. */
+    readonly stepId: string;
+    /** The step's name. */
+    readonly stepName: string;
+    /** How it ended. */
+    readonly status: StepStatus;
+    /** Wall time in milliseconds. */
+    readonly latency: number;
+    /** What it gave. */
+    readonly output?: unknown;
+    /** What went wrong. */
+    readonly error?: string | null;
+}
+/** An event in a task's trace. Log-like, other than a session's `TraceEvent`. */
+export interface TaskEvent {
+    /** When it happened. */
+    readonly timestamp: Timestamp;
+    /** How much it matters. */
+    readonly level: TaskEventLevel;
+    /** The step it happened in. */
+    readonly step?: string | null;
+    /** What happened, e.g. `started`. */
+    readonly event: string;
+    /** More about it. */
+    readonly data?: unknown;
+}
+/** How much an event matters. */
+export type TaskEventLevel = "info" | "debug" | "warn" | "error";
+/** The two kinds of task. */
+export type TaskKind = "atomic" | "scenario";
+/** Labels and limits of an atomic task. */
+export interface TaskMetadata {
+    /** For choosing tasks. */
+    readonly tags?: readonly string[] | null;
+    /** Higher runs in an earlier block. */
+    readonly priority?: number | null;
+    /** How long it may take, in milliseconds. */
+    readonly timeout?: number | null;
+}
+/** An RFC 3339 time in UTC with milliseconds when Assize writes it; as found when someone else did. */
+export type Timestamp = string;
+/** How long something took. */
+export interface TimingBreakdown {
+    /** Wall time from sending the prompt to the end of the answer. */
+    readonly wallMs: number | null;
+    /** Named intervals inside it. */
+    readonly segments: readonly TimingSegment[];
+}
+/** A named interval, counted from the start of the prompt. */
+export interface TimingSegment {
+    /** What happened in it; becomes the metric `latency_<label>_ms`. */
+    readonly label: string;
+    /** Start of the interval. */
+    readonly startMs: number;
+    /** End of the interval. */
+    readonly endMs: number;
+}
+/** Disjoint counts of tokens. What a source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
+export interface TokenBreakdown {
+    /** Input that was neither read from nor written to a cache. */
+    readonly input: number | null;
+    /** Visible output. */
+    readonly output: number | null;
+    /** Output spent on reasoning. */
+    readonly reasoning: number | null;
+    /** Input read from a prompt cache. */
+    readonly cacheRead: number | null;
+    /** Input written to a prompt cache. */
+    readonly cacheWrite: number | null;
+    /** The sum of the five. */
+    readonly total: number | null;
+    /** The total without cache reads. */
+    readonly active: number | null;
+}
+/** One tool invocation. */
+export interface ToolCallRecord {
+    /** The tool's name as the agent calls it. */
+    readonly name: string;
+    /** The kind of tool, for grouping. */
+    readonly category: string;
+    /** Whether the tool reported success. Absent when it did not say. */
+    readonly success: boolean | null;
+    /** How long it ran. Absent when nobody timed it. */
+    readonly durationMs: number | null;
+    /** What went wrong. */
+    readonly error?: string | null;
+}
+/** The tools called during a trial. */
+export interface ToolCallSummary {
+    /** How many. Absent when the provider cannot see tools, as are the other numbers. */
+    readonly total?: number | null;
+    /** How many of each category. */
+    readonly byCategory: Readonly<Record<string, number>>;
+    /** How many reported failure. */
+    readonly failed?: number | null;
+    /** How many repeat a failed call of the same tool. */
+    readonly retried?: number | null;
+    /** Failed divided by total; 0 without calls. */
+    readonly errorRate?: number | null;
+    /** Each call. */
+    readonly records: readonly ToolCallRecord[];
+}
+/** One thing that happened in a session. */
+export type TraceEvent = {
+    readonly type: "reasoning";
+    readonly content: string;
+    readonly durationMs?: number | null;
+    readonly tokenCount?: number | null;
+    readonly timestamp?: Timestamp | null;
+    readonly agentId?: string | null;
+    readonly parentEventId?: string | null;
+    readonly callId?: string | null;
+    readonly callRef?: string | null;
+} | {
+    readonly type: "tool_call";
+    readonly name: string;
+    readonly input: unknown;
+    readonly output: unknown;
+    readonly durationMs?: number | null;
+    readonly success?: boolean | null;
+    readonly error?: string | null;
+    readonly timestamp?: Timestamp | null;
+    readonly agentId?: string | null;
+    readonly parentEventId?: string | null;
+    readonly callId?: string | null;
+    readonly callRef?: string | null;
+} | {
+    readonly type: "text_output";
+    readonly content: string;
+    readonly tokenCount?: number | null;
+    readonly timestamp?: Timestamp | null;
+    readonly agentId?: string | null;
+    readonly parentEventId?: string | null;
+    readonly callId?: string | null;
+    readonly callRef?: string | null;
+} | {
+    readonly type: "turn_boundary";
+    readonly turnNumber: number;
+    readonly timestamp: Timestamp;
+} | {
+    readonly type: "error";
+    readonly message: string;
+    readonly recoverable: boolean;
+    readonly timestamp?: Timestamp | null;
+    readonly agentId?: string | null;
+    readonly parentEventId?: string | null;
+    readonly callId?: string | null;
+    readonly callRef?: string | null;
+};
+/** Totals over a session. */
+export interface TraceSummary {
+    /** Number of turns. */
+    readonly totalTurns: number;
+    /** Number of tool calls. */
+    readonly totalToolCalls: number;
+    /** Tokens of all model calls. */
+    readonly totalTokens: TokenBreakdown;
+    /** Wall time from the first to the last event; parallel tools overlap in it. */
+    readonly totalDuration: number | null;
+}
+/** A numbered group of consecutive events: what the agent did between two boundaries. */
+export interface Turn {
+    /** Counted as the provider counts. */
+    readonly number: number;
+    /** What happened in it. */
+    readonly events: readonly TraceEvent[];
+    /** When it began. */
+    readonly startTimestamp: Timestamp;
+    /** When it ended. */
+    readonly endTimestamp: Timestamp;
+    /** How long it took. */
+    readonly durationMs: number | null;
+}
+/** One file the agent touched. */
+export interface WorkspaceChange {
+    /** Relative to the workspace, with `/`. */
+    readonly path: string;
+    /** `added`, `modified` or `deleted`. */
+    readonly kind: string;
+}
+/** Where an agent's files come from: a directory, a git commit or nothing at all, then set-up commands. */
+export interface WorkspaceSpec {
+    /** A directory that is copied afresh for every attempt, relative to the suite. */
+    readonly from?: string | null;
+    /** A commit that is checked out afresh for every attempt. */
+    readonly git?: GitSource | null;
+    /** Commands run in the workspace before the agent starts. */
+    readonly setup?: readonly string[];
+    /** How long each of them may take. Default: ten minutes. */
+    readonly setupTimeoutMs?: number | null;
+    /** Environment of the set-up commands. */
+    readonly environment?: Readonly<Record<string, string>>;
+}

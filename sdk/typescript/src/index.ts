@@ -1,0 +1,9 @@
+// Plugins for Assize in TypeScript: implement an interface, hand it to `servePlugin`.
+
+export * from "./records.js"
+export * from "./contracts.js"
+export { AgentError, ServiceError } from "./errors.js"
+export { servePlugin } from "./serve.js"
+export { CostCollector, LatencyCollector, TokenCollector, ToolCallCollector } from "./built-in.js"
+export { runProfileSuite } from "./run.js"
+export type { ProfileSuiteOptions, ProfileSuiteResult } from "./run.js"
