@@ -83,6 +83,12 @@ fn check(path: &str, made: &str) {
 }
 
 #[test]
+fn the_schema_of_the_protocol_is_checked_in() {
+    let schema = serde_json::to_string_pretty(&assize_plugins::protocol::schema()).unwrap();
+    check("../schemas/plugin-protocol.schema.json", &format!("{schema}\n"));
+}
+
+#[test]
 fn the_types_of_the_typescript_kit_are_those_of_the_contracts() {
     check(
         "typescript/src/records.ts",
