@@ -182,6 +182,9 @@ class BeforeScenarioParams(TypedDict):
     context: BeforeScenarioContext
 
 
+CallEnding = Union[Literal["cut"], Literal["client_gone"], Literal["no_answer"]]
+
+
 class CancelParams(TypedDict):
     """`$/cancel`, in either direction: the answer to this request is not needed any more."""
 
@@ -486,6 +489,10 @@ class ModelCall(TypedDict):
     status: NotRequired[Union[int, None]]
     #: How often it was tried again.
     retries: NotRequired[Union[int, None]]
+    #: How the exchange ended, where not with a whole answer.
+    ending: NotRequired[Union[CallEnding, None]]
+    #: The capture proxy changed the request to ask for usage.
+    askedForUsage: NotRequired[bool]
 
 
 OfferedNature = Union[Literal["live"], Literal["replayed"], Literal["simulated"]]
@@ -610,6 +617,8 @@ class PromptMetrics(TypedDict):
 
     #: Tokens used.
     tokens: TokenBreakdown
+    #: What the agent says it used, where `tokens` were counted elsewhere and differ.
+    reportedTokens: NotRequired[Union[TokenBreakdown, None]]
     #: Time taken.
     timing: TimingBreakdown
     #: One record per tool invocation. Absent when the provider cannot see tools.

@@ -141,6 +141,9 @@ export interface BeforeScenarioParams {
   readonly context: BeforeScenarioContext
 }
 
+/** How an exchange with a model ended without a whole answer. */
+export type CallEnding = "cut" | "client_gone" | "no_answer"
+
 /** `$/cancel`, in either direction: the answer to this request is not needed any more. */
 export interface CancelParams {
   /** The request. */
@@ -427,6 +430,10 @@ export interface ModelCall {
   readonly status?: number | null
   /** How often it was tried again. */
   readonly retries?: number | null
+  /** How the exchange ended, where not with a whole answer. */
+  readonly ending?: CallEnding | null
+  /** The capture proxy changed the request to ask for usage. */
+  readonly askedForUsage?: boolean
 }
 
 /** What the sessions of a provider are. */
@@ -546,6 +553,8 @@ export interface ProgressParams {
 export interface PromptMetrics {
   /** Tokens used. */
   readonly tokens: TokenBreakdown
+  /** What the agent says it used, where `tokens` were counted elsewhere and differ. */
+  readonly reportedTokens?: TokenBreakdown | null
   /** Time taken. */
   readonly timing: TimingBreakdown
   /** One record per tool invocation. Absent when the provider cannot see tools. */
