@@ -85,7 +85,10 @@ fn check(path: &str, made: &str) {
 #[test]
 fn the_schema_of_the_protocol_is_checked_in() {
     let schema = serde_json::to_string_pretty(&assize_plugins::protocol::schema()).unwrap();
-    check("../schemas/plugin-protocol.schema.json", &format!("{schema}\n"));
+    check(
+        "../schemas/plugin-protocol.schema.json",
+        &format!("{schema}\n"),
+    );
 }
 
 #[test]
