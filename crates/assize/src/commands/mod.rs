@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod runs;
 mod schema;
+mod score;
 mod show;
 mod try_out;
 mod verdict;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Proxy(arguments) => proxy::proxy(&arguments),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Score(arguments) => score::score(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
