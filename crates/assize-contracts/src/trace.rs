@@ -24,6 +24,9 @@ pub struct SessionTrace {
     /// One entry per request to a model. Token usage lives here, once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_calls: Vec<ModelCall>,
+    /// The agent's final text. Absent where it is the last text among the events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The session was made up by the `simulated` provider.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
@@ -53,6 +56,30 @@ impl SessionTrace {
             turns,
             summary,
             ..Self::default()
+        }
+    }
+
+    /// The agent's final text; empty when it said nothing.
+    pub fn final_text(&self) -> &str {
+        self.answer.as_deref().unwrap_or_else(|| self.last_text())
+    }
+
+    /// Keeps the final text, where the events do not tell it.
+    pub fn remember_final_text(&mut self, text: &str) {
+        self.answer = (self.last_text() != text).then(|| text.to_owned());
+    }
+
+    fn last_text(&self) -> &str {
+        let text = |event: &'_ Arc<TraceEvent>| matches!(**event, TraceEvent::TextOutput { .. });
+        match self
+            .events
+            .iter()
+            .rev()
+            .find(|event| text(event))
+            .map(|event| &**event)
+        {
+            Some(TraceEvent::TextOutput { content, .. }) => content,
+            _ => "",
         }
     }
 

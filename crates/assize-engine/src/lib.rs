@@ -19,11 +19,13 @@ mod workspace;
 #[doc(hidden)]
 pub mod fuzzing;
 mod profile;
+mod rescore;
 pub mod store;
 
 pub use event::{Caution, Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
+pub use rescore::{Keeping, Rescored, score_again};
 pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};
 pub use task::{
     Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,

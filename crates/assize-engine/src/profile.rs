@@ -179,7 +179,7 @@ pub async fn run_profile_suite(
 }
 
 /// Asks the resolver about every mode before anything is spent.
-async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
+pub(crate) async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), EngineError> {
     if let Some(resolver) = suite.mode_resolver.clone() {
         for mode in &mut suite.modes {
             let resolved = guarded(resolver.resolve(&mode.name)).await;
@@ -301,6 +301,8 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
     );
     manifest.provenance = suite.provenance.clone();
     manifest.plan.tasks = suite.tasks.as_ref().map(|tasks| tasks.record.clone());
+    let kept = serde_json::json!(suite.output.keep_workspace);
+    manifest.provenance.insert("keepWorkspace".to_owned(), kept);
     manifest
 }
 

@@ -21,7 +21,7 @@ use assize_contracts::{
 };
 use assize_llm::Prices;
 use cost::{Reckoning, price_calls};
-use place::filled;
+pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
 use serde_json::map::Entry;
@@ -182,6 +182,9 @@ impl Trials {
             mut result,
             failure,
         } = talk.completed_from(parts.trace.as_deref());
+        if let Some(trace) = &mut parts.trace {
+            Arc::make_mut(trace).remember_final_text(&result.text);
+        }
         parts.reckoning = Some(self.reckon(slot, &mut result, parts.trace.as_deref()));
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;

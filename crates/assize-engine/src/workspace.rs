@@ -3,7 +3,8 @@
 use crate::suite::KeepWorkspace;
 use assize_contracts::{WorkspaceChange, WorkspaceSpec};
 use assize_process::workspace::{
-    Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, store,
+    Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, remove_tree,
+    restore, store,
 };
 use assize_process::{Bound, Command, Error, Output};
 use std::collections::BTreeMap;
@@ -113,6 +114,22 @@ impl TrialWorkspaces {
         .await
     }
 
+    /// Brings a fresh workspace to the state in which an agent left it, and tells what that agent changed. An error says in
+    /// words why that cannot be done.
+    pub(crate) async fn bring_back(
+        &self,
+        workspace: &TrialWorkspace,
+        archive: Option<PathBuf>,
+        is_whole: bool,
+    ) -> Result<Vec<WorkspaceChange>, String> {
+        let path = workspace.workspace.path().to_owned();
+        let before = Arc::clone(&workspace.before);
+        let bring = move || bring_back(&path, &before, archive.as_deref(), is_whole);
+        spawn_blocking(bring)
+            .await
+            .unwrap_or_else(|panic| Err(panic.to_string()))
+    }
+
     /// Looks at what the agent changed and keeps it under `name`.
     pub(crate) async fn observe(&self, workspace: &TrialWorkspace, name: String) -> Observed {
         let path = workspace.workspace.path().to_owned();
@@ -171,6 +188,34 @@ fn printed(output: &Output) -> String {
         "" => String::new(),
         text => format!(": {text}"),
     }
+}
+
+fn bring_back(
+    path: &Path,
+    before: &Snapshot,
+    archive: Option<&Path>,
+    is_whole: bool,
+) -> Result<Vec<WorkspaceChange>, String> {
+    let explained = |error: Error| error.explained();
+    if let Some(archive) = archive {
+        if is_whole {
+            remove_tree(path).map_err(explained)?;
+            make_readable(path).map_err(explained)?;
+        }
+        let restored = restore(archive, path).map_err(explained)?;
+        if let Some(first) = restored.left_out.first() {
+            let (count, first) = (restored.left_out.len(), first.display());
+            return Err(format!(
+                "{count} changed files were too large to be kept, such as `{first}`"
+            ));
+        }
+    }
+    let changes = before.changes(path).map_err(explained)?;
+    Ok(changes
+        .iter()
+        .filter(|change| is_told(change))
+        .map(told)
+        .collect())
 }
 
 fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) -> Observed {

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// List everything that suites can name, or test a plugin program
     Plugins(PluginsArguments),
+    /// Score a stored run again with changed checks, without any agent
+    Score(ScoreArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -737,6 +739,24 @@ pub(crate) struct DoctorArguments {
     #[arg(long)]
     pub(crate) quick: bool,
     /// One JSON object per agent
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sessions are not run again: scores come from the stored traces and from what agents changed in their workspaces. The suite is the one that the
+run was started from, as it is now, unless --suite names another. A trial that cannot be scored by the new checks is void.")]
+pub(crate) struct ScoreArguments {
+    /// The run: its id, a part of it, `last`, or its directory
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// One JSON object: how many trials, what changed, what could not be scored and why
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -138,6 +138,10 @@ impl RunDirectory {
         archive.is_file().then_some(archive)
     }
 
+    pub(crate) fn into_parts(self) -> (PathBuf, Manifest) {
+        (self.path, self.manifest)
+    }
+
     /// Whether a process is writing to it right now.
     pub fn is_locked(&self) -> bool {
         matches!(lock(&self.path, self.id()), Err(StoreError::Locked { .. }))
@@ -255,11 +259,11 @@ fn add_prices(provenance: &mut JsonMap, new: &Value) {
     }
 }
 
-fn record_ids(manifest: &Manifest) -> RecordIds {
+pub(super) fn record_ids(manifest: &Manifest) -> RecordIds {
     RecordIds::new(&manifest.run_id, manifest.plan.seed)
 }
 
-fn lock(run: &Path, id: &str) -> Result<File, StoreError> {
+pub(super) fn lock(run: &Path, id: &str) -> Result<File, StoreError> {
     let path = run.join(LOCK);
     let mut file = File::options()
         .create(true)

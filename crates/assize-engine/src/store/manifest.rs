@@ -187,6 +187,27 @@ impl Manifest {
         files::replace(&directory.join(FILE), &text)
     }
 
+    /// Takes over how a suite scores trials. What was run stays what it was.
+    pub(crate) fn score_by(&mut self, now: &JsonMap) {
+        for key in ["scorer", "judge"] {
+            match now.get(key) {
+                Some(value) => drop(self.suite.insert(key.to_owned(), value.clone())),
+                None => drop(self.suite.shift_remove(key)),
+            }
+        }
+        let scenarios = self
+            .suite
+            .get_mut("scenarios")
+            .and_then(Value::as_object_mut);
+        for (id, scenario) in scenarios.into_iter().flatten() {
+            let same = now.get("scenarios").and_then(|all| all.get(id));
+            if let Some(same) = same.filter(|same| same.get("prompt") == scenario.get("prompt")) {
+                *scenario = same.clone();
+            }
+        }
+        self.fingerprint = fingerprint(&self.suite, &self.environment);
+    }
+
     /// What in a suite makes its trials incomparable with this run's, in words. Empty: they are comparable.
     pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
         let mut changes = Vec::new();

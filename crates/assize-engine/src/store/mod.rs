@@ -10,7 +10,7 @@
 //!   traces/            traces.zst (one zstd frame per trace) and index.jsonl (where each one lies)
 //!   workspaces/        what agents left in theirs, one compressed archive per attempt
 //!   warmup.jsonl       the warm-up trial, kept apart
-//!   superseded.jsonl   void rows whose cells were run again
+//!   superseded.jsonl   rows that were replaced: void ones run again, and those scored again
 //!   lock               held while a process writes
 //! ```
 
@@ -22,6 +22,7 @@ mod reader;
 mod record_id;
 mod redact;
 mod repair;
+mod scoring;
 mod trace_pack;
 mod writer;
 
@@ -34,6 +35,7 @@ pub use reader::{CellKey, RowReader};
 pub(crate) use record_id::RecordIds;
 pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
+pub(crate) use scoring::Scoring;
 pub use trace_pack::TraceReader;
 pub(crate) use writer::{Encoder, TaskRecords, TrialRecord, Units, WriterHandle};
 

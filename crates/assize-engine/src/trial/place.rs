@@ -80,7 +80,7 @@ impl Trials {
 }
 
 /// The scenario with `{workspace}` and `{iteration}` replaced in what the agent is told.
-pub(super) fn filled<'a>(
+pub(crate) fn filled<'a>(
     scenario: &'a BaseScenario,
     workspace: &Path,
     iteration: i64,

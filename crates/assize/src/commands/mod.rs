@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod runs;
 mod schema;
+mod score;
 mod show;
 mod try_out;
 mod verdict;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
+        Command::Score(arguments) => score::score(&arguments, plugins),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

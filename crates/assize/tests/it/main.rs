@@ -28,6 +28,7 @@ mod run;
 mod runs;
 mod sandbox;
 mod schema;
+mod score;
 mod support;
 mod try_commands;
 mod verdict;

@@ -1,0 +1,320 @@
+//! Scores the trials of a stored run again, by the suite as it is now and without any agent: from the stored traces, and from
+//! what agents changed in their workspaces. How the new scores are kept is in `store/scoring.rs`.
+
+use crate::guard::guarded;
+use crate::profile::{EngineError, resolve_modes};
+use crate::store::{CellKey, Redactor, RunDirectory, Scoring, TraceReader};
+use crate::suite::{KeepWorkspace, ProfileSuite};
+use crate::trial::filled;
+use crate::workspace::{Setting, TrialWorkspace, TrialWorkspaces};
+use assize_contracts::{
+    BaseScenario, CustomMetric, JsonMap, MetricValue, Outcome, ProfileRow, PromptMetrics,
+    PromptResult, ScorerContext, ScorerResult, SessionTrace, WorkspaceChange,
+};
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What came of scoring a run again.
+#[derive(Debug, Default)]
+pub struct Rescored {
+    /// Trials that have a new score.
+    pub scored: u64,
+    /// Those whose outcome is another now: how many went from which to which.
+    pub changed: BTreeMap<(Outcome, Outcome), u64>,
+    /// Trials that nobody can score by the new checks, by the reason. They are void now.
+    pub lost: BTreeMap<String, u64>,
+    /// Trials that are as before, by the reason.
+    pub kept: BTreeMap<String, u64>,
+}
+
+/// Whether scores are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// In the run, in place of the old ones.
+    New,
+    /// Nowhere: only to see what would change.
+    Nothing,
+}
+
+/// Scores every trial of the run that got as far as being scored.
+///
+/// When not a single one can be scored, the run stays as it is.
+pub async fn score_again(
+    run: RunDirectory,
+    mut suite: ProfileSuite,
+    keeping: Keeping,
+) -> Result<Rescored, EngineError> {
+    resolve_modes(&mut suite).await?;
+    let scorer = Rescorer::new(&run, &suite)?;
+    let rows = run.rows()?;
+    let mut scoring = Scoring::start(run)?;
+    let mut rescored = Rescored::default();
+    let at_once = suite.execution.concurrency.max(1);
+    let mut fates = stream::iter(rows)
+        .map(|row| async {
+            let row = row?;
+            let fate = scorer.fate(&row).await;
+            Ok::<_, EngineError>((row, fate))
+        })
+        .buffered(at_once);
+    while let Some(result) = fates.next().await {
+        let (old, fate) = result?;
+        let new = rescored.count(&old, fate, &mut scoring);
+        scoring.add(&old, &new, &scorer.redactor)?;
+    }
+    drop(fates);
+    if rescored.scored > 0 && keeping == Keeping::New {
+        scoring.commit(&suite.description, &rescored)?;
+    }
+    Ok(rescored)
+}
+
+/// What becomes of a trial.
+enum Fate {
+    Scored(ScorerResult),
+    Lost(String),
+    Kept(String),
+}
+
+impl Rescored {
+    fn count(&mut self, old: &ProfileRow, fate: Fate, scoring: &mut Scoring) -> ProfileRow {
+        let new = match fate {
+            Fate::Kept(reason) => {
+                *self.kept.entry(reason).or_default() += 1;
+                return old.clone();
+            }
+            Fate::Lost(reason) => {
+                *self.lost.entry(reason.clone()).or_default() += 1;
+                void(old, "not_scored_again", reason)
+            }
+            Fate::Scored(score) => {
+                self.scored += 1;
+                scoring.learn_units(&score.metrics);
+                with_score(old, score)
+            }
+        };
+        if let (Some(before), Some(after)) = (old.outcome, new.outcome)
+            && before != after
+        {
+            *self.changed.entry((before, after)).or_default() += 1;
+        }
+        new
+    }
+}
+
+struct Rescorer<'a> {
+    suite: &'a ProfileSuite,
+    scenarios: BTreeMap<&'a str, &'a Arc<BaseScenario>>,
+    has_tasks: bool,
+    /// The scenarios as they were run.
+    before: Value,
+    /// Archives hold whole workspaces, not only changes.
+    has_whole_workspaces: bool,
+    traces: TraceReader,
+    workspaces: TrialWorkspaces,
+    archives: RunDirectory,
+    redactor: Redactor,
+}
+
+impl<'a> Rescorer<'a> {
+    fn new(run: &RunDirectory, suite: &'a ProfileSuite) -> Result<Self, EngineError> {
+        let manifest = run.manifest();
+        let scenarios = suite.scenarios.iter();
+        let kept = manifest.provenance.get("keepWorkspace");
+        Ok(Self {
+            suite,
+            scenarios: scenarios
+                .map(|scenario| (scenario.id.as_str(), scenario))
+                .collect(),
+            has_tasks: manifest.plan.tasks.is_some(),
+            before: manifest.suite.get("scenarios").cloned().unwrap_or_default(),
+            has_whole_workspaces: kept.and_then(Value::as_str) == Some("all"),
+            traces: run.traces()?,
+            workspaces: TrialWorkspaces::new(run.path(), KeepWorkspace::None),
+            archives: RunDirectory::open(run.path())?,
+            redactor: Redactor::new(&suite.secrets),
+        })
+    }
+
+    async fn fate(&self, row: &ProfileRow) -> Fate {
+        // Whoever did not get as far as being scored has an outcome that no check can change.
+        if row
+            .error_code
+            .as_deref()
+            .is_some_and(|code| !matches!(code, "scorer_error" | "not_scored_again"))
+        {
+            return Fate::Kept("the session did not end well, so there is nothing to score".into());
+        }
+        let Some(scenario) = self.scenarios.get(row.scenario_id.as_str()) else {
+            return Fate::Kept(match self.has_tasks {
+                true => "tasks keep the scores of their evaluators".into(),
+                false => "the suite has no such scenario any more".into(),
+            });
+        };
+        match self.score(row, scenario).await {
+            Ok(score) => Fate::Scored(score),
+            Err(reason) => Fate::Lost(reason),
+        }
+    }
+
+    async fn score(
+        &self,
+        row: &ProfileRow,
+        scenario: &BaseScenario,
+    ) -> Result<ScorerResult, String> {
+        if let Some(key) = self.changed_task(scenario) {
+            return Err(format!("its `{key}` is another than the agent was given"));
+        }
+        let trace = self.traces.trace(&CellKey::of(row));
+        let trace = trace.map_err(|error| format!("its trace cannot be read: {error}"))?;
+        let trace = trace.ok_or("its trace was not kept")?;
+        let (workspace, changes) = match &scenario.workspace {
+            Some(_) => self
+                .workspace(row, scenario)
+                .await
+                .map(|(place, changes)| (Some(place), changes))?,
+            None => (None, Vec::new()),
+        };
+        let place = workspace
+            .as_ref()
+            .map_or(&*self.suite.directory, TrialWorkspace::path);
+        let scenario = filled(scenario, place, row.iteration);
+        let mut context = context(row, trace, &scenario);
+        context.workspace = workspace
+            .as_ref()
+            .map(|workspace| workspace.path().to_owned());
+        context.changes = changes;
+        let scored = guarded(self.suite.scorer.evaluate(&scenario, &context)).await;
+        if let Some(workspace) = workspace {
+            workspace.remove().await;
+        }
+        Ok(scored.unwrap_or_else(|error| ScorerResult {
+            error: Some(error.to_string()),
+            ..ScorerResult::default()
+        }))
+    }
+
+    /// What of the task itself, not of its checks, is no longer what it was.
+    fn changed_task(&self, scenario: &BaseScenario) -> Option<&'static str> {
+        let before = self.before.get(&scenario.id)?;
+        let now = serde_json::to_value(scenario).ok()?;
+        ["prompt", "turns", "workspace"]
+            .into_iter()
+            .find(|key| before.get(key) != now.get(key))
+    }
+
+    /// A fresh workspace, brought to the state in which the agent left its own.
+    async fn workspace(
+        &self,
+        row: &ProfileRow,
+        scenario: &BaseScenario,
+    ) -> Result<(TrialWorkspace, Vec<WorkspaceChange>), String> {
+        let archive = self.archives.workspace(row);
+        if archive.is_none() && !changed_nothing(row) {
+            return Err("what the agent changed in its workspace was not kept".into());
+        }
+        let mode = self.suite.modes.iter().find(|mode| mode.name == row.mode);
+        let mode = mode.ok_or("the suite has no such mode any more")?;
+        let spec = scenario.workspace.as_ref();
+        let workspace = self
+            .workspaces
+            .prepare(&Setting {
+                spec: spec.ok_or("the scenario has no workspace")?,
+                directory: &self.suite.directory,
+                environment: &mode.environment,
+            })
+            .await?;
+        let changes = self
+            .workspaces
+            .bring_back(&workspace, archive, self.has_whole_workspaces)
+            .await?;
+        Ok((workspace, changes))
+    }
+}
+
+/// Nothing is kept of a workspace in which nothing was changed.
+fn changed_nothing(row: &ProfileRow) -> bool {
+    ["files_added", "files_modified", "files_deleted"]
+        .iter()
+        .all(|name| row.extensions.get(*name).and_then(Value::as_f64) == Some(0.0))
+}
+
+/// What the scorer saw the first time, from the records.
+fn context(row: &ProfileRow, trace: SessionTrace, scenario: &BaseScenario) -> ScorerContext {
+    let text = trace.final_text().to_owned();
+    let has_tools = row.tool_calls.total.is_some();
+    let result = PromptResult {
+        text: text.clone(),
+        metrics: PromptMetrics {
+            tokens: row.tokens,
+            timing: row.timing.clone(),
+            tool_calls: has_tools.then(|| row.tool_calls.records.clone()),
+            cost: row.cost,
+            ..PromptMetrics::default()
+        },
+        completion_reason: row.completion_reason.unwrap_or_default(),
+    };
+    ScorerContext {
+        agent_output: text,
+        trace: Some(Arc::new(trace)),
+        mode: row.mode.clone(),
+        model: row.model.clone(),
+        iteration: row.iteration,
+        metadata: scenario.extensions.clone(),
+        result: Some(Arc::new(result)),
+        ..ScorerContext::default()
+    }
+}
+
+fn with_score(old: &ProfileRow, score: ScorerResult) -> ProfileRow {
+    let passed = score.details.iter().filter(|check| check.passed).count() as u64;
+    let total = score.details.len() as u64;
+    let mut row = match &score.error {
+        Some(error) => void(old, "scorer_error", error.clone()),
+        None => old.clone(),
+    };
+    if score.error.is_none() {
+        row.success = score.success;
+        row.outcome = Some(if score.success {
+            Outcome::Pass
+        } else {
+            Outcome::Fail
+        });
+        row.error = None;
+        row.error_code = None;
+    }
+    let is_broken = score.error.is_some();
+    row.checkpoints_passed = if is_broken { passed } else { score.passed };
+    row.checkpoints_total = if is_broken { total } else { score.total };
+    row.checkpoint_details = score.details;
+    row.output_valid = score.output_valid;
+    replace_metrics(&mut row.extensions, score.metrics);
+    row
+}
+
+fn void(old: &ProfileRow, code: &str, reason: String) -> ProfileRow {
+    ProfileRow {
+        success: false,
+        outcome: Some(Outcome::Void),
+        error: Some(reason),
+        error_code: Some(code.to_owned()),
+        checkpoints_passed: 0,
+        checkpoints_total: 0,
+        checkpoint_details: Vec::new(),
+        ..old.clone()
+    }
+}
+
+/// What judging took the last time is no measurement of this one.
+fn replace_metrics(extensions: &mut JsonMap, metrics: Vec<CustomMetric>) {
+    extensions.retain(|name, _| !name.starts_with("judge_"));
+    for metric in metrics {
+        let value = match metric.value {
+            MetricValue::Number(number) => number.into(),
+            MetricValue::Text(text) => Value::String(text),
+        };
+        extensions.insert(metric.name, value);
+    }
+}

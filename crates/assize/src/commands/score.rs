@@ -1,0 +1,101 @@
+//! `assize score`: a stored run scored again by the checks as they are now, without any agent.
+
+use crate::cli::ScoreArguments;
+use crate::commands::run::print_result;
+use crate::commands::verdict::{self, Source};
+use crate::commands::{report, results_dir};
+use crate::exit::Exit;
+use crate::suite::{self, Selection};
+use crate::terminal::{plain, print, say, warn};
+use anyhow::{Context, Result};
+use assize_contracts::{Outcome, Plugins};
+use assize_engine::store::RunDirectory;
+use assize_engine::{Keeping, Rescored, score_again};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exit> {
+    let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, &arguments.run)?;
+    let (id, directory) = (run.id().to_owned(), run.path().to_owned());
+    let recorded = run.manifest().provenance.get("suitePath");
+    let path = match (&arguments.place.suite, recorded.and_then(Value::as_str)) {
+        (Some(path), _) => path.clone(),
+        (None, Some(path)) => PathBuf::from(path),
+        (None, None) => PathBuf::from("."),
+    };
+    let suite = suite::load(&path, &Selection::default(), plugins)?;
+    let keeping = match arguments.dry_run {
+        true => Keeping::Nothing,
+        false => Keeping::New,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let rescored = runtime.block_on(score_again(run, suite.profile, keeping))?;
+    match arguments.json {
+        true => print(as_json(&id, &rescored).to_string()),
+        false => tell(&rescored),
+    }
+    if rescored.scored == 0 {
+        anyhow::bail!("no trial of run {id} can be scored again; the run is as it was");
+    }
+    if arguments.dry_run {
+        say("nothing was changed");
+        return Ok(Exit::Done);
+    }
+    let sources = [Source::of_run(&RunDirectory::open(&directory)?)];
+    let summary = verdict::judge(&sources[0], &sources[0].gates()?, None)?;
+    if let Err(error) = report::write_beside(&summary, &sources) {
+        warn(&format!("the report could not be written: {error:#}"));
+    }
+    if !arguments.json {
+        print_result(&summary, &directory);
+    }
+    Ok(Exit::Done)
+}
+
+fn tell(rescored: &Rescored) {
+    let changed: u64 = rescored.changed.values().sum();
+    say(format!(
+        "{} trials scored again, {changed} outcomes are new",
+        rescored.scored
+    ));
+    for ((before, after), count) in &rescored.changed {
+        say(format!(
+            "  {count} from {} to {}",
+            word(*before),
+            word(*after)
+        ));
+    }
+    for (reason, count) in &rescored.lost {
+        warn(&plain(&format!(
+            "{count} could not be scored and are void now: {reason}"
+        )));
+    }
+    for (reason, count) in &rescored.kept {
+        say(plain(&format!("{count} are as before: {reason}")));
+    }
+}
+
+fn as_json(id: &str, rescored: &Rescored) -> Value {
+    let changed = rescored
+        .changed
+        .iter()
+        .map(|((before, after), count)| json!({"from": before, "to": after, "trials": count}));
+    json!({
+        "runId": id,
+        "scored": rescored.scored,
+        "changed": changed.collect::<Vec<_>>(),
+        "notScored": rescored.lost,
+        "asBefore": rescored.kept,
+    })
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Void => "void",
+    }
+}
