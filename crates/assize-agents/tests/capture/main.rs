@@ -6,5 +6,6 @@ mod answers;
 mod bytes;
 mod cassette;
 mod hostile;
+mod properties;
 mod recording;
 mod support;
