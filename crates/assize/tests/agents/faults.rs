@@ -67,9 +67,10 @@ fn limited(scenario: &str) -> String {
 
 /// The LLM fails for good: nothing was learnt about the agent, whatever its exit code says.
 fn failing_llm(agent: &Agent, fault: &str, code: &str) {
-    let offline = agent
-        .suite(&limited(SCENARIO), "")
-        .with_llm(&["--fault", fault]);
+    let offline =
+        agent
+            .suite(&limited(SCENARIO), "")
+            .with_llm(&["--fault", fault, "--drop-after", "2"]);
     let row = the_row(&offline);
     assert_eq!(row["outcome"], "void", "{row:#}");
     assert_eq!(row["errorCode"], code, "{row:#}");
@@ -89,7 +90,7 @@ fn every_stream_is_cut(agent: &Agent) {
 
 /// Agents that try again come to their goal; for the others nothing was learnt.
 fn one_stream_is_cut(agent: &Agent) {
-    let fault = ["--fault", "drop", "--fault-count", "1"];
+    let fault = ["--fault", "drop", "--drop-after", "2", "--fault-count", "1"];
     let offline = agent.suite(&limited(SCENARIO), "").with_llm(&fault);
     let row = the_row(&offline);
     let expected = match agent.name {
@@ -103,7 +104,9 @@ fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
     // A number that no other process sleeps.
     let sleep = format!("sleep {}.{}", 3600 + std::process::id(), agent.name.len());
     let command = format!("echo hi > out.txt; {sleep}");
-    let scenario = format!("{SCENARIO}timeout_ms: 30000\n");
+    // Codex goes on without the result of a command after ten seconds.
+    let timeout_ms = if agent.name == "codex" { 6000 } else { 20000 };
+    let scenario = format!("{SCENARIO}timeout_ms: {timeout_ms}\n");
     let offline = agent
         .suite(&scenario, "")
         .with_llm(&["--command", &command]);
