@@ -982,6 +982,8 @@ class SessionTrace(TypedDict):
     summary: TraceSummary
     #: One entry per request to a model. Token usage lives here, once.
     modelCalls: NotRequired[list[ModelCall]]
+    #: The agent's final text. Absent where it is the last text among the events.
+    answer: NotRequired[Union[str, None]]
     #: The session was made up by the `simulated` provider.
     simulated: NotRequired[bool]
 

@@ -912,6 +912,8 @@ export interface SessionTrace {
   readonly summary: TraceSummary
   /** One entry per request to a model. Token usage lives here, once. */
   readonly modelCalls?: readonly ModelCall[]
+  /** The agent's final text. Absent where it is the last text among the events. */
+  readonly answer?: string | null
   /** The session was made up by the `simulated` provider. */
   readonly simulated?: boolean
 }

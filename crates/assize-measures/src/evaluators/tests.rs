@@ -215,7 +215,7 @@ fn texts_match_after_normalization_or_by_a_limit() {
         json!("abc"),
         json!("abd"),
         "edit_similarity",
-        json!(2.0 / 3.0),
+        json!(1.0 - 1.0 / 3.0),
     );
 }
 
