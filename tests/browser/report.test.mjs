@@ -46,7 +46,7 @@ describe("report.html", { skip: obstacle }, () => {
     const { page, trouble } = await open(quickstart);
     assert.equal(await page.locator("h1").first().textContent(), "quickstart");
     assert.match(await page.locator(".nature").textContent(), /^Simulated\./);
-    assert.match(await page.locator(".card .headline").textContent(), /fewer tokens/);
+    assert.match(await page.locator(".card .headline").textContent(), /fewer active tokens/);
     await page.close();
     assert.deepEqual(trouble, []);
   });

@@ -206,12 +206,9 @@ struct Noun<'a> {
 impl<'a> Noun<'a> {
     fn of(metric: &'a str) -> Self {
         let (name, less, more) = match metric {
-            "tokens_active" => ("tokens", "fewer tokens", "more tokens"),
-            "tokens_total" => (
-                "tokens in total",
-                "fewer tokens in total",
-                "more tokens in total",
-            ),
+            // Not just "tokens": cached ones are not among them, and the table shows the total.
+            "tokens_active" => ("active tokens", "fewer active tokens", "more active tokens"),
+            "tokens_total" => ("tokens", "fewer tokens", "more tokens"),
             "latency_wall_ms" => ("time", "less time", "more time"),
             "cost_total_usd" => ("cost", "less cost", "more cost"),
             "agent_turns" => ("turns", "fewer turns", "more turns"),

@@ -115,12 +115,12 @@ fn a_clear_difference_is_said_in_words() {
     assert_eq!(tokens.verdict(), Verdict::Better);
     assert_eq!(
         sentence(tokens),
-        "On tasks like these, with-docs had 30 % fewer tokens than plain (95 % interval 30 % to 30 %; \
+        "On tasks like these, with-docs had 30 % fewer active tokens than plain (95 % interval 30 % to 30 %; \
          6 scenarios × 5 runs, p < 0.0001). Lower in 6 of 6 scenarios."
     );
     let closing = closing_line(summary.decisive()).unwrap();
     assert!(
-        closing.starts_with("with-docs: 30 % fewer tokens (30 % to 30 %), 30 % less time"),
+        closing.starts_with("with-docs: 30 % fewer active tokens (30 % to 30 %), 30 % less time"),
         "{closing}"
     );
     assert!(closing.contains("cannot tell for success"), "{closing}");
