@@ -57,6 +57,7 @@ $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features --root $(TOOLS)/cargo-deny-$(DENY_VERSION)
 
 bench:
+	$(CARGO) build --release --workspace --examples
 	$(CARGO) bench --workspace
 
 clean:

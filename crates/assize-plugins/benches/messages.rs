@@ -1,6 +1,6 @@
 //! What plugins cost: the host's share per message, and all CPU that a collector in Node adds to a trial.
 //!
-//! `cargo bench -p assize-plugins`, on a quiet machine.
+//! `cargo build --release -p assize-plugins --examples && cargo bench -p assize-plugins`, on a quiet machine.
 
 #![expect(
     clippy::print_stdout,
