@@ -23,10 +23,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Trials that may wait for the disk before trials wait for the writer.
-const QUEUE: usize = 1024;
+const QUEUE: usize = 512;
 
 /// How long the first trial of a batch waits for others. Nobody waits for it meanwhile.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(4);
 
 /// Bytes that hold most rows and many traces.
 const TYPICAL_RECORD: usize = 4096;
