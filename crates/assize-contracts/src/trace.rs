@@ -335,6 +335,9 @@ pub struct EventPlace {
     /// The model call it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_ref: Option<String>,
+    /// It took at most the duration told: only what happened before and after it was seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub duration_is_bound: bool,
 }
 
 impl TraceEvent {
@@ -342,11 +345,24 @@ impl TraceEvent {
     pub fn timestamp(&self) -> Option<&Timestamp> {
         match self {
             Self::TurnBoundary { timestamp, .. } => Some(timestamp),
+            _ => self.place()?.timestamp.as_ref(),
+        }
+    }
+
+    /// Where the event belongs, where anything of that is known.
+    pub fn place(&self) -> Option<&EventPlace> {
+        match self {
+            Self::TurnBoundary { .. } => None,
             Self::Reasoning { context, .. }
             | Self::ToolCall { context, .. }
             | Self::TextOutput { context, .. }
-            | Self::Error { context, .. } => context.as_ref()?.timestamp.as_ref(),
+            | Self::Error { context, .. } => context.as_deref(),
         }
+    }
+
+    /// Whether its duration is known to be no more than an upper bound.
+    pub fn duration_is_bound(&self) -> bool {
+        self.place().is_some_and(|place| place.duration_is_bound)
     }
 }
 
@@ -437,6 +453,9 @@ fn serialize_context<M: SerializeMap>(map: &mut M, context: &EventContext) -> Re
             map.serialize_entry(name, value)?;
         }
     }
+    if place.duration_is_bound {
+        map.serialize_entry("durationIsBound", &true)?;
+    }
     Ok(())
 }
 
@@ -477,6 +496,8 @@ struct WireEvent {
     call_id: Option<String>,
     #[serde(default)]
     call_ref: Option<String>,
+    #[serde(default)]
+    duration_is_bound: bool,
 }
 
 #[derive(Deserialize)]
@@ -555,6 +576,7 @@ impl WireEvent {
             parent_event_id: self.parent_event_id,
             call_id: self.call_id,
             call_ref: self.call_ref,
+            duration_is_bound: self.duration_is_bound,
         };
         (place != EventPlace::default()).then(|| Box::new(place))
     }

@@ -1134,6 +1134,8 @@ class TraceEventReasoning(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
+    #: It took at most the duration told: only what happened before and after it was seen.
+    durationIsBound: NotRequired[bool]
 
 
 class TraceEventToolCall(TypedDict):
@@ -1162,6 +1164,8 @@ class TraceEventToolCall(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
+    #: It took at most the duration told: only what happened before and after it was seen.
+    durationIsBound: NotRequired[bool]
 
 
 class TraceEventTextOutput(TypedDict):
@@ -1182,6 +1186,8 @@ class TraceEventTextOutput(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
+    #: It took at most the duration told: only what happened before and after it was seen.
+    durationIsBound: NotRequired[bool]
 
 
 class TraceEventTurnBoundary(TypedDict):
@@ -1212,6 +1218,8 @@ class TraceEventError(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
+    #: It took at most the duration told: only what happened before and after it was seen.
+    durationIsBound: NotRequired[bool]
 
 
 TraceEvent = Union["TraceEventReasoning", "TraceEventToolCall", "TraceEventTextOutput", "TraceEventTurnBoundary", "TraceEventError"]

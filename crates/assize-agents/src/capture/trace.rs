@@ -2,8 +2,8 @@
 
 use super::session::{Call, Ending, Recording, Returned};
 use assize_contracts::{
-    CallEnding, CostSource, EventContext, EventPlace, Millis, ModelCall, SessionTrace, Timestamp,
-    TokenBreakdown, TraceEvent, Usd,
+    CallEnding, CostSource, EventPlace, Millis, ModelCall, SessionTrace, Timestamp, TokenBreakdown,
+    TraceEvent, Usd,
 };
 use assize_llm::{Content, ModelAnswer, Prices, Purchase, RequestedTool};
 use serde_json::Value;
@@ -253,12 +253,12 @@ impl<'a> Writer<'a> {
                     content: self.recording.without_keys(text),
                     duration_ms: None,
                     token_count: None,
-                    context: place(call, at, id, None),
+                    context: Some(Box::new(place(call, at, id, None))),
                 },
                 Content::Text(text) => TraceEvent::TextOutput {
                     content: self.recording.without_keys(text),
                     token_count: None,
-                    context: place(call, at, id, None),
+                    context: Some(Box::new(place(call, at, id, None))),
                 },
                 Content::Tool(tool) => {
                     let returned = self.recording.returned.get(&(call.number, index));
@@ -281,6 +281,10 @@ impl<'a> Writer<'a> {
         let took = |returned: &Returned| {
             Millis::from(returned.told_ms.saturating_sub(ended_ms).max(0) as u64)
         };
+        let context = EventPlace {
+            duration_is_bound: returned.is_some(),
+            ..place(call, call.duration, id, tool.id.clone())
+        };
         let result = returned.map(|returned| &returned.result);
         let has_failed = result.and_then(|result| result.is_error);
         let output = result.map_or(Value::Null, |result| {
@@ -293,7 +297,7 @@ impl<'a> Writer<'a> {
             success: has_failed.map(|failed| !failed),
             error: (has_failed == Some(true)).then(|| excerpt(&output)),
             output,
-            context: place(call, call.duration, id, tool.id.clone()),
+            context: Some(Box::new(context)),
         }
     }
 
@@ -364,15 +368,15 @@ fn wall(calls: &[Call]) -> Option<Millis> {
     Some(Millis::from(calls.iter().map(end).max()?))
 }
 
-fn place(call: &Call, at: Duration, id: &str, call_id: Option<String>) -> EventContext {
-    Some(Box::new(EventPlace {
+fn place(call: &Call, at: Duration, id: &str, call_id: Option<String>) -> EventPlace {
+    EventPlace {
         timestamp: Some(Timestamp::from_unix_ms(
             call.started_ms + at.as_millis() as i64,
         )),
         call_id,
         call_ref: Some(id.to_owned()),
         ..EventPlace::default()
-    }))
+    }
 }
 
 fn what_went_wrong(call: &Call) -> String {

@@ -67,7 +67,7 @@ pub(crate) struct ToolEnd {
     pub(crate) output: Value,
     pub(crate) success: Option<bool>,
     pub(crate) error: Option<String>,
-    /// As the program measured it; else it is the time between the two lines.
+    /// As the program measured it; else the time between the two lines is a bound.
     pub(crate) duration_ms: Option<f64>,
 }
 
@@ -235,9 +235,13 @@ impl Story {
             duration_ms,
             success,
             error,
+            context,
             ..
         }) = event
         {
+            if let Some(place) = context {
+                place.duration_is_bound = end.duration_ms.is_none() && between.is_some();
+            }
             *output = end.output;
             *success = end.success;
             *error = end.error;

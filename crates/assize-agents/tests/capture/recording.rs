@@ -101,6 +101,10 @@ async fn a_conversation_becomes_a_trace() {
     );
     assert!(duration_ms.is_some());
     let context = context.as_ref().unwrap();
+    assert!(
+        context.duration_is_bound,
+        "the wire shows what came before and after"
+    );
     assert_eq!(
         (context.call_id.as_deref(), context.call_ref.as_deref()),
         (Some("toolu_1"), Some("call-2"))

@@ -15,7 +15,7 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// Tools it may ask for.
     pub tools: Vec<ToolSpec>,
-    /// The form the answer must have. Endpoints that cannot enforce it ignore it, so check what comes.
+    /// The form the answer must have. Not every endpoint can enforce it, so check what comes.
     pub output_schema: Option<OutputSchema>,
     /// The most tokens of output. Absent: the service's own limit (8192 for Anthropic, which demands one).
     pub max_output_tokens: Option<u32>,
@@ -23,6 +23,25 @@ pub struct ChatRequest {
     pub temperature: Option<f64>,
     /// Ask for the answer in pieces, so that the time of the first one is known.
     pub stream: bool,
+}
+
+impl ChatRequest {
+    /// The same wish for a form, told to the model instead of to the endpoint. Absent when there is no such wish.
+    pub(super) fn with_schema_in_words(&self) -> Option<Self> {
+        let schema = &self.output_schema.as_ref()?.schema;
+        let wish = format!(
+            "Answer with one JSON document that fits this JSON Schema, and with nothing else:\n{schema}"
+        );
+        let system = match &self.system {
+            Some(system) => format!("{system}\n\n{wish}"),
+            None => wish,
+        };
+        Some(Self {
+            system: Some(system),
+            output_schema: None,
+            ..self.clone()
+        })
+    }
 }
 
 /// One step of a conversation.

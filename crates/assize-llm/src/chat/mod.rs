@@ -12,6 +12,8 @@ pub use message::{ChatAnswer, ChatRequest, Message, OutputSchema, ToolSpec};
 use crate::answer::{AnswerReader, ModelAnswer};
 use retry::Verdict;
 use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The most that is read of an answer.
@@ -22,6 +24,8 @@ const MAX_ANSWER: usize = 8 << 20;
 pub struct ChatClient {
     http: reqwest::Client,
     endpoint: Endpoint,
+    /// The endpoint has refused to hold answers to a schema, so the model is told of it instead.
+    tells_schemas: Arc<AtomicBool>,
 }
 
 /// Why there is no answer. Never holds the key.
@@ -74,6 +78,30 @@ pub enum ChatError {
     },
 }
 
+impl ChatError {
+    /// Whether the endpoint refuses the wish for a form, in any of the words that APIs have for it.
+    fn is_about_schemas(&self) -> bool {
+        const WORDS: [&str; 6] = [
+            "response_format",
+            "json_schema",
+            "text.format",
+            "structured output",
+            "responsejsonschema",
+            "tool_choice",
+        ];
+        let Self::Refused {
+            status: 400 | 404 | 415 | 422 | 501,
+            message,
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let message = message.to_lowercase();
+        WORDS.iter().any(|word| message.contains(word))
+    }
+}
+
 impl ChatClient {
     /// A client for one endpoint. Nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, ChatError> {
@@ -89,7 +117,11 @@ impl ChatClient {
         let http = builder.build().map_err(|error| ChatError::Settings {
             message: format!("no HTTP client: {error}"),
         })?;
-        Ok(Self { http, endpoint })
+        Ok(Self {
+            http,
+            endpoint,
+            tells_schemas: Arc::default(),
+        })
     }
 
     /// The endpoint it asks.
@@ -97,8 +129,24 @@ impl ChatClient {
         &self.endpoint
     }
 
-    /// Asks, and asks again when the endpoint is busy, as often as it may.
+    /// Asks for an answer. Where the endpoint cannot hold it to a schema, the model is asked for that form in words.
     pub async fn send(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let Some(told) = request.with_schema_in_words() else {
+            return self.ask(request).await;
+        };
+        if !self.tells_schemas.load(Ordering::Relaxed) {
+            match self.ask(request).await {
+                Err(error) if error.is_about_schemas() => {
+                    self.tells_schemas.store(true, Ordering::Relaxed);
+                }
+                answered => return answered,
+            }
+        }
+        self.ask(&told).await
+    }
+
+    /// Asks, and asks again when the endpoint is busy, as often as it may.
+    async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let started = Instant::now();
         let mut retries = 0;
         loop {

@@ -286,3 +286,54 @@ async fn what_is_no_answer_is_said() {
         .unwrap_err();
     assert_eq!(error, ChatError::TooLarge);
 }
+
+#[tokio::test]
+async fn an_endpoint_without_schemas_is_told_the_form_in_words() {
+    let refusal = json!({"error": {"message": "Unknown parameter: 'response_format'."}});
+    let endpoint =
+        ScriptedEndpoint::start(
+            move |received, _| match received.body.get("response_format") {
+                Some(_) => Reply::Body(400, refusal.to_string()),
+                None => Reply::json(&hello(Api::OpenAiChat)),
+            },
+        )
+        .unwrap();
+    let client = client(Api::OpenAiChat, &endpoint);
+    let request = ChatRequest {
+        output_schema: Some(OutputSchema {
+            name: "word".into(),
+            schema: json!({"type": "string", "maxLength": 47}),
+        }),
+        ..asking("Say hello.")
+    };
+    for _ in 0..2 {
+        assert_eq!(client.send(&request).await.unwrap().text(), "hello");
+    }
+    let received = endpoint.received();
+    assert_eq!(received.len(), 3, "it is refused once, and remembered");
+    let system = received[1].body["messages"][0]["content"].to_string();
+    assert!(
+        system.contains("Be brief.") && system.contains("maxLength"),
+        "{system}"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_for_another_reason_is_not_asked_again() {
+    let refusal = json!({"error": {"message": "The model `m-1` does not exist."}});
+    let endpoint =
+        ScriptedEndpoint::start(move |_, _| Reply::Body(404, refusal.to_string())).unwrap();
+    let request = ChatRequest {
+        output_schema: Some(OutputSchema {
+            name: "word".into(),
+            schema: json!({"type": "string"}),
+        }),
+        ..asking("Say hello.")
+    };
+    let refused = client(Api::OpenAiChat, &endpoint).send(&request).await;
+    assert!(matches!(
+        refused,
+        Err(ChatError::Refused { status: 404, .. })
+    ));
+    assert_eq!(endpoint.received().len(), 1);
+}

@@ -3,7 +3,7 @@
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::grouped::{FastMap, Grouped};
-use super::trace_view::{is_failure, place_of};
+use super::trace_view::is_failure;
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
 fn work_by_agent(trace: &SessionTrace) -> Vec<(&str, Work<'_>)> {
     let mut agents: Grouped<&str, Work<'_>> = Grouped::new();
     for event in &trace.events {
-        let place = place_of(event);
+        let place = event.place();
         let Some((place, agent)) =
             place.and_then(|place| Some((place, place.agent_id.as_deref()?)))
         else {

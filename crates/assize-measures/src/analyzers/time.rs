@@ -112,7 +112,7 @@ fn split_rows(taken: &[(&Part<'_>, Taken)], wall: f64) -> Vec<Vec<String>> {
     let mut rest = wall;
     let mut rows: Vec<Vec<String>> = Vec::with_capacity(taken.len() + 1);
     for (part, taken) in taken {
-        let bound = if taken.is_bound { "at most" } else { "" };
+        let bound = at_most(taken.is_bound);
         rows.push(row(part.to_string(), taken.ms.floor(), bound));
         rest -= taken.ms.floor();
     }
@@ -120,6 +120,10 @@ fn split_rows(taken: &[(&Part<'_>, Taken)], wall: f64) -> Vec<Vec<String>> {
     let bound = if has_bounds { "at least" } else { "" };
     rows.push(row("unattributed".to_owned(), rest, bound));
     rows
+}
+
+fn at_most(is_bound: bool) -> &'static str {
+    if is_bound { "at most" } else { "" }
 }
 
 fn share_of(ms: f64, wall: f64) -> f64 {
@@ -131,6 +135,7 @@ fn share_of(ms: f64, wall: f64) -> f64 {
 struct ToolTime {
     calls: usize,
     ms: f64,
+    is_bound: bool,
 }
 
 fn tools(trace: &SessionTrace, findings: &mut Findings) {
@@ -149,6 +154,7 @@ fn tools(trace: &SessionTrace, findings: &mut Findings) {
             let time = tools.of(tool_name(name, input));
             time.calls += 1;
             time.ms += duration.value();
+            time.is_bound |= event.duration_is_bound();
         }
     }
     let mut tools = tools.groups;
@@ -162,10 +168,12 @@ fn tools(trace: &SessionTrace, findings: &mut Findings) {
             name.into_owned(),
             time.calls.to_string(),
             format!("{:.0}", time.ms),
+            at_most(time.is_bound).to_owned(),
         ]
     };
     let rows = tools.into_iter().map(row).collect();
-    findings.table("time_in_tools", &["tool", "calls timed", "ms"], rows);
+    let headers = ["tool", "calls timed", "ms", "bound"];
+    findings.table("time_in_tools", &headers, rows);
 }
 
 #[cfg(test)]
@@ -219,11 +227,35 @@ mod tests {
         );
         assert_eq!(
             finding(&TIME, &trace, "time_in_tools").unwrap()["rows"],
-            json!([["grep", "1", "400"], ["read", "1", "300"]])
+            json!([["grep", "1", "400", ""], ["read", "1", "300", ""]])
         );
         assert_eq!(
             TIME.find(&trace).summary,
             "3.0 s, at most 43.3% of it for tool read"
+        );
+    }
+
+    #[test]
+    fn a_tool_timed_from_outside_took_at_most_that() {
+        let mut event = tool("bash", 100, Some(900.0));
+        if let TraceEvent::ToolCall { context, .. } = &mut event {
+            context.as_mut().unwrap().duration_is_bound = true;
+        }
+        let trace = trace(vec![boundary(0), event, boundary(1)]);
+        assert_eq!(
+            finding(&TIME, &trace, "time_split").unwrap()["rows"],
+            json!([
+                ["tool bash", "900", "90.0%", "at most"],
+                ["unattributed", "100", "10.0%", "at least"],
+            ])
+        );
+        assert_eq!(
+            finding(&TIME, &trace, "time_in_tools").unwrap()["rows"],
+            json!([["bash", "1", "900", "at most"]])
+        );
+        assert_eq!(
+            TIME.find(&trace).summary,
+            "1.0 s, at most 90.0% of it for tool bash"
         );
     }
 

@@ -55,7 +55,7 @@ pub(super) struct Span<'a> {
     pub(super) part: Part<'a>,
     pub(super) start: f64,
     pub(super) end: f64,
-    /// The end is only the next thing known to have happened.
+    /// The end is only the next thing known to have happened, to us or to whoever wrote the trace.
     pub(super) is_bound: bool,
 }
 
@@ -180,7 +180,7 @@ fn tool_spans<'a>(trace: &'a SessionTrace, times: &[Option<f64>]) -> Vec<Span<'a
                 part: Part::Tool(tool_name(name, input)),
                 start,
                 end,
-                is_bound: duration_ms.is_none(),
+                is_bound: duration_ms.is_none() || event.duration_is_bound(),
             })
         })
         .collect()

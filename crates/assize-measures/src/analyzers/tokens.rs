@@ -4,7 +4,6 @@ use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::grouped::{FastMap, Grouped};
 use super::tool_name::tool_name;
-use super::trace_view::place_of;
 use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TokenBreakdown, TraceEvent};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -160,7 +159,7 @@ fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Outputs<'a
         let position = outputs.position(tool_name(name, input));
         outputs.groups[position].1.calls += 1;
         outputs.groups[position].1.bytes += bytes;
-        if let Some(call) = place_of(event).and_then(|place| place.call_ref.as_deref()) {
+        if let Some(call) = event.place().and_then(|place| place.call_ref.as_deref()) {
             fed.of(call).push((position, bytes));
         }
     }

@@ -1,7 +1,7 @@
 //! The trace as analyzers look at it: its tool calls, and what counts as failure and as progress.
 
 use super::grouped::FastMap;
-use assize_contracts::{EventPlace, SessionTrace, TokenBreakdown, TraceEvent};
+use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -25,17 +25,6 @@ pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
         _ => None,
     }));
     calls
-}
-
-/// When and under whom an event happened, where the trace tells.
-pub(super) fn place_of(event: &TraceEvent) -> Option<&EventPlace> {
-    match event {
-        TraceEvent::Reasoning { context, .. }
-        | TraceEvent::ToolCall { context, .. }
-        | TraceEvent::TextOutput { context, .. }
-        | TraceEvent::Error { context, .. } => context.as_deref(),
-        TraceEvent::TurnBoundary { .. } => None,
-    }
 }
 
 /// An error, or a tool that reported failure. One that said nothing gets the benefit of the doubt.

@@ -113,8 +113,17 @@ struct ShownTrace {
 #[derive(Debug, Default)]
 struct TimeSplit {
     traces: u64,
-    /// Parts in the order in which they were first met, and their milliseconds.
-    parts: Vec<(String, f64)>,
+    /// In the order in which they were first met.
+    parts: Vec<TimePart>,
+}
+
+/// One part of the time, over all traces of a mode.
+#[derive(Debug, Clone, Default)]
+struct TimePart {
+    name: String,
+    ms: f64,
+    /// `at most` or `at least`, where some trace times it only from outside.
+    bound: String,
 }
 
 impl<'a> HtmlReport<'a> {
@@ -280,18 +289,28 @@ impl<'a> HtmlReport<'a> {
 }
 
 impl TimeSplit {
-    /// Adds the table of the `time` analyzer: a part and its milliseconds in every row.
+    /// Adds the table of the `time` analyzer: a part, its milliseconds, its share and its bound in every row.
     fn add(&mut self, time: &AnalysisResult) {
         let Some(AnalysisFinding::Table { rows, .. }) = time.findings.get("time_split") else {
             return;
         };
         self.traces += 1;
         for row in rows {
-            let [part, ms, ..] = &row[..] else { continue };
-            let ms: f64 = ms.parse().unwrap_or(0.0);
-            match self.parts.iter_mut().find(|(known, _)| known == part) {
-                Some((_, sum)) => *sum += ms,
-                None => self.parts.push((part.clone(), ms)),
+            let [name, ms, _, bound] = &row[..] else {
+                continue;
+            };
+            let place = self.parts.iter().position(|part| part.name == *name);
+            let place = place.unwrap_or_else(|| {
+                self.parts.push(TimePart {
+                    name: name.clone(),
+                    ..TimePart::default()
+                });
+                self.parts.len() - 1
+            });
+            let part = &mut self.parts[place];
+            part.ms += ms.parse().unwrap_or(0.0);
+            if !bound.is_empty() {
+                part.bound.clone_from(bound);
             }
         }
     }

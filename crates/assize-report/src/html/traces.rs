@@ -62,6 +62,9 @@ enum EventShown {
         output: TextShown,
         #[serde(skip_serializing_if = "Option::is_none")]
         ms: Option<f64>,
+        /// The time is an upper bound.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        bound: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         ok: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,13 +185,7 @@ fn calls_of_turn(trace: &SessionTrace, place: usize) -> Vec<&ModelCall> {
     let Some(turn) = trace.turns.get(place) else {
         return Vec::new();
     };
-    let names = |event: &TraceEvent| match event {
-        TraceEvent::Reasoning { context, .. }
-        | TraceEvent::ToolCall { context, .. }
-        | TraceEvent::TextOutput { context, .. }
-        | TraceEvent::Error { context, .. } => context.as_ref()?.call_ref.clone(),
-        TraceEvent::TurnBoundary { .. } => None,
-    };
+    let names = |event: &TraceEvent| event.place()?.call_ref.clone();
     let named: Vec<String> = turn
         .events
         .iter()
@@ -267,6 +264,7 @@ impl Cutter {
                 input: self.value(input),
                 output: self.value(output),
                 ms: duration_ms.map(|ms| ms.value()),
+                bound: event.duration_is_bound(),
                 ok: *success,
                 error: error.as_deref().map(|error| self.text(error)),
                 agent: agent(context),

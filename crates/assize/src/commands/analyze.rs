@@ -1,23 +1,26 @@
 //! `assize analyze`: explain stored sessions again, without any agent.
 
+mod show;
+
 use crate::cli::AnalyzeArguments;
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::suggest;
-use crate::terminal::{one_line, plain, print, say, warn};
+use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
-use assize_contracts::{
-    AnalysisFinding, Analyzer, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace,
-};
+use assize_contracts::{Analyzer, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace};
 use assize_engine::store::{CellKey, RunDirectory, TraceReader};
 use assize_measures::analyzers::{ALL, FIVE, TraceAnalyzer};
-use console::style;
 use rayon::prelude::*;
+use show::Overview;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Sessions that are worked on before any of them is shown; bounds what is held at once.
 const BATCH: usize = 64;
+
+/// Nobody reads more sessions than this one by one; the overview and `--json` have them all.
+const MOST_SHOWN: usize = 20;
 
 /// A session, and what it is called in the output.
 enum Session {
@@ -128,6 +131,7 @@ fn explain(
     mut keep: impl FnMut(&SessionAnalysisBundle) -> Result<()>,
 ) -> Result<u64> {
     let mut unreadable = 0;
+    let mut overview = Overview::default();
     for batch in sessions.chunks(BATCH) {
         let bundles: Vec<Result<Option<SessionAnalysisBundle>>> = batch
             .par_iter()
@@ -137,7 +141,15 @@ fn explain(
             match bundle {
                 Ok(Some(bundle)) => {
                     keep(&bundle)?;
-                    show(&session.name(), &bundle, arguments.json)?;
+                    let name = session.name();
+                    if arguments.json {
+                        print(as_json(&name, &bundle)?);
+                    } else {
+                        if sessions.len() <= MOST_SHOWN {
+                            show::print_session(&name, &bundle);
+                        }
+                        overview.add(&bundle);
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -147,6 +159,7 @@ fn explain(
             }
         }
     }
+    overview.print();
     Ok(unreadable)
 }
 
@@ -208,43 +221,8 @@ impl Session {
     }
 }
 
-fn show(name: &str, bundle: &SessionAnalysisBundle, as_json: bool) -> Result<()> {
-    if as_json {
-        let mut value = serde_json::to_value(bundle)?;
-        value["source"] = name.into();
-        print(value.to_string());
-        return Ok(());
-    }
-    print(style(plain(name)).bold().to_string());
-    for (analyzer, result) in &bundle.results {
-        print(format!(
-            "  {:<13} {}",
-            plain(analyzer),
-            one_line(&result.summary, 100)
-        ));
-        for (key, finding) in &result.findings {
-            if let Some(text) = worth_reading(finding) {
-                print(
-                    style(format!("    {key}: {}", one_line(&text, 100)))
-                        .dim()
-                        .to_string(),
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Lists and tables say something the summary does not.
-fn worth_reading(finding: &AnalysisFinding) -> Option<String> {
-    match finding {
-        AnalysisFinding::List { values } if !values.is_empty() => Some(values.join(" → ")),
-        AnalysisFinding::Table { rows, .. } if !rows.is_empty() => Some(
-            rows.iter()
-                .map(|row| row.join(" "))
-                .collect::<Vec<_>>()
-                .join("; "),
-        ),
-        _ => None,
-    }
+fn as_json(name: &str, bundle: &SessionAnalysisBundle) -> Result<String> {
+    let mut value = serde_json::to_value(bundle)?;
+    value["source"] = name.into();
+    Ok(value.to_string())
 }

@@ -185,8 +185,13 @@ fn show_timeline(trace: &SessionTrace, longest: usize) {
                     Some(false) => style("✗").red(),
                     None => style("?").yellow(),
                 };
+                let at_most = if event.duration_is_bound() {
+                    "at most "
+                } else {
+                    ""
+                };
                 let took = duration_ms
-                    .map(|ms| format!(" ({})", duration(ms.value())))
+                    .map(|ms| format!(" ({at_most}{})", duration(ms.value())))
                     .unwrap_or_default();
                 let input = one_line(&text_of(input), longest);
                 print(format!(

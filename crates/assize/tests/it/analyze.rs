@@ -81,3 +81,26 @@ fn what_cannot_be_read_is_said_and_the_rest_is_explained() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("did you mean `loops`?"), "{wrong:?}");
 }
+
+#[test]
+fn times_seen_from_outside_are_said_to_be_bounds() {
+    let suite = Suite::new();
+    let outcome = assize(suite.path())
+        .args(["analyze", "--analyzer", "time"])
+        .arg(replayed().join("codex.json"))
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(outcome.stdout).unwrap();
+    let bounded = |line: &&str| line.contains("tool ") && line.ends_with("at most");
+    assert!(stdout.lines().any(|line| bounded(&line)), "{stdout}");
+}
+
+#[test]
+fn many_sessions_end_in_an_overview() {
+    let suite = Suite::new();
+    let explained = suite.done(&["analyze", replayed().to_str().unwrap()]);
+    assert!(explained.contains("6 sessions"), "{explained}");
+    let turns = explained.lines().find(|line| line.contains("total_turns"));
+    let cells: Vec<&str> = turns.unwrap().split_whitespace().collect();
+    assert_eq!(cells[1..6], ["total_turns", "6", "2", "2", "2"]);
+}

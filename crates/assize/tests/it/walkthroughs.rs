@@ -118,3 +118,8 @@ fn capture() {
 fn agents() {
     check(include_str!("../../../../docs/agents.md"));
 }
+
+#[test]
+fn analyzing() {
+    check(include_str!("../../../../docs/analyzing.md"));
+}

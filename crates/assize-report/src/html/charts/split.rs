@@ -3,6 +3,7 @@
 use crate::duration;
 use crate::html::scale::Scale;
 use crate::html::svg::{Svg, at};
+use std::fmt;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 22.0;
@@ -12,8 +13,18 @@ const HEIGHT: f64 = 22.0;
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) ms: f64,
+    /// `at most` or `at least`, where it is no more than that.
+    pub(crate) bound: String,
     /// The class that gives it its look.
     pub(crate) shade: String,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = if self.bound.is_empty() { "" } else { " " };
+        let time = duration(self.ms);
+        write!(f, "{}: {}{space}{time}", self.name, self.bound)
+    }
 }
 
 /// Parts side by side; `longest` is the length of the longest bar on the page.
@@ -23,12 +34,11 @@ pub(crate) fn split_bar(parts: &[Part], longest: f64, name: &str) -> String {
     let mut begin = 0.0;
     for part in parts.iter().filter(|part| part.ms > 0.0) {
         let end = begin + part.ms;
-        let title = format!("{}: {}", part.name, duration(part.ms));
         svg.bar(
             &format!("part {}", part.shade),
             at(scale.place(begin), 1.0),
             at(scale.place(end), HEIGHT - 1.0),
-            &title,
+            &part.to_string(),
         );
         begin = end;
     }

@@ -212,7 +212,7 @@
   const eventOf = (event, t) => {
     const facts = [];
     if (event.agent) facts.push("subagent " + event.agent);
-    if (event.ms !== undefined) facts.push(duration(event.ms));
+    if (event.ms !== undefined) facts.push((event.bound ? "at most " : "") + duration(event.ms));
     if (event.tokens !== undefined) facts.push(quantity(event.tokens) + " tokens");
     const meta = facts.length ? make("span", { class: "meta" }, facts.join(" · ")) : null;
     let content;

@@ -2,9 +2,9 @@
 
 use super::Written;
 use super::table::{count, figure, section};
-use crate::html::HtmlReport;
 use crate::html::charts::{Growth, Part, colour, split_bar, token_growth, tool_flow};
 use crate::html::escape::html;
+use crate::html::{HtmlReport, TimePart};
 use crate::{ModeSummary, duration};
 use std::fmt::Write;
 
@@ -50,17 +50,20 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
     let mut splits = Vec::new();
     for (mode, (_, found)) in report.summary.modes.iter().enumerate() {
         let split = &report.splits[mode];
-        let parts: Vec<(String, f64)> = match split.traces {
+        let parts: Vec<TimePart> = match split.traces {
             0 => measured_parts(found),
-            _ if split.parts.iter().all(|(name, _)| name == REST) => measured_parts(found),
+            _ if split.parts.iter().all(|part| part.name == REST) => measured_parts(found),
             traces => {
-                let mean = |(name, ms): &(String, f64)| (name.clone(), ms / traces as f64);
+                let mean = |part: &TimePart| TimePart {
+                    ms: part.ms / traces as f64,
+                    ..part.clone()
+                };
                 split.parts.iter().map(mean).collect()
             }
         };
-        for (name, _) in &parts {
-            if !names.contains(name) {
-                names.push(name.clone());
+        for part in &parts {
+            if !names.contains(&part.name) {
+                names.push(part.name.clone());
             }
         }
         if !parts.is_empty() {
@@ -74,10 +77,11 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
             colour(place)
         }
     };
-    let shaded = |(name, ms): (String, f64)| Part {
-        shade: shade(&name),
-        name,
-        ms,
+    let shaded = |part: TimePart| Part {
+        shade: shade(&part.name),
+        name: part.name,
+        ms: part.ms,
+        bound: part.bound,
     };
     // A bar that is all rest says nothing.
     let tells = names.iter().any(|name| name != REST);
@@ -89,20 +93,25 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
 }
 
 /// `latency_<label>_ms` metrics other than the whole, if they fit into it.
-fn measured_parts(mode: &ModeSummary) -> Vec<(String, f64)> {
+fn measured_parts(mode: &ModeSummary) -> Vec<TimePart> {
     let whole = mode
         .metrics
         .find("latency_wall_ms")
         .and_then(|wall| wall.mean);
+    let exactly = |name: &str, ms: f64| TimePart {
+        name: name.to_owned(),
+        ms,
+        bound: String::new(),
+    };
     let part = |(name, metric): (&str, &crate::MetricSummary)| {
         let label = name.strip_prefix("latency_")?.strip_suffix("_ms")?;
-        (label != "wall").then_some((label.to_owned(), metric.mean?))
+        (label != "wall").then_some(exactly(label, metric.mean?))
     };
-    let mut parts: Vec<(String, f64)> = mode.metrics.iter().filter_map(part).collect();
-    let sum: f64 = parts.iter().map(|(_, ms)| ms).sum();
+    let mut parts: Vec<TimePart> = mode.metrics.iter().filter_map(part).collect();
+    let sum: f64 = parts.iter().map(|part| part.ms).sum();
     match whole {
         Some(whole) if !parts.is_empty() && sum <= whole * 1.001 => {
-            parts.push((REST.to_owned(), (whole - sum).max(0.0)));
+            parts.push(exactly(REST, (whole - sum).max(0.0)));
             parts
         }
         _ => Vec::new(),
@@ -125,10 +134,7 @@ fn time_figure(
     )?;
     for (mode, parts) in splits {
         let label = &report.summary.modes.0[*mode].0;
-        let told: Vec<String> = parts
-            .iter()
-            .map(|part| format!("{} {}", part.name, duration(part.ms)))
-            .collect();
+        let told: Vec<String> = parts.iter().map(Part::to_string).collect();
         writeln!(
             page,
             "<dt>{} <small>{}</small></dt><dd>{}</dd>",
@@ -139,8 +145,8 @@ fn time_figure(
     }
     writeln!(page, "</dl><p class=\"legend\">")?;
     let mut told: Vec<&str> = Vec::new();
-    let parts = splits.iter().flat_map(|(_, parts)| parts);
-    for part in parts.filter(|part| part.ms > 0.0) {
+    let parts = || splits.iter().flat_map(|(_, parts)| parts);
+    for part in parts().filter(|part| part.ms > 0.0) {
         if !told.contains(&&*part.name) {
             told.push(&part.name);
             write!(
@@ -151,10 +157,14 @@ fn time_figure(
             )?;
         }
     }
-    writeln!(
-        page,
-        "<br>Mean of a trial. What a trace times only from one side is counted in full where it is named.</p></figure>"
-    )
+    write!(page, "<br>Mean of a trial.")?;
+    let at_most = |name: &&str| parts().any(|part| part.name == **name && part.bound == "at most");
+    let bounded: Vec<&str> = told.into_iter().filter(at_most).collect();
+    if !bounded.is_empty() {
+        let names = html(&bounded.join(", "));
+        write!(page, " Timed from outside, so at most this long: {names}.")?;
+    }
+    writeln!(page, "</p></figure>")
 }
 
 fn growth<'a>(report: &'a HtmlReport<'_>) -> Vec<Growth<'a>> {
