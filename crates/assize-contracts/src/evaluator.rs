@@ -2,6 +2,7 @@
 
 use crate::{AtomicTask, BoxError, RunRecord, ScenarioTask, ScoreRecord};
 use async_trait::async_trait;
+use std::fmt;
 
 /// Scores executions of tasks.
 #[async_trait]
@@ -24,6 +25,7 @@ pub trait Evaluator: Send + Sync {
     /// Called once per atomic task and once per step of a chain, with that step's record; trials concurrently.
     /// An error loses this evaluator's scores for the trial, no more, and is noted. Ids and times of scores that are
     /// empty are filled in by the engine; scores of a step are about that step, whatever their target says.
+    /// What is known all the same, such as what a judge cost that said nothing of use, can be kept by a [`PartialScores`].
     async fn evaluate(
         &self,
         run: &RunRecord,
@@ -40,3 +42,20 @@ pub trait Evaluator: Send + Sync {
         Ok(Vec::new())
     }
 }
+
+/// The error of an evaluator that broke but has something to keep.
+#[derive(Debug)]
+pub struct PartialScores {
+    /// What went wrong.
+    pub message: String,
+    /// What is kept.
+    pub scores: Vec<ScoreRecord>,
+}
+
+impl fmt::Display for PartialScores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PartialScores {}

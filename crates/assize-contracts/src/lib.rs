@@ -43,7 +43,7 @@ pub use async_trait::async_trait;
 pub use analysis::{AnalysisFinding, AnalysisResult, SessionAnalysisBundle};
 pub use analyzer::Analyzer;
 pub use collector::{Collector, CustomMetric, MetricValue};
-pub use evaluator::Evaluator;
+pub use evaluator::{Evaluator, PartialScores};
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
 pub use mode_resolver::{ModeConfig, ModeResolver};
 pub use number::{Millis, Number, Usd};

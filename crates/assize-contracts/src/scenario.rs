@@ -81,17 +81,24 @@ impl BaseScenario {
     /// A task as providers and scorers see it: its input is the prompt, and what else they look for (`checks`, `rubric`,
     /// `outputSchema`) lies in its extensions.
     pub fn of_task(task: &AtomicTask) -> Self {
-        let extensions = task.extensions.clone().unwrap_or_default();
-        let checks = extensions.get("checks").and_then(Value::as_array);
-        Self {
+        let scenario = Self {
             name: task.name.clone(),
             timeout_ms: task.metadata.timeout.unwrap_or(DEFAULT_TIMEOUT_MS),
             tags: task.metadata.tags.clone().unwrap_or_default(),
+            ..Self::new(task.id.clone(), as_text(&task.input))
+        };
+        scenario.with_extensions(task.extensions.clone().unwrap_or_default())
+    }
+
+    /// The same with extensions, and with what scorers look for in them.
+    pub fn with_extensions(self, extensions: JsonMap) -> Self {
+        let checks = extensions.get("checks").and_then(Value::as_array);
+        Self {
             checks: checks.cloned().unwrap_or_default(),
             rubric: extensions.get("rubric").cloned(),
             output_schema: extensions.get("outputSchema").cloned(),
             extensions,
-            ..Self::new(task.id.clone(), as_text(&task.input))
+            ..self
         }
     }
 }

@@ -5,7 +5,7 @@ use super::execute::{Executed, ExecutedTask};
 use super::trial::completed;
 use crate::guard::guarded;
 use crate::trial::Trials;
-use assize_contracts::{BoxError, HookError, ScoreRecord, ScoreTarget, Timestamp};
+use assize_contracts::{BoxError, HookError, PartialScores, ScoreRecord, ScoreTarget, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What whole chains are called among task types.
@@ -31,7 +31,7 @@ impl Trials {
                     for step in steps.iter().filter(|step| used.scores(&step.task.r#type)) {
                         let call = used.evaluator.evaluate(&step.record, &step.task);
                         let mut given = guarded(call).await;
-                        for score in given.iter_mut().flatten() {
+                        for score in scores_in(&mut given) {
                             score.target = ScoreTarget::Step(step.task.id.clone());
                         }
                         self.take(used, given, &mut scores, losses);
@@ -55,20 +55,31 @@ impl Trials {
         scores: &mut Vec<ScoreRecord>,
         losses: &mut Vec<HookError>,
     ) {
-        match given {
-            Ok(given) => scores.extend(given.into_iter().map(|mut score| {
-                score.evaluator_id.clone_from(&used.id);
-                score
-            })),
-            Err(error) => {
-                let text = format!("the evaluator `{}` broke: {error}", used.id);
-                self.say_once("evaluator-broken", &used.id, text);
-                losses.push(HookError {
-                    hook: format!("evaluator:{}", used.id),
-                    message: error.to_string(),
-                });
-            }
-        }
+        let given = given.unwrap_or_else(|error| {
+            let text = format!("the evaluator `{}` broke: {error}", used.id);
+            self.say_once("evaluator-broken", &used.id, text);
+            losses.push(HookError {
+                hook: format!("evaluator:{}", used.id),
+                message: error.to_string(),
+            });
+            let kept = error.downcast::<PartialScores>();
+            kept.map(|partial| partial.scores).unwrap_or_default()
+        });
+        scores.extend(given.into_iter().map(|mut score| {
+            score.evaluator_id.clone_from(&used.id);
+            score
+        }));
+    }
+}
+
+/// Those that were given, and those that were kept of a broken evaluation.
+fn scores_in(given: &mut Result<Vec<ScoreRecord>, BoxError>) -> &mut [ScoreRecord] {
+    match given {
+        Ok(scores) => scores,
+        Err(error) => match error.downcast_mut::<PartialScores>() {
+            Some(partial) => &mut partial.scores,
+            None => &mut [],
+        },
     }
 }
 

@@ -1,10 +1,12 @@
 //! Any scorer in the place of an evaluator: the task is its scenario, the output is what the agent said.
 
 use assize_contracts::{
-    AtomicTask, BaseScenario, BoxError, CompletionReason, Evaluator, Evidence, JsonMap,
-    PromptMetrics, PromptResult, RunRecord, RunStatus, ScoreRecord, ScoreTarget, Scorer,
-    ScorerContext, TimingBreakdown, TokenBreakdown, as_text, async_trait,
+    AtomicTask, BaseScenario, BoxError, CompletionReason, CostBreakdown, CustomMetric, Evaluator,
+    Evidence, JsonMap, MetricValue, PartialScores, PromptMetrics, PromptResult, RunRecord,
+    RunStatus, ScenarioTask, ScoreRecord, ScoreTarget, ScoreValue, Scorer, ScorerContext,
+    ScorerResult, TimingBreakdown, TokenBreakdown, as_text, async_trait,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Scores tasks by a scorer of scenarios. What it looks for lies in the task's extensions: `checks`, `rubric`.
@@ -47,41 +49,92 @@ impl Evaluator for ScorerEvaluator {
         run: &RunRecord,
         task: &AtomicTask,
     ) -> Result<Vec<ScoreRecord>, BoxError> {
-        let scenario = match self.criteria.is_empty() {
-            true => BaseScenario::of_task(task),
-            false => {
-                let mut task = task.clone();
-                let extensions = task.extensions.get_or_insert_default();
-                for (key, value) in &self.criteria {
-                    extensions.entry(key).or_insert_with(|| value.clone());
-                }
-                BaseScenario::of_task(&task)
-            }
-        };
-        let result = self
-            .scorer
-            .evaluate(&scenario, &context(run, &scenario))
-            .await?;
-        if let Some(error) = result.error {
-            return Err(error.into());
-        }
-        let snippets = result.details.iter().map(|check| {
-            let mark = if check.passed { "passed" } else { "failed" };
-            format!(
-                "{mark}: {}",
-                if check.description.is_empty() {
-                    &check.id
-                } else {
-                    &check.description
-                }
-            )
+        let extensions = self.extensions(task.extensions.as_ref());
+        let scenario = BaseScenario::of_task(&AtomicTask {
+            extensions: Some(extensions),
+            ..task.clone()
         });
-        let evidence = Evidence {
-            snippets: Some(snippets.collect()),
-            ..Evidence::explained(format!("{} of {} checks hold", result.passed, result.total))
+        self.scores(run, &scenario).await
+    }
+
+    /// The whole is held against the criteria by its final output.
+    async fn evaluate_scenario(
+        &self,
+        run: &RunRecord,
+        task: &ScenarioTask,
+    ) -> Result<Vec<ScoreRecord>, BoxError> {
+        let extensions = self.extensions(task.extensions.as_ref());
+        let scenario = BaseScenario {
+            name: task.name.clone(),
+            ..BaseScenario::new(task.id.clone(), task.description.clone())
         };
-        let score = ScoreRecord::new(run, "success", result.success, ScoreTarget::Final);
-        Ok(vec![score.because(evidence)])
+        self.scores(run, &scenario.with_extensions(extensions))
+            .await
+    }
+}
+
+impl ScorerEvaluator {
+    /// The task's own, and the criteria where it has none.
+    fn extensions(&self, own: Option<&JsonMap>) -> JsonMap {
+        let mut extensions = own.cloned().unwrap_or_default();
+        for (key, value) in &self.criteria {
+            extensions.entry(key).or_insert_with(|| value.clone());
+        }
+        extensions
+    }
+
+    async fn scores(
+        &self,
+        run: &RunRecord,
+        scenario: &BaseScenario,
+    ) -> Result<Vec<ScoreRecord>, BoxError> {
+        let context = context(run, scenario);
+        let result = self.scorer.evaluate(scenario, &context).await?;
+        let mut scores = measured(run, &result.metrics);
+        match result.error {
+            Some(message) => Err(Box::new(PartialScores { message, scores })),
+            None => {
+                let score = ScoreRecord::new(run, "success", result.success, ScoreTarget::Final);
+                scores.insert(0, score.because(evidence(&result)));
+                Ok(scores)
+            }
+        }
+    }
+}
+
+/// What scoring took, and whatever else the scorer measured: kept apart from what the execution took.
+fn measured(run: &RunRecord, metrics: &[CustomMetric]) -> Vec<ScoreRecord> {
+    let score = |metric: &CustomMetric| {
+        let value = match &metric.value {
+            MetricValue::Number(number) => ScoreValue::Number(*number),
+            MetricValue::Text(text) => ScoreValue::Text(text.to_string()),
+        };
+        let evidence = Evidence::explained(format!("in {}", metric.unit));
+        ScoreRecord::new(run, &*metric.name, value, ScoreTarget::Global).because(evidence)
+    };
+    metrics.iter().map(score).collect()
+}
+
+/// Every check in a line, and by its id what was expected and found.
+fn evidence(result: &ScorerResult) -> Evidence {
+    let snippets = result.details.iter().map(|check| {
+        let mark = if check.passed { "passed" } else { "failed" };
+        let name = match check.description.is_empty() {
+            true => &check.id,
+            false => &check.description,
+        };
+        format!("{mark}: {name}")
+    });
+    let sides = result.details.iter().map(|check| {
+        let sides = [("expected", &check.expected), ("actual", &check.actual)];
+        let known = sides.into_iter();
+        let known = known.filter_map(|(side, value)| Some((side.to_owned(), value.clone()?)));
+        (check.id.clone(), Value::Object(known.collect()))
+    });
+    Evidence {
+        snippets: Some(snippets.collect()),
+        alignment: Some(sides.collect()),
+        ..Evidence::explained(format!("{} of {} checks hold", result.passed, result.total))
     }
 }
 
@@ -96,6 +149,10 @@ fn context(run: &RunRecord, scenario: &BaseScenario) -> ScorerContext {
         timing: TimingBreakdown {
             wall_ms: Some(run.metrics.latency),
             segments: Vec::new(),
+        },
+        cost: CostBreakdown {
+            total_usd: run.metrics.cost,
+            ..CostBreakdown::default()
         },
         ..PromptMetrics::default()
     };
