@@ -27,6 +27,8 @@ pub struct RunnerSetup<'a> {
     pub config: &'a JsonMap,
     /// The suite's directory, for files that the configuration names.
     pub directory: &'a Path,
+    /// The suite's own prices, for runners that compute costs.
+    pub prices_file: Option<&'a Path>,
     /// What else there is, for runners made of other plugins.
     pub plugins: &'a Plugins,
 }
@@ -365,6 +367,26 @@ impl Plugins {
             other.evaluators,
         );
         self.duplicates.extend(other.duplicates);
+        self
+    }
+
+    /// The same with something made of every provider, such as a proxy in front of it.
+    pub fn map_providers(mut self, change: impl Fn(ProviderSource) -> ProviderSource) -> Self {
+        let providers = std::mem::take(&mut self.providers).into_iter();
+        self.providers = providers
+            .map(|(name, source)| (name, change(source)))
+            .collect();
+        self
+    }
+
+    /// The same with providers under names of their own.
+    pub fn and_providers(mut self, others: BTreeMap<String, ProviderSource>) -> Self {
+        merge(
+            &mut self.providers,
+            &mut self.duplicates,
+            "provider",
+            others,
+        );
         self
     }
 

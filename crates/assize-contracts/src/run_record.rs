@@ -1,6 +1,6 @@
 //! The record of one task execution. The trace is mandatory.
 
-use crate::{JsonMap, Millis, Timestamp, Usd};
+use crate::{CostSource, JsonMap, Millis, Timestamp, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -94,6 +94,13 @@ pub struct RunMetrics {
     /// Money spent, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
+    /// How that is known, where the runner says.
+    #[serde(
+        rename = "costSource",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cost_source: Option<CostSource>,
 }
 
 /// An event in a task's trace. Log-like, other than a session's `TraceEvent`.

@@ -135,6 +135,7 @@ pub async fn run_profile_suite(
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
+            room_at_runners: room_at_runners(&suite),
             clashes: Mutex::default(),
         },
         plan,
@@ -176,6 +177,14 @@ pub async fn run_profile_suite(
         done,
         open,
     })
+}
+
+/// Limits name providers and runners alike; which of them are runners does not matter to those who ask by a runner's id.
+fn room_at_runners(suite: &ProfileSuite) -> BTreeMap<String, Semaphore> {
+    let limits = suite.execution.limits.iter();
+    limits
+        .map(|(id, limit)| (id.clone(), Semaphore::new((*limit).max(1))))
+        .collect()
 }
 
 /// Asks the resolver about every mode before anything is spent.

@@ -1,6 +1,5 @@
 //! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
 
-mod cost;
 mod place;
 pub(crate) mod row;
 mod talk;
@@ -14,18 +13,17 @@ use crate::store::{TrialRecord, Units};
 use crate::suite::{Mode, ProfileSuite};
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    AfterScenarioContext, BaseScenario, BeforeScenarioContext, CreateSessionParams, CustomMetric,
-    HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult, ProviderError,
-    SCHEMA_VERSION, ScorerContext, ScorerResult, SessionAnalysisBundle, SessionHandle,
-    SessionTrace,
+    AfterScenarioContext, Attempt, BaseScenario, BeforeScenarioContext, CreateSessionParams,
+    CustomMetric, HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult,
+    ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult, SessionAnalysisBundle,
+    SessionHandle, SessionTrace,
 };
-use assize_llm::Prices;
-use cost::{Reckoning, price_calls};
+use assize_llm::{Prices, Reckoning, price_calls};
 pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
 use serde_json::map::Entry;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +54,8 @@ pub(crate) struct Trials {
     pub(crate) cancel: CancellationToken,
     /// Lets ended sessions through a few at a time, so that those which end meanwhile are timed without delay.
     pub(crate) turnstile: Semaphore,
+    /// How many executions runners with a limit may still begin, by their id.
+    pub(crate) room_at_runners: BTreeMap<String, Semaphore>,
     /// Metric names that two collectors gave and that were said to clash.
     pub(crate) clashes: Mutex<BTreeSet<String>>,
 }
@@ -71,11 +71,31 @@ pub(crate) struct Slot<'a> {
     pub(crate) instance: &'a Instance,
 }
 
+/// The attempts at a trial that came to nothing, and how many more there may be.
+pub(crate) struct Tries {
+    allowed: u32,
+    earlier: Vec<Attempt>,
+}
+
+impl Tries {
+    pub(crate) fn allowing(retries: u32) -> Self {
+        Self {
+            allowed: retries,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Of the attempt under way, from 0.
+    pub(crate) fn number(&self) -> u32 {
+        self.earlier.len() as u32
+    }
+}
+
 /// The run was cancelled while the trial was under way: there is no row, and the cell stays open.
 pub(crate) struct Cancelled;
 
 impl Trials {
-    /// Tries until an attempt teaches something or the retries are used up.
+    /// One trial of a scenario.
     pub(crate) async fn run(&self, slot: &Slot<'_>) -> Result<TrialRecord, Cancelled> {
         self.listener.on_event(&Event::CellStarted {
             position: slot.position,
@@ -85,20 +105,30 @@ impl Trials {
             iteration: slot.iteration,
         });
         let clock = Clock::start();
-        let mut earlier = Vec::new();
+        let mut tries = Tries::allowing(slot.scenario.allowed_retries);
         loop {
-            let number = earlier.len() as u32;
-            let mut record = self.attempt(slot, number, &clock).await?;
-            if number < slot.scenario.allowed_retries && self.is_worth_a_retry(&record) {
-                earlier.push(attempt_of(record.row));
-                continue;
+            let record = self.attempt(slot, tries.number(), &clock).await?;
+            if let Some(record) = self.settled(record, &mut tries) {
+                return Ok(record);
             }
-            record.row.attempts = earlier;
-            return Ok(record);
         }
     }
 
-    pub(crate) fn is_worth_a_retry(&self, record: &TrialRecord) -> bool {
+    /// The record of the trial, unless it taught nothing and there are retries left.
+    pub(crate) fn settled(
+        &self,
+        mut record: TrialRecord,
+        tries: &mut Tries,
+    ) -> Option<TrialRecord> {
+        if tries.number() < tries.allowed && self.is_worth_a_retry(&record) {
+            tries.earlier.push(attempt_of(record.row));
+            return None;
+        }
+        record.row.attempts = std::mem::take(&mut tries.earlier);
+        Some(record)
+    }
+
+    fn is_worth_a_retry(&self, record: &TrialRecord) -> bool {
         match record.row.outcome {
             Some(Outcome::Void) => true,
             Some(Outcome::Fail) => self.suite.execution.retry_fails,

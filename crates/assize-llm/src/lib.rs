@@ -28,6 +28,6 @@ pub use chat::{
     ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema,
     ToolSpec,
 };
-pub use prices::{Cost, PriceFileError, Prices, Purchase};
+pub use prices::{Cost, PriceFileError, Prices, Purchase, Reckoning, price_calls};
 pub use request::{ModelRequest, ToolResult, ask_for_usage};
 pub use sse::{SseEvent, SseReader};

@@ -185,6 +185,7 @@ impl Served {
                 task_type: source.task_type().unwrap_or_default(),
                 config: &config,
                 directory,
+                prices_file: None,
                 plugins: &plugins,
             };
             Some((id.clone(), source.make(&setup).ok()?))

@@ -782,6 +782,8 @@ class RunMetrics(TypedDict):
     tokens: NotRequired[Union[int, None]]
     #: Money spent, in US dollars.
     cost: NotRequired[Union[float, None]]
+    #: How that is known, where the runner says.
+    costSource: NotRequired[Union[CostSource, None]]
 
 
 class RunParams(TypedDict):

@@ -659,6 +659,8 @@ export interface RunMetrics {
     readonly tokens?: number | null;
     /** Money spent, in US dollars. */
     readonly cost?: number | null;
+    /** How that is known, where the runner says. */
+    readonly costSource?: CostSource | null;
 }
 /** `hooks/beforeRun` and `hooks/afterRun`. */
 export interface RunParams {

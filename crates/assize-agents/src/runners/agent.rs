@@ -1,13 +1,16 @@
 //! `agent`: a session with any provider. The task's input becomes the prompt, the answer the output.
 
+use super::answer::{Answers, NoOutput, OutputForm};
 use super::record::Execution;
-use super::template::Template;
-use super::{Role, VERSION, excerpt, read};
+use super::template::Prompt;
+use super::{Role, VERSION, read};
 use assize_contracts::{
     AtomicTask, BoxError, CompletionReason, CreateSessionParams, Fault, JsonMap, Nature,
-    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, ProviderSource,
-    RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle, SessionProvider, async_trait,
+    OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
+    ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle, SessionProvider,
+    SessionTrace, async_trait,
 };
+use assize_llm::{Prices, Reckoning};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -29,6 +32,9 @@ struct Settings {
     prompt: Option<String>,
     #[serde(default)]
     output: OutputForm,
+    /// JSON Schema of the answer, or the name of its file. The answer is then JSON.
+    #[serde(default)]
+    schema: Option<Value>,
     #[serde(default)]
     model: Option<String>,
 }
@@ -40,24 +46,14 @@ struct ProviderSettings {
     overrides: JsonMap,
 }
 
-/// What is made of the agent's last text.
-#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum OutputForm {
-    /// The text itself.
-    #[default]
-    Text,
-    /// The JSON in it: all of it, or the last fenced block that is JSON.
-    Json,
-}
-
 /// The runner `agent`.
 pub(super) struct Agent {
     role: Role,
     source: ProviderSource,
     overrides: Arc<JsonMap>,
-    prompt: Option<Template>,
-    output: OutputForm,
+    prompt: Prompt,
+    answers: Answers,
+    prices: Prices,
     model: Option<String>,
     nature: Nature,
     may_cost: bool,
@@ -108,8 +104,9 @@ impl Agent {
             grace: instance.timeout_grace(),
             source: source.clone(),
             overrides: Arc::new(overrides),
-            prompt: settings.prompt.as_deref().map(Template::parse),
-            output: settings.output,
+            prompt: Prompt::parse(settings.prompt.as_deref()),
+            answers: Answers::new(settings.output, settings.schema, setup)?,
+            prices: super::prices(setup)?,
             directory: setup.directory.to_owned(),
             up: AsyncMutex::default(),
             open: Mutex::default(),
@@ -196,35 +193,41 @@ impl Agent {
         provider: &Arc<dyn SessionProvider>,
         handle: &SessionHandle,
         execution: &mut Execution,
-    ) {
-        match tokio::time::timeout(WIND_DOWN / 2, provider.export_session(handle)).await {
-            Ok(Ok(trace)) => {
-                for event in &trace.events {
-                    let data = serde_json::to_value(&**event).unwrap_or_default();
-                    let name = data.get("type").and_then(Value::as_str);
-                    let name = name.unwrap_or("event").to_owned();
-                    let timestamp = data.get("timestamp").and_then(Value::as_str);
-                    let timestamp = timestamp.map(|text| text.to_owned().into());
-                    execution.note_at(timestamp, &name, data);
+    ) -> Option<SessionTrace> {
+        let problem =
+            match tokio::time::timeout(WIND_DOWN / 2, provider.export_session(handle)).await {
+                Ok(Ok(trace)) => {
+                    for event in &trace.events {
+                        let data = serde_json::to_value(&**event).unwrap_or_default();
+                        let name = data.get("type").and_then(Value::as_str);
+                        let name = name.unwrap_or("event").to_owned();
+                        let timestamp = data.get("timestamp").and_then(Value::as_str);
+                        let timestamp = timestamp.map(|text| text.to_owned().into());
+                        execution.note_at(timestamp, &name, data);
+                    }
+                    return Some(trace);
                 }
-                let tokens = trace.summary.total_tokens.total;
-                execution.tokens = execution.tokens.or(tokens);
-            }
-            Ok(Err(error)) => execution.note("export_failed", json!({"error": error.message})),
-            Err(_) => execution.note("export_failed", json!({"error": "no answer"})),
-        }
+                Ok(Err(error)) => error.message,
+                Err(_) => "no answer".to_owned(),
+            };
+        execution.note("export_failed", json!({"error": problem}));
+        None
     }
 
-    fn output(&self, text: String) -> Result<Value, String> {
-        match self.output {
-            OutputForm::Text => Ok(Value::String(text)),
-            OutputForm::Json => json_in(&text).ok_or_else(|| {
-                format!(
-                    "found no JSON in the answer `{}`",
-                    excerpt(text.trim(), 200)
-                )
-            }),
-        }
+    /// What the session took, by the agent's word or else by its trace. What is made up has no price.
+    fn account(
+        &self,
+        metrics: PromptMetrics,
+        trace: Option<&SessionTrace>,
+        setting: &RunSetting,
+        execution: &mut Execution,
+    ) {
+        let in_trace = trace.and_then(|trace| trace.summary.total_tokens.total);
+        execution.tokens = metrics.tokens.total.or(in_trace);
+        let prices = (self.nature != Nature::Simulated).then_some(&self.prices);
+        let found = Reckoning::of(&metrics, &self.model_of(setting), trace, prices);
+        execution.cost = found.cost.total_usd;
+        execution.cost_source = Some(found.source);
     }
 }
 
@@ -257,6 +260,10 @@ impl Runner for Agent {
         self.may_cost
     }
 
+    fn content_hash(&self) -> Option<String> {
+        self.answers.content_hash()
+    }
+
     fn nature(&self) -> Nature {
         self.nature
     }
@@ -267,11 +274,7 @@ impl Runner for Agent {
     }
 
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
-        let setting = RunSetting {
-            timeout: Duration::from_millis(assize_contracts::DEFAULT_TIMEOUT_MS),
-            ..RunSetting::default()
-        };
-        self.execute_in(task, config, &setting).await
+        self.execute_in(task, config, &super::alone()).await
     }
 
     async fn execute_in(
@@ -281,11 +284,7 @@ impl Runner for Agent {
         setting: &RunSetting,
     ) -> Result<RunRecord, BoxError> {
         let mut execution = Execution::start();
-        let prompt = match &self.prompt {
-            Some(template) => template.text(task),
-            None => Ok(assize_contracts::as_text(&task.input)),
-        };
-        let prompt = match prompt {
+        let prompt = match self.prompt.text(task) {
             Ok(prompt) => prompt,
             Err(message) => return Ok(execution.failed(task, "render", message)),
         };
@@ -306,11 +305,14 @@ impl Runner for Agent {
             Ended::Failed(error) => error.partial.as_deref(),
             Ended::TimedOut => None,
         };
-        if let Some(result) = result {
-            execution.tokens = result.metrics.tokens.total;
-            execution.cost = result.metrics.cost.total_usd;
-        }
-        self.export(&provider, &handle, &mut execution).await;
+        let trace = self.export(&provider, &handle, &mut execution).await;
+        let metrics = result.map(|result| result.metrics.clone());
+        self.account(
+            metrics.unwrap_or_default(),
+            trace.as_ref(),
+            setting,
+            &mut execution,
+        );
         self.end_session(&handle, &mut execution).await;
         let late = || format!("no answer within {} ms", setting.timeout.as_millis());
         match ended {
@@ -318,9 +320,9 @@ impl Runner for Agent {
             Ended::Failed(error) if error.fault == Fault::Service => Err(error.into()),
             Ended::Failed(error) => Ok(execution.failed(task, "prompt", error.message)),
             Ended::Answered(result) => Ok(match result.completion_reason {
-                CompletionReason::Stop => match self.output(result.text) {
+                CompletionReason::Stop => match self.answers.output(result.text) {
                     Ok(output) => execution.completed(task, output),
-                    Err(message) => execution.failed(task, "parse-output", message),
+                    Err(NoOutput { phase, message }) => execution.failed(task, phase, message),
                 },
                 CompletionReason::Timeout => execution.failed(task, "prompt", late()),
                 reason => {
@@ -349,21 +351,6 @@ impl Runner for Agent {
             false => Err(problems.join("; ").into()),
         }
     }
-}
-
-/// The whole text as JSON, else its last fenced block that is JSON.
-pub(super) fn json_in(text: &str) -> Option<Value> {
-    let whole = text.trim();
-    serde_json::from_str(whole).ok().or_else(|| {
-        let parts: Vec<&str> = whole.split("```").collect();
-        let fenced = parts.into_iter().skip(1).step_by(2);
-        // What follows the opening fence on its line is the language.
-        let blocks: Vec<&str> = fenced
-            .filter_map(|part| Some(part.split_once('\n')?.1))
-            .collect();
-        let mut blocks = blocks.into_iter().rev();
-        blocks.find_map(|block| serde_json::from_str(block).ok())
-    })
 }
 
 fn free_port() -> std::io::Result<u16> {

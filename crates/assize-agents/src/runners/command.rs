@@ -111,11 +111,7 @@ impl Runner for Program {
     }
 
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
-        let setting = RunSetting {
-            timeout: Duration::from_millis(assize_contracts::DEFAULT_TIMEOUT_MS),
-            ..RunSetting::default()
-        };
-        self.execute_in(task, config, &setting).await
+        self.execute_in(task, config, &super::alone()).await
     }
 
     async fn execute_in(

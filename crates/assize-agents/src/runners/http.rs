@@ -4,8 +4,7 @@ use super::record::Execution;
 use super::template::{ValueTemplate, part};
 use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
-    AtomicTask, BoxError, DEFAULT_TIMEOUT_MS, OverrideProblem, RunRecord, RunSetting, Runner,
-    RunnerSetup, async_trait,
+    AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -165,11 +164,7 @@ impl Runner for Service {
     }
 
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
-        let setting = RunSetting {
-            timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
-            ..RunSetting::default()
-        };
-        self.execute_in(task, config, &setting).await
+        self.execute_in(task, config, &super::alone()).await
     }
 
     async fn execute_in(

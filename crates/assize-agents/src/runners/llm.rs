@@ -1,12 +1,12 @@
 //! `llm`: a model answers a prompt made from the task's input, in free text or in the form of a JSON Schema.
 
-use super::agent::json_in;
+use super::answer::{Answers, NoOutput, OutputForm};
 use super::record::Execution;
-use super::template::Template;
-use super::{Role, VERSION, excerpt, read};
+use super::template::{Prompt, Template};
+use super::{Role, VERSION, read};
 use assize_contracts::{
-    AtomicTask, BoxError, DEFAULT_TIMEOUT_MS, OverrideProblem, RunRecord, RunSetting, Runner,
-    RunnerSetup, as_text, async_trait,
+    AtomicTask, BoxError, CostSource, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup,
+    async_trait,
 };
 use assize_llm::{
     Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, Message, OutputSchema, Prices,
@@ -51,7 +51,7 @@ struct Settings {
     max_output_tokens: Option<u32>,
     #[serde(default)]
     retries: Option<u32>,
-    /// A file with prices, before the built-in table.
+    /// A file with prices, before the built-in table. Default: the suite's.
     #[serde(default)]
     prices: Option<String>,
 }
@@ -86,32 +86,17 @@ impl ApiName {
     }
 }
 
-#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum OutputForm {
-    #[default]
-    Text,
-    Json,
-}
-
 /// The runner `llm`.
 pub(super) struct Model {
     role: Role,
     client: ChatClient,
     model: Option<String>,
     system: Option<Template>,
-    prompt: Option<Template>,
-    schema: Option<Form>,
-    output: OutputForm,
+    prompt: Prompt,
+    answers: Answers,
     temperature: Option<f64>,
     max_output_tokens: Option<u32>,
     prices: Prices,
-    content_hash: Option<String>,
-}
-
-struct Form {
-    schema: Value,
-    validator: jsonschema::Validator,
 }
 
 impl Model {
@@ -137,43 +122,27 @@ impl Model {
         .map(ApiKey::new);
         let client =
             ChatClient::new(endpoint).map_err(|error| wrong("base_url", error.to_string()))?;
-        let schema = settings
-            .schema
-            .map(|schema| form(schema, setup))
-            .transpose()?;
         let prices = match &settings.prices {
             Some(file) => Prices::with_file(&setup.directory.join(file))
                 .map_err(|error| wrong("prices", error.to_string()))?,
-            None => Prices::default(),
+            None => super::prices(setup)?,
         };
-        let content = schema.as_ref().map(|form| form.schema.to_string());
         Ok(Self {
             role: Role::of(setup),
             client,
             model: settings.model,
             system: settings.system.as_deref().map(Template::parse),
-            prompt: settings.prompt.as_deref().map(Template::parse),
-            output: match schema {
-                Some(_) => OutputForm::Json,
-                None => settings.output,
-            },
-            schema,
+            prompt: Prompt::parse(settings.prompt.as_deref()),
+            answers: Answers::new(settings.output, settings.schema, setup)?,
             temperature: settings.temperature,
             max_output_tokens: settings.max_output_tokens,
             prices,
-            content_hash: content
-                .map(|text| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()),
         })
     }
 
     fn request(&self, task: &AtomicTask, setting: &RunSetting) -> Result<ChatRequest, String> {
-        let filled = |template: &Option<Template>| {
-            template
-                .as_ref()
-                .map(|template| template.text(task))
-                .transpose()
-        };
-        let own = filled(&self.system)?;
+        let own = self.system.as_ref();
+        let own = own.map(|template| template.text(task)).transpose()?;
         let mode = Some(&setting.system_instructions).filter(|text| !text.is_empty());
         let system: Vec<&str> = mode.into_iter().chain(&own).map(String::as_str).collect();
         let model = match setting.model.as_str() {
@@ -185,12 +154,10 @@ impl Model {
                 .ok_or("no model is named, neither by the runner nor by the suite")?
                 .to_owned(),
             system: (!system.is_empty()).then(|| system.join("\n\n")),
-            messages: vec![Message::User(
-                filled(&self.prompt)?.unwrap_or_else(|| as_text(&task.input)),
-            )],
-            output_schema: self.schema.as_ref().map(|form| OutputSchema {
+            messages: vec![Message::User(self.prompt.text(task)?)],
+            output_schema: self.answers.schema().map(|schema| OutputSchema {
                 name: "answer".to_owned(),
-                schema: form.schema.clone(),
+                schema: schema.clone(),
             }),
             max_output_tokens: self.max_output_tokens,
             temperature: self.temperature,
@@ -210,9 +177,13 @@ impl Model {
             service_tier: usage.service_tier.as_deref(),
         });
         execution.tokens = usage.tokens.total;
-        execution.cost = computed
-            .and_then(|cost| cost.breakdown.total_usd)
-            .or(usage.reported_cost);
+        let computed = computed.and_then(|cost| cost.breakdown.total_usd);
+        execution.cost = computed.or(usage.reported_cost);
+        execution.cost_source = Some(match (computed, usage.reported_cost) {
+            (Some(_), _) => CostSource::Computed,
+            (None, Some(_)) => CostSource::Reported,
+            (None, None) => CostSource::Unknown,
+        });
         execution.note(
             "llm_answer",
             json!({
@@ -226,46 +197,6 @@ impl Model {
             }),
         );
     }
-
-    fn output(&self, text: String) -> Result<Value, (&'static str, String)> {
-        if self.output == OutputForm::Text {
-            return Ok(Value::String(text));
-        }
-        let value = json_in(&text).ok_or_else(|| {
-            let message = format!(
-                "found no JSON in the answer `{}`",
-                excerpt(text.trim(), 200)
-            );
-            ("parse-output", message)
-        })?;
-        match self
-            .schema
-            .as_ref()
-            .and_then(|form| form.validator.validate(&value).err())
-        {
-            Some(error) => {
-                let place = error.instance_path().as_str();
-                let message = format!("the answer does not fit the schema: {place} {error}");
-                Err(("validate-output", message))
-            }
-            None => Ok(value),
-        }
-    }
-}
-
-fn form(schema: Value, setup: &RunnerSetup<'_>) -> Result<Form, OverrideProblem> {
-    let wrong = |reason: String| crate::settings::problem("schema", reason);
-    let schema = match schema {
-        Value::String(name) => {
-            let text = std::fs::read(setup.directory.join(&name))
-                .map_err(|error| wrong(format!("`{name}`: {error}")))?;
-            serde_json::from_slice(&text).map_err(|error| wrong(format!("`{name}`: {error}")))?
-        }
-        inline => inline,
-    };
-    let validator = jsonschema::validator_for(&schema)
-        .map_err(|error| wrong(format!("invalid JSON Schema: {error}")))?;
-    Ok(Form { schema, validator })
 }
 
 #[async_trait]
@@ -291,15 +222,11 @@ impl Runner for Model {
     }
 
     fn content_hash(&self) -> Option<String> {
-        self.content_hash.clone()
+        self.answers.content_hash()
     }
 
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
-        let setting = RunSetting {
-            timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
-            ..RunSetting::default()
-        };
-        self.execute_in(task, config, &setting).await
+        self.execute_in(task, config, &super::alone()).await
     }
 
     /// What the service gets wrong teaches nothing about the capability; what the model says does.
@@ -328,9 +255,9 @@ impl Runner for Model {
         };
         let answer = answer?;
         self.account(&answer, &request, &mut execution);
-        Ok(match self.output(answer.text()) {
+        Ok(match self.answers.output(answer.text()) {
             Ok(output) => execution.completed(task, output),
-            Err((phase, message)) => execution.failed(task, phase, message),
+            Err(NoOutput { phase, message }) => execution.failed(task, phase, message),
         })
     }
 }

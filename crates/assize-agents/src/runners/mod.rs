@@ -1,6 +1,7 @@
 //! Runners: what executes the lab's tasks. Each is one file: settings, execution, tests.
 
 mod agent;
+mod answer;
 mod command;
 mod http;
 mod llm;
@@ -11,9 +12,13 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use assize_contracts::{OverrideProblem, Plugins, Runner, RunnerSetup};
+use assize_contracts::{
+    DEFAULT_TIMEOUT_MS, OverrideProblem, Plugins, RunSetting, Runner, RunnerSetup,
+};
+use assize_llm::Prices;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use std::time::Duration;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -53,6 +58,22 @@ impl Role {
 /// Reads a runner's configuration.
 fn read<T: DeserializeOwned>(setup: &RunnerSetup<'_>) -> Result<T, OverrideProblem> {
     crate::settings::read(setup.config)
+}
+
+/// The suite's prices before the built-in ones.
+fn prices(setup: &RunnerSetup<'_>) -> Result<Prices, OverrideProblem> {
+    let Some(file) = setup.prices_file else {
+        return Ok(Prices::default());
+    };
+    Prices::with_file(file).map_err(|error| crate::settings::problem("prices", error.to_string()))
+}
+
+/// The setting of an execution that belongs to no trial.
+fn alone() -> RunSetting {
+    RunSetting {
+        timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
+        ..RunSetting::default()
+    }
 }
 
 /// The beginning of a text.

@@ -1,8 +1,8 @@
 //! The record of an execution, while it is under way and when it is over. Ids and provenance are the engine's.
 
 use assize_contracts::{
-    AtomicTask, Provenance, RunError, RunMetrics, RunRecord, RunStatus, TaskEvent, TaskEventLevel,
-    TaskKind, Timestamp, Usd,
+    AtomicTask, CostSource, Provenance, RunError, RunMetrics, RunRecord, RunStatus, TaskEvent,
+    TaskEventLevel, TaskKind, Timestamp, Usd,
 };
 use serde_json::Value;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -14,6 +14,7 @@ pub(super) struct Execution {
     trace: Vec<TaskEvent>,
     pub(super) tokens: Option<u64>,
     pub(super) cost: Option<Usd>,
+    pub(super) cost_source: Option<CostSource>,
 }
 
 impl Execution {
@@ -30,6 +31,7 @@ impl Execution {
             started_at,
             tokens: None,
             cost: None,
+            cost_source: None,
         }
     }
 
@@ -79,6 +81,7 @@ impl Execution {
                 latency: self.started.elapsed().into(),
                 tokens: self.tokens,
                 cost: self.cost,
+                cost_source: self.cost_source,
             },
             trace: self.trace,
             steps: None,

@@ -66,6 +66,22 @@ impl Template {
     }
 }
 
+/// What a model or an agent is told: a template, or else the input of the task as it is.
+pub(super) struct Prompt(Option<Template>);
+
+impl Prompt {
+    pub(super) fn parse(text: Option<&str>) -> Self {
+        Self(text.map(Template::parse))
+    }
+
+    pub(super) fn text(&self, task: &AtomicTask) -> Result<String, String> {
+        match &self.0 {
+            Some(template) => template.text(task),
+            None => Ok(as_text(&task.input)),
+        }
+    }
+}
+
 /// A value whose texts are templates.
 #[derive(Debug, Clone)]
 pub(super) enum ValueTemplate {

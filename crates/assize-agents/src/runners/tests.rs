@@ -13,6 +13,7 @@ fn made(uses: &str, config: Value) -> Result<Arc<dyn Runner>, OverrideProblem> {
         task_type: "x",
         config,
         directory: Path::new("."),
+        prices_file: None,
         plugins: &plugins,
     };
     plugins.runners()[uses].make(&setup)

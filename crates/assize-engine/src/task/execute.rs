@@ -7,13 +7,14 @@ use crate::guard::guarded;
 use crate::trial::Trials;
 use crate::trial::row::Clock;
 use assize_contracts::{
-    AtomicTask, JsonMap, Millis, Nature, Provenance, RunError, RunMetrics, RunRecord, RunSetting,
-    RunStatus, SCHEMA_VERSION, ScenarioTask, StepStatus, StepSummary, Task, TaskEvent,
+    AtomicTask, CostSource, JsonMap, Millis, Nature, Provenance, RunError, RunMetrics, RunRecord,
+    RunSetting, RunStatus, SCHEMA_VERSION, ScenarioTask, StepStatus, StepSummary, Task, TaskEvent,
     TaskEventLevel, TaskKind, Timestamp, Usd,
 };
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// The phase of an atomic task in which its runner works, where the runner names none itself.
 const EXECUTE: &str = "execute";
@@ -70,6 +71,7 @@ impl Trials {
     ) -> Executed {
         match &*slot.task {
             Task::Atomic(task) => {
+                let _room = self.room_at_runner(slot, task).await;
                 let Atom {
                     record,
                     ended,
@@ -84,6 +86,16 @@ impl Trials {
             }
             Task::Scenario(task) => self.execute_chain(slot, task, setting, &id).await,
         }
+    }
+
+    /// Waits until the runner of a task may execute one more. Most have no limit.
+    async fn room_at_runner(
+        &self,
+        slot: &TaskSlot<'_>,
+        task: &AtomicTask,
+    ) -> Option<SemaphorePermit<'_>> {
+        let used = slot.mode.runners.get(&task.r#type)?;
+        self.room_at_runners.get(&used.id)?.acquire().await.ok()
     }
 
     async fn execute_atom(
@@ -135,6 +147,7 @@ impl Trials {
         id: &str,
     ) -> Executed {
         let clock = Clock::start();
+        let mut waited = Duration::ZERO;
         let mut chain = Chain::begin(task, &clock);
         for number in 0..task.steps.len() {
             if chain.ended != Ended::Completed {
@@ -154,7 +167,12 @@ impl Trials {
                 chain.take(step, atom);
                 continue;
             }
-            let left = setting.timeout.saturating_sub(clock.elapsed());
+            // Who stands in line does not use up time.
+            let before = clock.elapsed();
+            let _room = self.room_at_runner(slot, &step).await;
+            waited += clock.elapsed().saturating_sub(before);
+            let used_up = clock.elapsed().saturating_sub(waited);
+            let left = setting.timeout.saturating_sub(used_up);
             let own = step.metadata.timeout.map(Duration::from_millis);
             let setting = RunSetting {
                 step: Some(step.id.clone()),
@@ -201,6 +219,7 @@ impl<'a> Chain<'a> {
                 latency: Millis::default(),
                 tokens: Some(0),
                 cost: Some(Usd::default()),
+                cost_source: None,
             },
             error: None,
             ended: Ended::Completed,
@@ -248,6 +267,7 @@ impl<'a> Chain<'a> {
                 .zip(metrics.tokens)
                 .map(|(a, b)| a.saturating_add(b)),
             cost: self.metrics.cost.zip(metrics.cost).map(|(a, b)| a + b),
+            cost_source: weaker(self.metrics.cost_source, metrics.cost_source),
         };
         self.summaries.push(StepSummary {
             step_id: task.id.clone(),
@@ -326,6 +346,18 @@ fn stronger(a: Nature, b: Nature) -> Nature {
     }
 }
 
+/// A sum is as well known as the part that is known least. What costs nothing says nothing.
+fn weaker(a: Option<CostSource>, b: Option<CostSource>) -> Option<CostSource> {
+    let any = |source| a == Some(source) || b == Some(source);
+    [
+        CostSource::Unknown,
+        CostSource::Reported,
+        CostSource::Computed,
+    ]
+    .into_iter()
+    .find(|source| any(*source))
+}
+
 /// A record as its runner gave it. One that says neither completed nor failed is none.
 fn of_runner(mut record: RunRecord, task: &AtomicTask, is_late: bool) -> (RunRecord, Ended) {
     let ended = match record.status {
@@ -374,6 +406,7 @@ fn failed(task: &AtomicTask, clock: &Clock, message: String, phase: &str) -> Run
             latency: clock.elapsed().into(),
             tokens: None,
             cost: None,
+            cost_source: None,
         },
         trace: Vec::new(),
         steps: None,

@@ -43,6 +43,13 @@ pub(super) fn compose(
     } = parts;
     let run = executed.record;
     let passed = judgement.checks.iter().filter(|check| check.passed).count();
+    let cost_source = match (run.metrics.cost, run.metrics.cost_source) {
+        (None, _) => CostSource::Unknown,
+        // A runner that does not say where its figure comes from has it from whom it ran.
+        (Some(_), None | Some(CostSource::Unknown)) => CostSource::Reported,
+        (Some(_), Some(source)) => source,
+    };
+    let is_computed = cost_source == CostSource::Computed;
     let row = ProfileRow {
         run_id: trials.run_id.clone(),
         scenario_id: slot.task.id().to_owned(),
@@ -87,12 +94,10 @@ pub(super) fn compose(
         hook_errors: losses,
         position: slot.position,
         block: slot.block,
-        cost_source: Some(match run.metrics.cost {
-            Some(_) => CostSource::Reported,
-            None => CostSource::Unknown,
-        }),
+        cost_source: Some(cost_source),
         cost_readings: Some(CostReadings {
-            reported_usd: run.metrics.cost,
+            reported_usd: run.metrics.cost.filter(|_| !is_computed),
+            computed_usd: run.metrics.cost.filter(|_| is_computed),
             ..CostReadings::default()
         }),
         censored: executed.ended == Ended::TimedOut,

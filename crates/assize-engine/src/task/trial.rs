@@ -9,8 +9,8 @@ use crate::plan::Arm;
 use crate::random::attempt_seed;
 use crate::store::{RecordIds, TrialRecord};
 use crate::suite::Mode;
-use crate::trial::row::{Clock, attempt_of};
-use crate::trial::{Cancelled, Trials};
+use crate::trial::row::Clock;
+use crate::trial::{Cancelled, Trials, Tries};
 use assize_contracts::{
     AfterScenarioContext, BaseScenario, BeforeScenarioContext, HookError, HookEvent, RunSetting,
     ScoreRecord, Task,
@@ -48,7 +48,7 @@ impl TaskSlot<'_> {
 }
 
 impl Trials {
-    /// Tries until an attempt teaches something or the retries are used up.
+    /// One trial of a task.
     pub(crate) async fn run_task(&self, slot: &TaskSlot<'_>) -> Result<TrialRecord, Cancelled> {
         self.listener.on_event(&Event::CellStarted {
             position: slot.position,
@@ -58,16 +58,12 @@ impl Trials {
             iteration: slot.iteration,
         });
         let clock = Clock::start();
-        let mut earlier = Vec::new();
+        let mut tries = Tries::allowing(slot.set.allowed_retries);
         loop {
-            let number = earlier.len() as u32;
-            let mut record = self.attempt_task(slot, number, &clock).await?;
-            if number < slot.set.allowed_retries && self.is_worth_a_retry(&record) {
-                earlier.push(attempt_of(record.row));
-                continue;
+            let record = self.attempt_task(slot, tries.number(), &clock).await?;
+            if let Some(record) = self.settled(record, &mut tries) {
+                return Ok(record);
             }
-            record.row.attempts = earlier;
-            return Ok(record);
         }
     }
 

@@ -1,7 +1,6 @@
 //! Puts a row together from what an attempt left behind.
 
 use super::Slot;
-use super::cost::Reckoning;
 use super::talk::Failure;
 use crate::store::TrialRecord;
 use crate::workspace::TrialWorkspace;
@@ -10,6 +9,7 @@ use assize_contracts::{
     SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace, Timestamp,
     ToolCallRecord, ToolCallSummary, WorkspaceChange,
 };
+use assize_llm::Reckoning;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -3,8 +3,10 @@
 
 mod file;
 mod rates;
+mod reckoning;
 
 pub use file::PriceFileError;
+pub use reckoning::{Reckoning, price_calls};
 
 use crate::api::Api;
 use assize_contracts::{CostBreakdown, ModelCall, TokenBreakdown, Usd};

@@ -266,7 +266,7 @@ pub struct ExecutionSpec {
     pub seed: Option<u64>,
     /// How many trials at once. Default: 4.
     pub concurrency: Option<usize>,
-    /// How many at once per provider.
+    /// How many at once per provider, or per runner.
     pub limits: BTreeMap<String, usize>,
     /// One trial beforehand that counts for nothing. Default: true.
     pub warmup: Option<bool>,

@@ -160,8 +160,9 @@ impl Loader<'_> {
         }
         let resolver = self.mode_resolver(&file);
         let mut modes = self.modes(&file);
+        self.runner_recipes(&file);
         keep_passed_secret(&file, &modes, &mut secrets);
-        self.keep_keys_secret(&modes, &mut secrets);
+        self.keep_keys_secret(&file, &modes, &mut secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
         let judge = self.judge(&file, &directory, &mut secrets);
@@ -171,8 +172,21 @@ impl Loader<'_> {
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
         let evaluators = self.evaluators(&file, judge.as_ref(), &directory);
-        let tasks = self.tasks(&file, &directory, &mut modes, &scenarios);
-        let providers = self.captured(&file, &directory, &prices, providers);
+        let proxy = self.proxy(&file, &directory, &prices);
+        let behind_proxy = |source| match &proxy {
+            Some(proxy) => proxy.source(source),
+            None => source,
+        };
+        let providers: BTreeMap<_, _> = providers
+            .into_iter()
+            .map(|(name, source)| (name, behind_proxy(source)))
+            .collect();
+        let for_runners = self
+            .plugins
+            .clone()
+            .and_providers(self.recipes.clone())
+            .map_providers(behind_proxy);
+        let tasks = self.tasks(&file, &directory, &mut modes, &scenarios, &for_runners);
         self.limits(&file, &providers);
         self.analysis(&file);
         let gates = self.gates(&file, &collectors);

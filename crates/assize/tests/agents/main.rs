@@ -13,6 +13,7 @@ mod doctor;
 mod faults;
 mod good_runs;
 mod harness;
+mod lab;
 mod offline;
 mod recipes;
 mod record;
@@ -32,6 +33,8 @@ const TESTS: &[Test] = tests! {
     quick ["claude", "codex", "gemini"]: doctor::installed_agents_are_reached_through_the_proxy;
     quick ["claude"]: good_runs::claude_code, record::claude_code;
     quick ["codex"]: good_runs::codex, record::codex;
+    quick ["claude"]: lab::claude_code;
+    quick ["codex"]: lab::codex;
     quick ["opencode"]: record::opencode;
     quick ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
     quick ["gemini"]: good_runs::gemini_acp;

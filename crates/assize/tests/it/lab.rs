@@ -407,6 +407,8 @@ fn a_chain_may_have_an_agent_session_as_a_step() {
         .args([
             "run",
             "booking/mixed.yaml",
+            "--mode",
+            "stand-in",
             "-q",
             "--output",
             output.path().to_str().unwrap(),

@@ -14,6 +14,7 @@ mod history;
 mod init;
 mod judging;
 mod lab;
+mod lab_services;
 mod llm;
 mod odd_rows;
 mod plugin;

@@ -13,17 +13,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Loader<'_> {
-    /// Puts the proxy in front of the providers that it can serve.
-    pub(super) fn captured(
+    /// The proxy that sessions go through. Absent when the suite wants none.
+    pub(super) fn proxy(
         &mut self,
         file: &SuiteFile,
         directory: &Path,
         prices: &Prices,
-        providers: BTreeMap<String, ProviderSource>,
-    ) -> BTreeMap<String, ProviderSource> {
+    ) -> Option<Proxied> {
         let spec = file.capture.clone().unwrap_or_default();
         if spec.proxy == ProxySpec::Off {
-            return providers;
+            return None;
         }
         let settings = CaptureSettings {
             upstreams: spec.upstream.given(),
@@ -40,16 +39,10 @@ impl Loader<'_> {
                 .collect(),
         };
         self.check_capture(&settings);
-        let capture = Capture::new(settings);
-        let is_asked = file.capture.is_some();
-        let wrap = |source: ProviderSource| match is_capturable(&*source.instance(), is_asked) {
-            true => wrapped(source, &capture),
-            false => source,
-        };
-        let providers = providers.into_iter();
-        providers
-            .map(|(name, source)| (name, wrap(source)))
-            .collect()
+        Some(Proxied {
+            capture: Capture::new(settings),
+            is_asked: file.capture.is_some(),
+        })
     }
 
     fn check_capture(&mut self, settings: &CaptureSettings) {
@@ -80,11 +73,26 @@ impl Loader<'_> {
     }
 }
 
-/// What is made up or played has no wire, and who serves a whole mode knows its environment before any session.
-fn is_capturable(provider: &dyn SessionProvider, is_asked: bool) -> bool {
-    provider.nature() == Nature::Live
-        && provider.scope() == ProviderScope::Session
-        && (is_asked || provider.wants_capture())
+/// Puts the proxy in front of the providers that it can serve.
+pub(super) struct Proxied {
+    capture: Arc<Capture>,
+    is_asked: bool,
+}
+
+impl Proxied {
+    pub(super) fn source(&self, source: ProviderSource) -> ProviderSource {
+        match self.is_capturable(&*source.instance()) {
+            true => wrapped(source, &self.capture),
+            false => source,
+        }
+    }
+
+    /// What is made up or played has no wire, and who serves a whole mode knows its environment before any session.
+    fn is_capturable(&self, provider: &dyn SessionProvider) -> bool {
+        provider.nature() == Nature::Live
+            && provider.scope() == ProviderScope::Session
+            && (self.is_asked || provider.wants_capture())
+    }
 }
 
 fn wrapped(source: ProviderSource, capture: &Arc<Capture>) -> ProviderSource {

@@ -173,10 +173,19 @@ impl Loader<'_> {
         file: &SuiteFile,
         providers: &BTreeMap<String, ProviderSource>,
     ) {
-        let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+        let runners = file.runners.iter().map(|runner| &runner.id);
+        let known: Vec<&str> = providers
+            .keys()
+            .chain(runners)
+            .map(String::as_str)
+            .collect();
         for (name, limit) in &file.execution.limits {
-            if !providers.contains_key(name) && self.selection.modes.is_empty() {
-                self.unknown(&["execution", "limits", name], "provider", name, &known);
+            if !known.contains(&&**name) && self.selection.modes.is_empty() {
+                let kind = match file.runners.is_empty() {
+                    true => "provider",
+                    false => "provider or runner",
+                };
+                self.unknown(&["execution", "limits", name], kind, name, &known);
             }
             if *limit == 0 {
                 self.problem(

@@ -2,6 +2,7 @@
 
 use super::{Loader, directory_of};
 use crate::suite::document::Document;
+use crate::suite::file::SuiteFile;
 use crate::suite::problem::Problem;
 use assize_agents::{CommandProvider, Recipe};
 use assize_contracts::ProviderSource;
@@ -63,9 +64,22 @@ impl Loader<'_> {
         })
     }
 
+    /// Reads the recipes that only runners name.
+    pub(super) fn runner_recipes(&mut self, file: &SuiteFile) {
+        for (number, uses) in providers_of_runners(file) {
+            if is_path(uses) {
+                let number = number.to_string();
+                self.provider_source(&["runners", &number, "config", "provider"], uses);
+            }
+        }
+    }
+
     /// Credentials that agents get by their recipes must not reach any record.
-    pub(super) fn keep_keys_secret(&self, modes: &[Mode], secrets: &mut Secrets) {
-        let is_used = |recipe: &&Recipe| modes.iter().any(|mode| mode.provider == recipe.name);
+    pub(super) fn keep_keys_secret(&self, file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
+        let is_used = |recipe: &&Recipe| {
+            modes.iter().any(|mode| mode.provider == recipe.name)
+                || providers_of_runners(file).any(|(_, uses)| uses == recipe.name)
+        };
         let built_in = Recipe::built_in().iter().filter(is_used);
         let names = built_in.flat_map(|recipe| &recipe.keys);
         for name in names.chain(&self.recipe_keys) {
@@ -74,6 +88,15 @@ impl Loader<'_> {
             }
         }
     }
+}
+
+/// The providers that runners name, with the runners' places.
+fn providers_of_runners(file: &SuiteFile) -> impl Iterator<Item = (usize, &str)> {
+    let runners = file.runners.iter().enumerate();
+    runners.filter_map(|(number, runner)| {
+        let uses = runner.config.get("provider")?.get("uses")?.as_str()?;
+        Some((number, uses))
+    })
 }
 
 /// A recipe is named by its file, so that nobody takes it for a provider.

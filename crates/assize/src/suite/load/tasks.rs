@@ -6,7 +6,9 @@ use crate::suite::data_set::{DataSet, Reading, TaskProblem};
 use crate::suite::file::{EvaluatorSpec, RunnerSpec, SuiteFile, TasksSpec};
 use crate::suite::problem::{listed, suggestion};
 use crate::suite::scenario::LoadedScenario;
-use assize_contracts::{DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, JsonMap, RunnerSetup, Task};
+use assize_contracts::{
+    DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, JsonMap, Plugins, RunnerSetup, Task,
+};
 use assize_engine::store::TaskPlan;
 use assize_engine::{
     Condition, DeclaredSchemas, Mode, TaskSet, UsedEvaluator, UsedRunner, check_flow,
@@ -120,8 +122,9 @@ impl Loader<'_> {
         directory: &Path,
         modes: &mut [Mode],
         scenarios: &[LoadedScenario],
+        plugins: &Plugins,
     ) -> Option<TaskSet> {
-        let declared = self.runners(file, directory);
+        let declared = self.runners(file, directory, plugins);
         let Some(spec) = &file.tasks else {
             for (key, is_there) in [
                 ("runners", !file.runners.is_empty()),
@@ -211,8 +214,9 @@ impl Loader<'_> {
         conditions
     }
 
-    fn runners(&mut self, file: &SuiteFile, directory: &Path) -> Vec<Declared> {
+    fn runners(&mut self, file: &SuiteFile, directory: &Path, plugins: &Plugins) -> Vec<Declared> {
         let mut declared = Vec::new();
+        let prices = file.prices.file.as_ref().map(|path| directory.join(path));
         for (number, spec) in file.runners.iter().enumerate() {
             let number = number.to_string();
             if file
@@ -225,7 +229,15 @@ impl Loader<'_> {
                 let message = format!("the runner id `{}` stands there twice", spec.id);
                 self.problem(&["runners", &number, "id"], message);
             }
-            let used = self.runner(spec, &number, directory);
+            let setup = RunnerSetup {
+                id: &spec.id,
+                task_type: &spec.r#type,
+                config: &spec.config,
+                directory,
+                prices_file: prices.as_deref(),
+                plugins,
+            };
+            let used = self.runner(spec, &number, &setup);
             let input = self.schema(
                 spec.input_schema.as_ref(),
                 &number,
@@ -248,7 +260,12 @@ impl Loader<'_> {
         declared
     }
 
-    fn runner(&mut self, spec: &RunnerSpec, number: &str, directory: &Path) -> Option<UsedRunner> {
+    fn runner(
+        &mut self,
+        spec: &RunnerSpec,
+        number: &str,
+        setup: &RunnerSetup<'_>,
+    ) -> Option<UsedRunner> {
         let Some(source) = self.plugins.runners().get(&spec.uses) else {
             let known: Vec<&str> = self.plugins.runners().keys().map(String::as_str).collect();
             self.unknown(&["runners", number, "uses"], "runner", &spec.uses, &known);
@@ -262,14 +279,7 @@ impl Loader<'_> {
             self.problem(&["runners", number, "type"], message);
             return None;
         }
-        let setup = RunnerSetup {
-            id: &spec.id,
-            task_type: &spec.r#type,
-            config: &spec.config,
-            directory,
-            plugins: self.plugins,
-        };
-        match source.make(&setup) {
+        match source.make(setup) {
             Ok(runner) => Some(UsedRunner::new(
                 &spec.id,
                 runner,

@@ -1,19 +1,22 @@
 //! What a session cost: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
 
+use super::Prices;
 use assize_contracts::{CostBreakdown, CostReadings, CostSource, PromptMetrics, SessionTrace};
-use assize_llm::Prices;
 
 /// A cost with its source and all its readings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reckoning {
-    pub(super) cost: CostBreakdown,
-    pub(super) source: CostSource,
-    pub(super) readings: CostReadings,
+pub struct Reckoning {
+    /// The figure that counts.
+    pub cost: CostBreakdown,
+    /// How it is known.
+    pub source: CostSource,
+    /// All figures.
+    pub readings: CostReadings,
 }
 
 impl Reckoning {
     /// Requests are priced one by one where the trace has them, because long ones cost more.
-    pub(super) fn of(
+    pub fn of(
         metrics: &PromptMetrics,
         model: &str,
         trace: Option<&SessionTrace>,
@@ -44,7 +47,7 @@ impl Reckoning {
 }
 
 /// Prices the requests in a trace that have no cost yet.
-pub(super) fn price_calls(trace: &mut SessionTrace, prices: &Prices) {
+pub fn price_calls(trace: &mut SessionTrace, prices: &Prices) {
     for call in &mut trace.model_calls {
         if call.cost_usd.is_none() {
             call.cost_usd = prices
