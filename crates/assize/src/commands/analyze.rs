@@ -1,18 +1,24 @@
 //! `assize analyze`: explain stored sessions again, without any agent.
 
+mod panel;
 mod show;
 
 use crate::cli::AnalyzeArguments;
-use crate::commands::{UsageError, results_dir};
+use crate::commands::results_dir;
 use crate::exit::Exit;
-use crate::suite::suggest;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
-use assize_contracts::{Analyzer, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace};
+use assize_contracts::{
+    BaseScenario, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace,
+};
 use assize_engine::store::{CellKey, RunDirectory, TraceReader};
-use assize_measures::analyzers::{ALL, FIVE, TraceAnalyzer};
+use panel::{Explained, Panel};
 use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
 use show::Overview;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -29,40 +35,23 @@ enum Session {
 }
 
 pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result<Exit> {
-    let analyzers = chosen(&arguments.analyzer)?;
+    let suite = arguments.place.suite.as_deref();
+    let panel = Panel::new(&arguments.analyzer, plugins, suite)?;
     let mut unreadable = 0;
     for source in &arguments.sources {
         let path = Path::new(source);
         if path.exists() && !path.join("manifest.json").exists() {
             let sessions: Vec<Session> = files(path)?.into_iter().map(Session::File).collect();
-            unreadable += explain(&sessions, None, &analyzers, arguments, |_| Ok(()))?;
+            unreadable += explain(&sessions, None, &panel, arguments, |_| Ok(()))?;
         } else {
             let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, source)?;
-            unreadable += analyze_run(&run, &analyzers, arguments)?;
+            unreadable += analyze_run(&run, &panel, arguments)?;
         }
     }
     if unreadable > 0 {
         anyhow::bail!("{unreadable} of the sessions could not be read");
     }
     Ok(Exit::Done)
-}
-
-/// The analyzers asked for, or the usual five.
-fn chosen(names: &[String]) -> Result<Vec<TraceAnalyzer>, UsageError> {
-    if names.is_empty() {
-        return Ok(FIVE.to_vec());
-    }
-    let known: Vec<&str> = ALL.iter().map(|analyzer| analyzer.name()).collect();
-    let find = |name: &String| {
-        ALL.iter()
-            .find(|analyzer| analyzer.name() == name)
-            .copied()
-            .ok_or_else(|| UsageError {
-                message: format!("unknown analyzer `{name}`"),
-                hint: suggest(name, &known),
-            })
-    };
-    names.iter().map(find).collect()
 }
 
 /// A file, or all JSON files below a directory, sorted.
@@ -92,11 +81,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Explains every trial of a run that has a trace, and keeps the findings beside the rows.
-fn analyze_run(
-    run: &RunDirectory,
-    analyzers: &[TraceAnalyzer],
-    arguments: &AnalyzeArguments,
-) -> Result<u64> {
+fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) -> Result<u64> {
     let sessions: Vec<Session> = run
         .rows()?
         .map(|row| row.map(|row| Session::Trial(run.path().to_owned(), CellKey::of(&row))))
@@ -107,8 +92,8 @@ fn analyze_run(
         std::fs::File::create(&written)
             .with_context(|| format!("cannot write `{}`", written.display()))?,
     );
-    let traces = run.traces()?;
-    let unreadable = explain(&sessions, Some(&traces), analyzers, arguments, |bundle| {
+    let trials = Trials::of(run)?;
+    let unreadable = explain(&sessions, Some(&trials), panel, arguments, |bundle| {
         serde_json::to_writer(&mut file, bundle)?;
         Ok(file.write_all(b"\n")?)
     })?;
@@ -125,23 +110,26 @@ fn analyze_run(
 /// Explains sessions on all cores, shows them in order, and tells how many could not be read.
 fn explain(
     sessions: &[Session],
-    traces: Option<&TraceReader>,
-    analyzers: &[TraceAnalyzer],
+    trials: Option<&Trials>,
+    panel: &Panel,
     arguments: &AnalyzeArguments,
     mut keep: impl FnMut(&SessionAnalysisBundle) -> Result<()>,
 ) -> Result<u64> {
     let mut unreadable = 0;
     let mut overview = Overview::default();
     for batch in sessions.chunks(BATCH) {
-        let bundles: Vec<Result<Option<SessionAnalysisBundle>>> = batch
+        let bundles: Vec<Result<Option<(SessionAnalysisBundle, Vec<String>)>>> = batch
             .par_iter()
-            .map(|session| session.explain(traces, analyzers))
+            .map(|session| session.explain(trials, panel))
             .collect();
         for (session, bundle) in batch.iter().zip(bundles) {
             match bundle {
-                Ok(Some(bundle)) => {
+                Ok(Some((bundle, problems))) => {
                     keep(&bundle)?;
                     let name = session.name();
+                    for problem in problems {
+                        warn(&format!("{name}: {problem}"));
+                    }
                     if arguments.json {
                         print(as_json(&name, &bundle)?);
                     } else {
@@ -183,41 +171,62 @@ impl Session {
         }
     }
 
-    /// What the analyzers find. Nothing for a trial without a trace.
+    /// What the analyzers find, and what went wrong with them. Nothing for a trial without a trace.
     fn explain(
         &self,
-        traces: Option<&TraceReader>,
-        analyzers: &[TraceAnalyzer],
-    ) -> Result<Option<SessionAnalysisBundle>> {
-        let (trace, key) = match self {
-            Self::File(path) => {
+        trials: Option<&Trials>,
+        panel: &Panel,
+    ) -> Result<Option<(SessionAnalysisBundle, Vec<String>)>> {
+        let unknown = || Cow::Owned(BaseScenario::new("", ""));
+        let (trace, scenario, key): (SessionTrace, _, _) = match (self, trials) {
+            (Self::Trial(_, key), Some(trials)) => {
+                let Some(trace) = trials.traces.trace(key)? else {
+                    return Ok(None);
+                };
+                let scenario = trials.scenarios.get(&key.scenario_id).map(Cow::Borrowed);
+                (trace, scenario.unwrap_or_else(unknown), Some(key))
+            }
+            (Self::File(path), _) => {
                 let text = std::fs::read(path)?;
-                let trace: SessionTrace =
-                    serde_json::from_slice(&text).context("not a session trace")?;
-                (Some(trace), None)
+                let trace = serde_json::from_slice(&text).context("not a session trace")?;
+                (trace, unknown(), None)
             }
-            Self::Trial(_, key) => {
-                let trace = traces
-                    .map(|traces| traces.trace(key))
-                    .transpose()?
-                    .flatten();
-                (trace, Some(key))
-            }
+            (Self::Trial(..), None) => return Ok(None),
         };
-        let results = |trace: &SessionTrace| {
-            let named =
-                |analyzer: &TraceAnalyzer| (analyzer.name().to_owned(), analyzer.find(trace));
-            analyzers.iter().map(named).collect()
-        };
-        Ok(trace.map(|trace| SessionAnalysisBundle {
+        let mode = key.map_or("", |key| &key.mode);
+        let Explained { results, problems } = panel.explain(&trace, &scenario, mode);
+        let bundle = SessionAnalysisBundle {
             schema_version: Some(SCHEMA_VERSION),
             session_id: trace.session_id.clone(),
             scenario_id: key.map(|key| key.scenario_id.clone()).unwrap_or_default(),
-            mode: key.map(|key| key.mode.clone()).unwrap_or_default(),
+            mode: mode.to_owned(),
             model: key.map(|key| key.model.clone()).unwrap_or_default(),
             iteration: key.map(|key| key.iteration),
-            results: results(&trace),
-        }))
+            results,
+        };
+        Ok(Some((bundle, problems)))
+    }
+}
+
+/// What a run kept of its trials.
+struct Trials {
+    traces: TraceReader,
+    /// The scenarios as they were run.
+    scenarios: BTreeMap<String, BaseScenario>,
+}
+
+impl Trials {
+    fn of(run: &RunDirectory) -> Result<Self> {
+        let scenarios = run.manifest().suite.get("scenarios");
+        let read = |(id, scenario): (&String, &Value)| {
+            let scenario = BaseScenario::deserialize(scenario).ok()?;
+            Some((id.clone(), scenario))
+        };
+        let scenarios = scenarios.and_then(Value::as_object).into_iter().flatten();
+        Ok(Self {
+            traces: run.traces()?,
+            scenarios: scenarios.filter_map(read).collect(),
+        })
     }
 }
 

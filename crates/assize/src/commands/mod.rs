@@ -28,6 +28,7 @@ use crate::exit::Exit;
 use crate::suite;
 use anyhow::Result;
 use assize_contracts::Plugins;
+use assize_plugins::PluginHost;
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,16 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
 pub(crate) struct UsageError {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+}
+
+/// Starts the plugin programs of the suite that was given, or of the one that is here.
+fn plugin_programs(suite: Option<&Path>) -> Result<Option<PluginHost>> {
+    let path = match suite {
+        Some(path) => path,
+        None if suite::find(Path::new(".")).is_ok() => Path::new("."),
+        None => return Ok(None),
+    };
+    Ok(suite::start_programs(path)?)
 }
 
 /// The directory that holds the runs: as given, or the suite's, or the usual one here.

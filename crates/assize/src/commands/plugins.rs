@@ -1,16 +1,14 @@
 //! `assize plugins`: what suites can name, and a test for authors of plugin programs.
 
 use crate::cli::{PluginsAction, PluginsArguments, PluginsTestArguments};
-use crate::commands::UsageError;
+use crate::commands::{UsageError, plugin_programs};
 use crate::exit::Exit;
-use crate::suite;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_plugins::conformance::{self, Finding};
-use assize_plugins::{PluginHost, PluginSpec, Transport};
+use assize_plugins::{PluginSpec, Transport};
 use serde_json::json;
-use std::path::Path;
 use std::time::Duration;
 
 pub(crate) fn plugins(arguments: &PluginsArguments, plugins: &Plugins) -> Result<Exit> {
@@ -36,7 +34,7 @@ struct Entry {
 fn list(arguments: &PluginsArguments, plugins: &Plugins) -> Result<Exit> {
     let mut entries = Vec::new();
     add(&mut entries, plugins, "built in", env!("CARGO_PKG_VERSION"));
-    if let Some(host) = programs(arguments)? {
+    if let Some(host) = plugin_programs(arguments.suite.as_deref())? {
         for program in host.programs() {
             let info = program.offer().map(|offer| offer.info.clone());
             let version = info.map_or_else(String::new, |info| info.version);
@@ -68,16 +66,6 @@ fn list(arguments: &PluginsArguments, plugins: &Plugins) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// The programs of the suite that was given, or of the one that is here.
-fn programs(arguments: &PluginsArguments) -> Result<Option<PluginHost>> {
-    let path = match &arguments.suite {
-        Some(path) => path.as_path(),
-        None if suite::find(Path::new(".")).is_ok() => Path::new("."),
-        None => return Ok(None),
-    };
-    Ok(suite::start_programs(path)?)
 }
 
 fn add(entries: &mut Vec<Entry>, plugins: &Plugins, origin: &str, version: &str) {

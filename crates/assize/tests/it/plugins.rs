@@ -130,6 +130,34 @@ fn a_suite_uses_everything_that_a_program_serves() {
 }
 
 #[test]
+fn an_analyzer_of_a_plugin_explains_stored_sessions() {
+    let suite = suite_of(
+        "provider: { uses: simulated, latency_ms: 0 }\nmodes: { plain: {} }",
+        EVERYTHING,
+    );
+    suite.done(&["run", "-q"]);
+    let explained = suite.done(&[
+        "analyze",
+        "last",
+        "--analyzer",
+        "look",
+        "--analyzer",
+        "loops",
+    ]);
+    assert!(
+        explained.contains("Looked.") && explained.contains("loops"),
+        "{explained}"
+    );
+    let kept = std::fs::read_to_string(suite.run_directory().join("analysis.jsonl")).unwrap();
+    assert!(
+        kept.contains(r#""look_mode":{"type":"string","value":"plain"}"#),
+        "{kept}"
+    );
+    let wrong = suite.assize(&["analyze", "last", "--analyzer", "lok"]);
+    assert!(wrong.stderr.contains("did you mean `look`?"), "{wrong:?}");
+}
+
+#[test]
 fn everything_that_can_be_named_is_listed_with_its_version() {
     let suite = suite_of(KEYS, EVERYTHING);
     let listed = suite.done(&["plugins"]);
