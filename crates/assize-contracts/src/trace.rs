@@ -83,24 +83,9 @@ impl SessionTrace {
         }
     }
 
-    /// Every tool call, as a provider would report it; a tool is its own category.
+    /// Every tool call, as a provider would report it.
     pub fn tool_call_records(&self) -> Vec<ToolCallRecord> {
-        let record = |event: &Arc<TraceEvent>| match &**event {
-            TraceEvent::ToolCall {
-                name,
-                duration_ms,
-                success,
-                error,
-                ..
-            } => Some(ToolCallRecord {
-                name: name.clone(),
-                category: name.clone(),
-                success: *success,
-                duration_ms: *duration_ms,
-                error: error.clone(),
-            }),
-            _ => None,
-        };
+        let record = |event: &Arc<TraceEvent>| event.tool_call_record();
         self.events.iter().filter_map(record).collect()
     }
 }
@@ -358,6 +343,27 @@ impl TraceEvent {
             | Self::TextOutput { context, .. }
             | Self::Error { context, .. } => context.as_deref(),
         }
+    }
+
+    /// A tool call as a provider would report it; a tool is its own category.
+    pub fn tool_call_record(&self) -> Option<ToolCallRecord> {
+        let Self::ToolCall {
+            name,
+            duration_ms,
+            success,
+            error,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(ToolCallRecord {
+            name: name.clone(),
+            category: name.clone(),
+            success: *success,
+            duration_ms: *duration_ms,
+            error: error.clone(),
+        })
     }
 
     /// Whether its duration is known to be no more than an upper bound.

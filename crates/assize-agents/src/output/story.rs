@@ -113,24 +113,9 @@ impl Story {
         (*count > 0).then(|| format!("{count} lines are no events, the first is: {first}"))
     }
 
-    /// Every tool call, in the order in which they began; a tool is its own category.
+    /// Every tool call, in the order in which they began.
     pub(crate) fn tool_calls(&self) -> Vec<ToolCallRecord> {
-        let record = |event: &Arc<TraceEvent>| match &**event {
-            TraceEvent::ToolCall {
-                name,
-                duration_ms,
-                success,
-                error,
-                ..
-            } => Some(ToolCallRecord {
-                name: name.clone(),
-                category: name.clone(),
-                success: *success,
-                duration_ms: *duration_ms,
-                error: error.clone(),
-            }),
-            _ => None,
-        };
+        let record = |event: &Arc<TraceEvent>| event.tool_call_record();
         self.events.iter().filter_map(record).collect()
     }
 

@@ -118,13 +118,13 @@ fn explain(
     let mut unreadable = 0;
     let mut overview = Overview::default();
     for batch in sessions.chunks(BATCH) {
-        let bundles: Vec<Result<Option<(SessionAnalysisBundle, Vec<String>)>>> = batch
+        let told: Vec<Result<Option<Told>>> = batch
             .par_iter()
             .map(|session| session.explain(trials, panel))
             .collect();
-        for (session, bundle) in batch.iter().zip(bundles) {
-            match bundle {
-                Ok(Some((bundle, problems))) => {
+        for (session, told) in batch.iter().zip(told) {
+            match told {
+                Ok(Some(Told { bundle, problems })) => {
                     keep(&bundle)?;
                     let name = session.name();
                     for problem in problems {
@@ -171,12 +171,8 @@ impl Session {
         }
     }
 
-    /// What the analyzers find, and what went wrong with them. Nothing for a trial without a trace.
-    fn explain(
-        &self,
-        trials: Option<&Trials>,
-        panel: &Panel,
-    ) -> Result<Option<(SessionAnalysisBundle, Vec<String>)>> {
+    /// What the analyzers find. Nothing for a trial without a trace.
+    fn explain(&self, trials: Option<&Trials>, panel: &Panel) -> Result<Option<Told>> {
         let unknown = || Cow::Owned(BaseScenario::new("", ""));
         let (trace, scenario, key): (SessionTrace, _, _) = match (self, trials) {
             (Self::Trial(_, key), Some(trials)) => {
@@ -204,8 +200,15 @@ impl Session {
             iteration: key.map(|key| key.iteration),
             results,
         };
-        Ok(Some((bundle, problems)))
+        Ok(Some(Told { bundle, problems }))
     }
+}
+
+/// What is told of a session.
+struct Told {
+    bundle: SessionAnalysisBundle,
+    /// Said by analyzers that broke.
+    problems: Vec<String>,
 }
 
 /// What a run kept of its trials.
