@@ -4,13 +4,14 @@
 use assize_contracts::{
     AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext,
     CreateSessionParams, CustomMetric, Fault, HookEvent, JsonMap, ModeConfig, PromptResult,
-    ProviderConfig, RunContext, RunRecord, ScenarioTask, ScoreRecord, ScorerContext, ScorerResult,
-    SessionHandle, SessionTrace,
+    ProviderConfig, RunContext, RunRecord, RunSetting, ScenarioTask, ScoreRecord, ScorerContext,
+    ScorerResult, SessionHandle, SessionTrace,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// The version spoken here. Raised only for changes that a speaker of the old one would misunderstand.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -353,6 +354,64 @@ pub struct RunnerExecuteParams<'a> {
     /// The runner's configuration in the suite.
     #[serde(default)]
     pub config: Cow<'a, Value>,
+    /// The cell of the experiment. Absent when there is no experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<ExecutionSetting<'a>>,
+}
+
+/// The condition under which a task is executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionSetting<'a> {
+    /// The mode.
+    pub mode: Cow<'a, str>,
+    /// The model that the suite asks for. Empty when it names none.
+    pub model: Cow<'a, str>,
+    /// The repetition; −1 for the warm-up.
+    pub iteration: i64,
+    /// Which try this is, from 0.
+    pub attempt: u32,
+    /// The step of a chain that is executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Cow<'a, str>>,
+    /// The same for the same cell and attempt in every run with the same seed.
+    pub seed: u64,
+    /// How long the execution may take.
+    pub timeout_ms: u64,
+    /// The mode's system instructions.
+    pub system_instructions: Cow<'a, str>,
+}
+
+impl ExecutionSetting<'_> {
+    /// As a runner in Rust is told.
+    pub(crate) fn into_setting(self) -> RunSetting {
+        RunSetting {
+            mode: self.mode.into_owned(),
+            model: self.model.into_owned(),
+            iteration: self.iteration,
+            attempt: self.attempt,
+            step: self.step.map(Cow::into_owned),
+            seed: self.seed,
+            timeout: Duration::from_millis(self.timeout_ms),
+            system_instructions: self.system_instructions.into_owned(),
+            ..RunSetting::default()
+        }
+    }
+}
+
+impl<'a> From<&'a RunSetting> for ExecutionSetting<'a> {
+    fn from(setting: &'a RunSetting) -> Self {
+        Self {
+            mode: Cow::Borrowed(&setting.mode),
+            model: Cow::Borrowed(&setting.model),
+            iteration: setting.iteration,
+            attempt: setting.attempt,
+            step: setting.step.as_deref().map(Cow::Borrowed),
+            seed: setting.seed,
+            timeout_ms: u64::try_from(setting.timeout.as_millis()).unwrap_or(u64::MAX),
+            system_instructions: Cow::Borrowed(&setting.system_instructions),
+        }
+    }
 }
 
 /// `evaluator/evaluate`.
@@ -364,6 +423,9 @@ pub struct EvaluatorEvaluateParams<'a> {
     pub run: Cow<'a, RunRecord>,
     /// What was executed.
     pub task: Cow<'a, AtomicTask>,
+    /// The evaluator's configuration in the suite.
+    #[serde(default, skip_serializing_if = "is_empty_map")]
+    pub config: Cow<'a, JsonMap>,
 }
 
 /// `evaluator/evaluateScenario`.
@@ -375,6 +437,9 @@ pub struct EvaluatorEvaluateScenarioParams<'a> {
     pub run: Cow<'a, RunRecord>,
     /// The chain.
     pub task: Cow<'a, ScenarioTask>,
+    /// The evaluator's configuration in the suite.
+    #[serde(default, skip_serializing_if = "is_empty_map")]
+    pub config: Cow<'a, JsonMap>,
 }
 
 /// `$/cancel`, in either direction: the answer to this request is not needed any more.

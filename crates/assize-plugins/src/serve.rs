@@ -171,7 +171,6 @@ struct Served {
     plugins: Plugins,
     providers: BTreeMap<String, Arc<dyn SessionProvider>>,
     runners: BTreeMap<String, Arc<dyn Runner>>,
-    evaluators: BTreeMap<String, Arc<dyn Evaluator>>,
 }
 
 impl Served {
@@ -190,18 +189,8 @@ impl Served {
             };
             Some((id.clone(), source.make(&setup).ok()?))
         });
-        let evaluators = plugins.evaluators().iter().filter_map(|(id, source)| {
-            let setup = EvaluatorSetup {
-                id,
-                config: &config,
-                directory,
-                plugins: &plugins,
-            };
-            Some((id.clone(), source.make(&setup).ok()?))
-        });
         Self {
             runners: runners.collect(),
-            evaluators: evaluators.collect(),
             providers,
             plugins,
         }
@@ -249,11 +238,11 @@ impl Served {
                     version: runner.version().to_owned(),
                 })
                 .collect(),
-            evaluators: self
-                .evaluators
-                .values()
-                .map(|evaluator| EvaluatorOffer {
-                    id: evaluator.id().to_owned(),
+            evaluators: plugins
+                .evaluators()
+                .iter()
+                .map(|(id, evaluator)| EvaluatorOffer {
+                    id: id.clone(),
                     metrics: evaluator.metrics().to_vec(),
                 })
                 .collect(),
@@ -309,28 +298,32 @@ impl Served {
                     runner,
                     task,
                     config,
+                    setting,
                 } = read(line)?;
-                told(named(&self.runners, &runner)?.execute(&task, &config).await)
+                let runner = named(&self.runners, &runner)?;
+                told(match setting.map(ExecutionSetting::into_setting) {
+                    Some(setting) => runner.execute_in(&task, &config, &setting).await,
+                    None => runner.execute(&task, &config).await,
+                })
             }
             Some(("evaluator", "evaluate")) => {
                 let EvaluatorEvaluateParams {
                     evaluator,
                     run,
                     task,
+                    config,
                 } = read(line)?;
-                told(
-                    named(&self.evaluators, &evaluator)?
-                        .evaluate(&run, &task)
-                        .await,
-                )
+                let evaluator = self.evaluator(&evaluator, &config)?;
+                told(evaluator.evaluate(&run, &task).await)
             }
             Some(("evaluator", "evaluateScenario")) => {
                 let EvaluatorEvaluateScenarioParams {
                     evaluator,
                     run,
                     task,
+                    config,
                 } = read(line)?;
-                let evaluator = named(&self.evaluators, &evaluator)?;
+                let evaluator = self.evaluator(&evaluator, &config)?;
                 told(evaluator.evaluate_scenario(&run, &task).await)
             }
             _ => Err(error(
@@ -343,6 +336,18 @@ impl Served {
     fn scorer(&self, id: &str, settings: &JsonMap) -> Result<Arc<dyn Scorer>, RpcError> {
         let make = named(self.plugins.scorers(), id)?;
         make(settings).map_err(|problem| error(codes::BAD_PARAMS, problem.to_string()))
+    }
+
+    fn evaluator(&self, id: &str, config: &JsonMap) -> Result<Arc<dyn Evaluator>, RpcError> {
+        let source = named(self.plugins.evaluators(), id)?;
+        let setup = EvaluatorSetup {
+            id,
+            config,
+            directory: Path::new("."),
+            plugins: &self.plugins,
+        };
+        let made = source.make(&setup);
+        made.map_err(|problem| error(codes::BAD_PARAMS, problem.to_string()))
     }
 
     async fn call_provider(&self, method: &str, line: &[u8]) -> Result<Value, RpcError> {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any, Callable, TypeVar
 
 from . import server
@@ -69,7 +71,7 @@ class Plugin:
             raise TypeError(f"{type(each).__name__} is none of the contracts")
 
     def scorer(self, id: str) -> Callable[[F], F]:
-        """``def score(scenario, context)``"""
+        """``def score(scenario, context)``, or with the suite's settings as a third parameter"""
         return _into(self.scorers, id)
 
     def collector(self, id: str) -> Callable[[F], F]:
@@ -81,7 +83,7 @@ class Plugin:
         return _into(self.analyzers, name)
 
     def runner(self, id: str, type: str, version: str = "0") -> Callable[[F], F]:
-        """``def execute(task, config)``"""
+        """``def execute(task, config)``, or with the cell (mode, model, seed …) as a third parameter"""
 
         def register(function: F) -> F:
             self.runners[id] = ({"type": type, "version": version}, function)
@@ -90,7 +92,8 @@ class Plugin:
         return register
 
     def evaluator(self, id: str, metrics: list[str]) -> Callable[[F], F]:
-        """``def evaluate(run, task)``; also called with whole chains, whose task has ``steps``"""
+        """``def evaluate(run, task)``, or with the configuration as a third parameter; also called with whole chains,
+        whose task has ``steps``"""
 
         def register(function: F) -> F:
             self.evaluators[id] = (metrics, function, function)
@@ -196,11 +199,18 @@ def _provider(plugin: Plugin, params: Params) -> Provider:
     return params.one_of("provider", plugin.providers)
 
 
-def _evaluate_settings(plugin: Plugin, p: Params) -> Any:
-    function = p.one_of("scorer", plugin.scorers)
-    scenario, context = p["scenario"], p["context"]
-    settings = p.get("settings")
-    return server.Call(function, scenario, context, settings) if settings else server.Call(function, scenario, context)
+def _call_with(function: Callable[..., Any], *arguments: Any, extra: Any) -> server.Call:
+    """What only some want to know is told to functions that take it."""
+    return server.Call(function, *arguments, extra) if _takes(function, len(arguments) + 1) else server.Call(function, *arguments)
+
+
+@functools.lru_cache(maxsize=None)
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 _METHODS: dict[str, Callable[[Plugin, Params], Any]] = {
@@ -210,7 +220,9 @@ _METHODS: dict[str, Callable[[Plugin, Params], Any]] = {
     "provider/exportSession": lambda s, p: server.Call(_provider(s, p).export_session, p["handle"]),
     "provider/destroySession": lambda s, p: server.Call(_provider(s, p).destroy_session, p["handle"]),
     "provider/shutdown": lambda s, p: server.Call(_provider(s, p).shutdown),
-    "scorer/evaluate": _evaluate_settings,
+    "scorer/evaluate": lambda s, p: _call_with(
+        p.one_of("scorer", s.scorers), p["scenario"], p["context"], extra=p.get("settings", {})
+    ),
     "collector/collect": lambda s, p: server.Call(
         p.one_of("collector", s.collectors), p["result"], p["scenario"], p["mode"], p.get("trace")
     ),
@@ -224,7 +236,13 @@ _METHODS: dict[str, Callable[[Plugin, Params], Any]] = {
     "hooks/afterScenario": lambda s, p: server.Call(s._hook("afterScenario"), p["context"]),
     "hooks/afterMode": lambda s, p: server.Call(s._hook("afterMode"), p["mode"]),
     "hooks/afterRun": lambda s, p: server.Call(s._hook("afterRun"), p["context"]),
-    "runner/execute": lambda s, p: server.Call(p.one_of("runner", s.runners)[1], p["task"], p.get("config")),
-    "evaluator/evaluate": lambda s, p: server.Call(p.one_of("evaluator", s.evaluators)[1], p["run"], p["task"]),
-    "evaluator/evaluateScenario": lambda s, p: server.Call(p.one_of("evaluator", s.evaluators)[2], p["run"], p["task"]),
+    "runner/execute": lambda s, p: _call_with(
+        p.one_of("runner", s.runners)[1], p["task"], p.get("config"), extra=p.get("setting")
+    ),
+    "evaluator/evaluate": lambda s, p: _call_with(
+        p.one_of("evaluator", s.evaluators)[1], p["run"], p["task"], extra=p.get("config", {})
+    ),
+    "evaluator/evaluateScenario": lambda s, p: _call_with(
+        p.one_of("evaluator", s.evaluators)[2], p["run"], p["task"], extra=p.get("config", {})
+    ),
 }

@@ -314,6 +314,8 @@ class EvaluatorEvaluateParams(TypedDict):
     run: RunRecord
     #: What was executed.
     task: AtomicTask
+    #: The evaluator's configuration in the suite.
+    config: NotRequired[dict[str, Any]]
 
 
 class EvaluatorEvaluateScenarioParams(TypedDict):
@@ -325,6 +327,8 @@ class EvaluatorEvaluateScenarioParams(TypedDict):
     run: RunRecord
     #: The chain.
     task: ScenarioTask
+    #: The evaluator's configuration in the suite.
+    config: NotRequired[dict[str, Any]]
 
 
 class EvaluatorOffer(TypedDict):
@@ -345,6 +349,27 @@ class Evidence(TypedDict):
     snippets: NotRequired[Union[list[str], None]]
     #: What was compared with what.
     alignment: NotRequired[Union[dict[str, Any], None]]
+
+
+class ExecutionSetting(TypedDict):
+    """The condition under which a task is executed."""
+
+    #: The mode.
+    mode: str
+    #: The model that the suite asks for. Empty when it names none.
+    model: str
+    #: The repetition; −1 for the warm-up.
+    iteration: int
+    #: Which try this is, from 0.
+    attempt: int
+    #: The step of a chain that is executed.
+    step: NotRequired[Union[str, None]]
+    #: The same for the same cell and attempt in every run with the same seed.
+    seed: int
+    #: How long the execution may take.
+    timeoutMs: int
+    #: The mode's system instructions.
+    systemInstructions: str
 
 
 class FailureData(TypedDict):
@@ -836,6 +861,8 @@ class RunnerExecuteParams(TypedDict):
     task: AtomicTask
     #: The runner's configuration in the suite.
     config: Any
+    #: The cell of the experiment. Absent when there is no experiment.
+    setting: NotRequired[Union[ExecutionSetting, None]]
 
 
 class RunnerOffer(TypedDict):

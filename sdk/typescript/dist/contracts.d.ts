@@ -1,6 +1,8 @@
-import type { AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext, CreateSessionParams, CustomMetric, ModeConfig, OfferedNature, OfferedScope, PromptResult, ProviderConfig, RunContext, RunRecord, ScenarioTask, ScoreRecord, ScorerContext, ScorerResult, SessionHandle, SessionTrace } from "./records.js";
+import type { AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext, CreateSessionParams, CustomMetric, ExecutionSetting, ModeConfig, OfferedNature, OfferedScope, PromptResult, ProviderConfig, RunContext, RunRecord, ScenarioTask, ScoreRecord, ScorerContext, ScorerResult, SessionHandle, SessionTrace } from "./records.js";
 /** A value, or the promise of one. */
 export type Awaitable<T> = T | Promise<T>;
+/** What a suite says about a part of a plugin. */
+export type Settings = Readonly<Record<string, unknown>>;
 /** What every method is given after its own arguments. */
 export interface Call {
     /** Aborted when the answer is not needed any more. */
@@ -33,7 +35,7 @@ export interface SessionProvider {
 /** Decides whether a trial reached its goal. */
 export interface Scorer {
     readonly id: string;
-    evaluate(scenario: BaseScenario, context: ScorerContext, settings?: Readonly<Record<string, unknown>>, call?: Call): Awaitable<ScorerResult>;
+    evaluate(scenario: BaseScenario, context: ScorerContext, settings?: Settings, call?: Call): Awaitable<ScorerResult>;
 }
 /** Extracts metrics from a finished session. */
 export interface Collector {
@@ -65,14 +67,14 @@ export interface Runner {
     readonly id: string;
     readonly type: string;
     readonly version?: string;
-    execute(task: AtomicTask, config: unknown, call?: Call): Awaitable<RunRecord>;
+    execute(task: AtomicTask, config: unknown, setting?: ExecutionSetting, call?: Call): Awaitable<RunRecord>;
 }
 /** Scores executions of tasks. */
 export interface Evaluator {
     readonly id: string;
     readonly metrics?: readonly string[];
-    evaluate(run: RunRecord, task: AtomicTask, call?: Call): Awaitable<readonly ScoreRecord[]>;
-    evaluateScenario?(run: RunRecord, task: ScenarioTask, call?: Call): Awaitable<readonly ScoreRecord[]>;
+    evaluate(run: RunRecord, task: AtomicTask, config?: Settings, call?: Call): Awaitable<readonly ScoreRecord[]>;
+    evaluateScenario?(run: RunRecord, task: ScenarioTask, config?: Settings, call?: Call): Awaitable<readonly ScoreRecord[]>;
 }
 /** What a plugin serves: one of a kind or several. */
 export interface PluginDefinition {

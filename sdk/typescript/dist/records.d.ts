@@ -258,6 +258,8 @@ export interface EvaluatorEvaluateParams {
     readonly run: RunRecord;
     /** What was executed. */
     readonly task: AtomicTask;
+    /** The evaluator's configuration in the suite. */
+    readonly config?: Readonly<Record<string, unknown>>;
 }
 /** `evaluator/evaluateScenario`. */
 export interface EvaluatorEvaluateScenarioParams {
@@ -267,6 +269,8 @@ export interface EvaluatorEvaluateScenarioParams {
     readonly run: RunRecord;
     /** The chain. */
     readonly task: ScenarioTask;
+    /** The evaluator's configuration in the suite. */
+    readonly config?: Readonly<Record<string, unknown>>;
 }
 /** An evaluator that the plugin serves. */
 export interface EvaluatorOffer {
@@ -283,6 +287,25 @@ export interface Evidence {
     readonly snippets?: readonly string[] | null;
     /** What was compared with what. */
     readonly alignment?: Readonly<Record<string, unknown>> | null;
+}
+/** The condition under which a task is executed. */
+export interface ExecutionSetting {
+    /** The mode. */
+    readonly mode: string;
+    /** The model that the suite asks for. Empty when it names none. */
+    readonly model: string;
+    /** The repetition; −1 for the warm-up. */
+    readonly iteration: number;
+    /** Which try this is, from 0. */
+    readonly attempt: number;
+    /** The step of a chain that is executed. */
+    readonly step?: string | null;
+    /** The same for the same cell and attempt in every run with the same seed. */
+    readonly seed: number;
+    /** How long the execution may take. */
+    readonly timeoutMs: number;
+    /** The mode's system instructions. */
+    readonly systemInstructions: string;
 }
 /** `error.data` of a provider's failure. */
 export interface FailureData {
@@ -706,6 +729,8 @@ export interface RunnerExecuteParams {
     readonly task: AtomicTask;
     /** The runner's configuration in the suite. */
     readonly config: unknown;
+    /** The cell of the experiment. Absent when there is no experiment. */
+    readonly setting?: ExecutionSetting | null;
 }
 /** A runner that the plugin serves. */
 export interface RunnerOffer {
@@ -974,6 +999,7 @@ export type TraceEvent = {
     readonly parentEventId?: string | null;
     readonly callId?: string | null;
     readonly callRef?: string | null;
+    readonly durationIsBound?: boolean;
 } | {
     readonly type: "tool_call";
     readonly name: string;
@@ -987,6 +1013,7 @@ export type TraceEvent = {
     readonly parentEventId?: string | null;
     readonly callId?: string | null;
     readonly callRef?: string | null;
+    readonly durationIsBound?: boolean;
 } | {
     readonly type: "text_output";
     readonly content: string;
@@ -996,6 +1023,7 @@ export type TraceEvent = {
     readonly parentEventId?: string | null;
     readonly callId?: string | null;
     readonly callRef?: string | null;
+    readonly durationIsBound?: boolean;
 } | {
     readonly type: "turn_boundary";
     readonly turnNumber: number;
@@ -1009,6 +1037,7 @@ export type TraceEvent = {
     readonly parentEventId?: string | null;
     readonly callId?: string | null;
     readonly callRef?: string | null;
+    readonly durationIsBound?: boolean;
 };
 /** Totals over a session. */
 export interface TraceSummary {

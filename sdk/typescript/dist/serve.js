@@ -206,9 +206,9 @@ class Methods {
     addLab() {
         const runners = byName(this.plugin.runners ?? [], (each) => each.id);
         const evaluators = byName(this.plugin.evaluators ?? [], (each) => each.id);
-        this.methods.set("runner/execute", (p, call) => named(runners, "runner", p).execute(need(p, "task"), p.config ?? null, call));
-        this.methods.set("evaluator/evaluate", (p, call) => named(evaluators, "evaluator", p).evaluate(need(p, "run"), need(p, "task"), call));
-        this.methods.set("evaluator/evaluateScenario", (p, call) => named(evaluators, "evaluator", p).evaluateScenario?.(need(p, "run"), need(p, "task"), call) ?? []);
+        this.methods.set("runner/execute", (p, call) => named(runners, "runner", p).execute(need(p, "task"), p.config ?? null, p.setting, call));
+        this.methods.set("evaluator/evaluate", (p, call) => named(evaluators, "evaluator", p).evaluate(need(p, "run"), need(p, "task"), p.config ?? {}, call));
+        this.methods.set("evaluator/evaluateScenario", (p, call) => named(evaluators, "evaluator", p).evaluateScenario?.(need(p, "run"), need(p, "task"), p.config ?? {}, call) ?? []);
     }
 }
 function offered(provider) {

@@ -264,6 +264,8 @@ export interface EvaluatorEvaluateParams {
   readonly run: RunRecord
   /** What was executed. */
   readonly task: AtomicTask
+  /** The evaluator's configuration in the suite. */
+  readonly config?: Readonly<Record<string, unknown>>
 }
 
 /** `evaluator/evaluateScenario`. */
@@ -274,6 +276,8 @@ export interface EvaluatorEvaluateScenarioParams {
   readonly run: RunRecord
   /** The chain. */
   readonly task: ScenarioTask
+  /** The evaluator's configuration in the suite. */
+  readonly config?: Readonly<Record<string, unknown>>
 }
 
 /** An evaluator that the plugin serves. */
@@ -292,6 +296,26 @@ export interface Evidence {
   readonly snippets?: readonly string[] | null
   /** What was compared with what. */
   readonly alignment?: Readonly<Record<string, unknown>> | null
+}
+
+/** The condition under which a task is executed. */
+export interface ExecutionSetting {
+  /** The mode. */
+  readonly mode: string
+  /** The model that the suite asks for. Empty when it names none. */
+  readonly model: string
+  /** The repetition; −1 for the warm-up. */
+  readonly iteration: number
+  /** Which try this is, from 0. */
+  readonly attempt: number
+  /** The step of a chain that is executed. */
+  readonly step?: string | null
+  /** The same for the same cell and attempt in every run with the same seed. */
+  readonly seed: number
+  /** How long the execution may take. */
+  readonly timeoutMs: number
+  /** The mode's system instructions. */
+  readonly systemInstructions: string
 }
 
 /** `error.data` of a provider's failure. */
@@ -756,6 +780,8 @@ export interface RunnerExecuteParams {
   readonly task: AtomicTask
   /** The runner's configuration in the suite. */
   readonly config: unknown
+  /** The cell of the experiment. Absent when there is no experiment. */
+  readonly setting?: ExecutionSetting | null
 }
 
 /** A runner that the plugin serves. */

@@ -63,8 +63,8 @@ const hooks: RunHooks = {
 }
 const runner: Runner = {
   id: "rules", type: "intent",
-  execute: (task, _config, call) => {
-    call?.progress("half", 1, 2)
+  execute: (task, _config, setting, call) => {
+    call?.progress(setting?.model ?? "half", 1, 2)
     const timestamp = new Date().toISOString()
     return {
       id: "r", taskId: task.id, taskType: "atomic", status: "completed", metrics: { latency: 1 },
@@ -73,7 +73,7 @@ const runner: Runner = {
     }
   },
 }
-const evaluator: Evaluator = { id: "exact", evaluate: () => [] }
+const evaluator: Evaluator = { id: "exact", evaluate: (_run, _task, config) => (config?.strict ? [] : []) }
 
 servePlugin({
   providers: [new Agent()], scorers: [scorer], collectors: [collector], analyzers: [analyzer], modeResolver, hooks,

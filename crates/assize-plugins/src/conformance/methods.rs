@@ -432,6 +432,7 @@ async fn try_runner(exchange: &Exchange, offer: &RunnerOffer, findings: &mut Fin
         runner: Cow::Borrowed(id),
         task: Cow::Owned(samples::task(&offer.r#type)),
         config: Cow::Owned(json!({})),
+        setting: None,
     };
     let sensible = |record: &RunRecord| {
         expect(
@@ -468,6 +469,7 @@ async fn try_evaluator(exchange: &Exchange, offer: &EvaluatorOffer, findings: &m
         evaluator: Cow::Borrowed(id),
         run: Cow::Owned(samples::record("atomic")),
         task: Cow::Owned(samples::task("sample")),
+        config: Cow::default(),
     };
     let sensible = |scores: &Vec<ScoreRecord>| {
         let is_ours =
@@ -484,6 +486,7 @@ async fn try_evaluator(exchange: &Exchange, offer: &EvaluatorOffer, findings: &m
         evaluator: Cow::Borrowed(id),
         run: Cow::Owned(samples::record("scenario")),
         task: Cow::Owned(samples::chain()),
+        config: Cow::default(),
     };
     subject
         .good(

@@ -3,20 +3,58 @@
 use crate::program::PluginProgram;
 use crate::protocol::{EvaluatorEvaluateParams, EvaluatorEvaluateScenarioParams, EvaluatorOffer};
 use assize_contracts::{
-    AtomicTask, BoxError, Evaluator, RunRecord, ScenarioTask, ScoreRecord, async_trait,
+    AtomicTask, BoxError, Evaluator, JsonMap, Plugins, RunRecord, ScenarioTask, ScoreRecord,
+    async_trait,
 };
+use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub(super) struct ProgramEvaluator {
-    pub(super) program: Arc<PluginProgram>,
-    pub(super) offer: EvaluatorOffer,
+struct ProgramEvaluator {
+    program: Arc<PluginProgram>,
+    offer: EvaluatorOffer,
+    /// The suite's name for it.
+    id: String,
+    config: JsonMap,
+}
+
+/// Adds the evaluator; its configuration in the suite goes along with every call.
+pub(super) fn register(
+    plugins: Plugins,
+    program: Arc<PluginProgram>,
+    offer: EvaluatorOffer,
+) -> Plugins {
+    let EvaluatorOffer { id, metrics } = offer.clone();
+    let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+    plugins.evaluator_with(id, "unversioned", &metrics, move |setup| {
+        Ok(Arc::new(ProgramEvaluator {
+            program: Arc::clone(&program),
+            offer: offer.clone(),
+            id: setup.id.to_owned(),
+            config: setup.config.clone(),
+        }))
+    })
+}
+
+impl ProgramEvaluator {
+    /// Scores are filed under the suite's name, since a suite may use one evaluator twice.
+    async fn call(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<Vec<ScoreRecord>, BoxError> {
+        let mut scores: Vec<ScoreRecord> = self.program.call(method, params, None).await?;
+        for score in &mut scores {
+            score.evaluator_id.clone_from(&self.id);
+        }
+        Ok(scores)
+    }
 }
 
 #[async_trait]
 impl Evaluator for ProgramEvaluator {
     fn id(&self) -> &str {
-        &self.offer.id
+        &self.id
     }
 
     fn metrics(&self) -> &[String] {
@@ -32,11 +70,9 @@ impl Evaluator for ProgramEvaluator {
             evaluator: Cow::Borrowed(&self.offer.id),
             run: Cow::Borrowed(run),
             task: Cow::Borrowed(task),
+            config: Cow::Borrowed(&self.config),
         };
-        Ok(self
-            .program
-            .call("evaluator/evaluate", params, None)
-            .await?)
+        self.call("evaluator/evaluate", params).await
     }
 
     async fn evaluate_scenario(
@@ -48,10 +84,8 @@ impl Evaluator for ProgramEvaluator {
             evaluator: Cow::Borrowed(&self.offer.id),
             run: Cow::Borrowed(run),
             task: Cow::Borrowed(task),
+            config: Cow::Borrowed(&self.config),
         };
-        Ok(self
-            .program
-            .call("evaluator/evaluateScenario", params, None)
-            .await?)
+        self.call("evaluator/evaluateScenario", params).await
     }
 }

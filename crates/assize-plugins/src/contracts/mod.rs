@@ -85,10 +85,7 @@ pub(crate) fn served_by(program: &Arc<PluginProgram>) -> Plugins {
         });
     }
     for offer in evaluators {
-        plugins = plugins.evaluator(evaluator::ProgramEvaluator {
-            program: shared(),
-            offer,
-        });
+        plugins = evaluator::register(plugins, shared(), offer);
     }
     plugins
 }

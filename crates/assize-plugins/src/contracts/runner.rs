@@ -30,7 +30,7 @@ impl Runner for ProgramRunner {
     }
 
     async fn execute(&self, task: &AtomicTask, config: &Value) -> Result<RunRecord, BoxError> {
-        self.call(task, config, None).await
+        self.call(task, config, None, None).await
     }
 
     async fn execute_in(
@@ -41,7 +41,7 @@ impl Runner for ProgramRunner {
     ) -> Result<RunRecord, BoxError> {
         // The engine ends an execution in time; this is only so that no call is without an end.
         let limit = setting.timeout.saturating_add(SLACK);
-        self.call(task, config, Some(limit)).await
+        self.call(task, config, Some(setting), Some(limit)).await
     }
 }
 
@@ -50,12 +50,14 @@ impl ProgramRunner {
         &self,
         task: &AtomicTask,
         config: &Value,
+        setting: Option<&RunSetting>,
         limit: Option<Duration>,
     ) -> Result<RunRecord, BoxError> {
         let params = RunnerExecuteParams {
             runner: Cow::Borrowed(&self.offer.id),
             task: Cow::Borrowed(task),
             config: Cow::Borrowed(config),
+            setting: setting.map(Into::into),
         };
         Ok(self.program.call("runner/execute", params, limit).await?)
     }

@@ -275,7 +275,9 @@ fn what_breaks_in_a_plugin_stays_there() {
 
 const LAB: &str = "\
 @plugin.runner('upper', type='shout', version='7')
-def upper(task, config):
+def upper(task, config, setting):
+    if setting['model'] != 'm-1' or setting['mode'] != 'loud' or setting['timeoutMs'] <= 0:
+        raise RuntimeError(f'told {setting}')
     if task['input']['text'] == 'crash':
         os._exit(4)
     output = task['input']['text'].upper() + config['mark']
@@ -288,8 +290,9 @@ def upper(task, config):
     }
 
 @plugin.evaluator('same', metrics=['accuracy'])
-async def same(run, task):
-    accuracy = int(run['output'] == task.get('expected'))
+async def same(run, task, config):
+    essence = lambda text: text.strip(config.get('ignore', ' '))
+    accuracy = int(essence(run['output']) == essence(task['expected']))
     return [{'id': '', 'runId': run['id'], 'metric': 'accuracy', 'value': accuracy, 'target': 'final',
              'evaluatorId': 'same', 'createdAt': '2026-01-01T00:00:00Z'}]
 ";
@@ -298,9 +301,10 @@ async def same(run, task):
 fn tasks_are_run_and_scored_by_programs() {
     let kit = sdk("python");
     let suite = Suite::of(&format!(
-        "modes: {{ loud: {{}} }}\ntasks: {{ paths: ['tasks/*.json'] }}\n\
+        "modes: {{ loud: {{}} }}\nmodels: [m-1]\ntasks: {{ paths: ['tasks/*.json'] }}\n\
          runners: [{{ id: loud, uses: upper, type: shout, config: {{ mark: '!' }} }}]\n\
-         evaluators: [{{ id: same, uses: same, types: [shout] }}]\n\
+         evaluators: [{{ id: same, uses: same, types: [shout] }}, \
+                      {{ id: loosely, uses: same, types: [shout], config: {{ ignore: '!' }} }}]\n\
          execution: {{ repetitions: 1, warmup: false, concurrency: 1 }}\n\
          plugins: [{{ id: mine, command: [python3, plugin.py], environment: {{ PYTHONPATH: '{}' }} }}]\n",
         kit.display()
@@ -310,6 +314,7 @@ fn tasks_are_run_and_scored_by_programs() {
         ("a", "hello", "HELLO!"),
         ("b", "hello", "hello"),
         ("c", "crash", ""),
+        ("d", "hello", "HELLO"),
     ] {
         let task = serde_json::json!({
             "id": id, "name": id, "type": "shout", "input": { "text": text }, "expected": expected, "metadata": {},
@@ -333,4 +338,16 @@ fn tasks_are_run_and_scored_by_programs() {
             "{id} {outcome}: {outcomes:?}"
         );
     }
+    let scores = std::fs::read_to_string(suite.run_directory().join("scores.jsonl")).unwrap();
+    let scores: Vec<Value> = scores
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let sum = |evaluator: &str| -> f64 {
+        let its = scores
+            .iter()
+            .filter(|score| score["evaluatorId"] == evaluator);
+        its.map(|score| score["value"].as_f64().unwrap()).sum()
+    };
+    assert_eq!((sum("same"), sum("loosely")), (1.0, 2.0), "{scores:?}");
 }
