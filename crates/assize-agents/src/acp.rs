@@ -5,19 +5,20 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+use crate::mcp::McpServers;
 use crate::recipe::Recipe;
+use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
     CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig, ProviderError,
-    ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
+    ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
 };
 use serde::Deserialize;
 use serde_json::json;
-use session::AcpSession;
-use std::collections::HashMap;
+use session::{AcpSession, Wishes};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// How long an agent may take from its start to its first session.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -27,7 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(180);
 pub struct AcpProvider {
     /// The suite's directory.
     directory: OnceLock<PathBuf>,
-    sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<AcpSession>>>>,
+    sessions: Sessions<AcpSession>,
 }
 
 /// What a suite says about an agent, besides what every recipe takes.
@@ -42,14 +43,23 @@ struct AcpSettings {
     /// How to sign in, as the agent calls it.
     #[serde(default)]
     authenticate: Option<String>,
+    #[serde(default, alias = "mcpServers")]
+    mcp_servers: McpServers,
 }
 
-const OWN_SETTINGS: [&str; 3] = ["agent", "command", "authenticate"];
+const OWN_SETTINGS: [&str; 5] = [
+    "agent",
+    "command",
+    "authenticate",
+    "mcp_servers",
+    "mcpServers",
+];
 
 /// Settings, sorted by whom they are for.
 struct Sorted {
     recipe: Recipe,
     authenticate: Option<String>,
+    mcp_servers: McpServers,
     /// For the recipe.
     rest: JsonMap,
 }
@@ -61,6 +71,7 @@ impl Sorted {
             .into_iter()
             .partition(|(key, _)| OWN_SETTINGS.contains(&key.as_str()));
         let settings: AcpSettings = read(&own)?;
+        settings.mcp_servers.check()?;
         let mut recipe = match &settings.agent {
             Some(name) => known_recipe(name)?,
             // What an agent may do is asked for when it comes to it.
@@ -85,6 +96,7 @@ impl Sorted {
             authenticate: settings
                 .authenticate
                 .or_else(|| recipe.authenticate.clone()),
+            mcp_servers: settings.mcp_servers,
             recipe,
             rest,
         })
@@ -155,22 +167,18 @@ impl SessionProvider for AcpProvider {
         };
         let directory = self.directory.get().unwrap_or(&params.workdir);
         let invocation = sorted.recipe.invocation(&params, directory)?;
-        let opening = AcpSession::open(invocation, &params, sorted.authenticate);
+        let wishes = Wishes {
+            authenticate: sorted.authenticate,
+            mcp_servers: sorted.mcp_servers.for_session(&params.workdir, directory),
+        };
+        let opening = AcpSession::open(invocation, &params, wishes);
         let session = tokio::time::timeout(START_LIMIT, opening)
             .await
             .map_err(|_| {
                 let message = format!("the agent opened no session within {START_LIMIT:?}");
                 ProviderError::service(message).with_code("agent_not_ready")
             })??;
-        let session_id = format!("acp-{:016x}", params.seed);
-        let session = Arc::new(tokio::sync::Mutex::new(session));
-        crate::lock(&self.sessions).insert(session_id.clone(), session);
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id().to_owned(),
-            created_at: Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64),
-        })
+        Ok(self.sessions.open(self.id(), params.seed, session))
     }
 
     async fn prompt(
@@ -179,33 +187,20 @@ impl SessionProvider for AcpProvider {
         text: &str,
         timeout: Duration,
     ) -> Result<PromptResult, ProviderError> {
-        let session = self.session(handle)?;
+        let session = self.sessions.find(handle)?;
         session.lock().await.prompt(text, timeout).await
     }
 
     async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
-        let session = self.session(handle)?;
+        let session = self.sessions.find(handle)?;
         let session = session.lock().await;
         Ok(session.trace(&handle.session_id))
     }
 
     async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
-        let session = crate::lock(&self.sessions).remove(&handle.session_id);
-        match session.and_then(Arc::into_inner) {
-            Some(session) => session.into_inner().close().await,
+        match self.sessions.close(handle) {
+            Some(session) => session.close().await,
             None => Ok(()),
         }
-    }
-}
-
-impl AcpProvider {
-    fn session(
-        &self,
-        handle: &SessionHandle,
-    ) -> Result<Arc<tokio::sync::Mutex<AcpSession>>, ProviderError> {
-        let session = crate::lock(&self.sessions)
-            .get(&handle.session_id)
-            .map(Arc::clone);
-        session.ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
     }
 }

@@ -1,27 +1,36 @@
-//! A model with tools and nothing around it: an endpoint, a shell, files, and a limit of turns.
+//! A model with tools and nothing around it: an endpoint, a shell, files, MCP servers, and a limit of turns.
 
+#[cfg(feature = "mcp")]
+mod servers;
+#[cfg(not(feature = "mcp"))]
+#[path = "chat/no_servers.rs"]
+mod servers;
 mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
 
+use crate::mcp::McpServers;
+use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
-    CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderError, ProviderScope,
-    SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
+    CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig, ProviderError,
+    ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
 };
 use assize_llm::{Api, ApiKey, ChatClient, Endpoint};
 use serde::Deserialize;
 use session::ChatSession;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
 use tools::Tool;
 
 /// The provider `chat`.
 #[derive(Default)]
 pub struct ChatProvider {
-    sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<ChatSession>>>>,
+    /// The suite's directory.
+    directory: OnceLock<PathBuf>,
+    sessions: Sessions<ChatSession>,
 }
 
 /// What a suite says about a model with tools.
@@ -50,6 +59,11 @@ struct ChatSettings {
     shell_timeout_ms: u64,
     #[serde(default, alias = "passEnv")]
     pass_env: Vec<String>,
+    #[serde(default, alias = "mcpServers")]
+    mcp_servers: McpServers,
+    /// How long an MCP server may take to be ready, and for one answer.
+    #[serde(default = "default_patience", alias = "mcpTimeoutMs")]
+    mcp_timeout_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -70,6 +84,10 @@ fn default_turns() -> u32 {
 
 fn default_shell() -> u64 {
     120_000
+}
+
+fn default_patience() -> u64 {
+    60_000
 }
 
 impl ApiName {
@@ -105,6 +123,7 @@ impl ChatSettings {
         if settings.max_turns == 0 {
             return Err(problem("max_turns", "found 0, expected at least 1"));
         }
+        settings.check_servers()?;
         if let Some(url) = &settings.base_url {
             let endpoint = Endpoint {
                 base_url: url.clone(),
@@ -113,6 +132,21 @@ impl ChatSettings {
             ChatClient::new(endpoint).map_err(|error| problem("base_url", error.to_string()))?;
         }
         Ok(settings)
+    }
+
+    fn check_servers(&self) -> Result<(), OverrideProblem> {
+        if !cfg!(feature = "mcp") && !self.mcp_servers.is_empty() {
+            let message = "this build of Assize has no MCP servers for `chat`";
+            let hint = "build it with the feature: `cargo install assize --features mcp`";
+            return Err(OverrideProblem {
+                hint: Some(hint.to_owned()),
+                ..problem("mcp_servers", message)
+            });
+        }
+        if self.mcp_timeout_ms == 0 {
+            return Err(problem("mcp_timeout_ms", "found 0, expected at least 1 ms"));
+        }
+        self.mcp_servers.check()
     }
 
     fn client(&self, params: &CreateSessionParams) -> Result<ChatClient, ProviderError> {
@@ -156,6 +190,11 @@ impl SessionProvider for ChatProvider {
         ChatSettings::checked(overrides).map(drop)
     }
 
+    async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
+        let _ = self.directory.set(config.workdir.clone());
+        Ok(())
+    }
+
     async fn create_session(
         &self,
         params: &CreateSessionParams,
@@ -163,15 +202,9 @@ impl SessionProvider for ChatProvider {
         let settings = ChatSettings::checked(&params.provider_overrides)
             .map_err(|problem| ProviderError::service(problem.message))?;
         let client = settings.client(params)?;
-        let session = ChatSession::new(settings, client, params)?;
-        let session_id = format!("chat-{:016x}", params.seed);
-        let session = Arc::new(tokio::sync::Mutex::new(session));
-        crate::lock(&self.sessions).insert(session_id.clone(), session);
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id().to_owned(),
-            created_at: Timestamp::from_unix_ms(unix_ms()),
-        })
+        let directory = self.directory.get().unwrap_or(&params.workdir);
+        let session = ChatSession::open(settings, client, params, directory).await?;
+        Ok(self.sessions.open(self.id(), params.seed, session))
     }
 
     async fn prompt(
@@ -180,35 +213,20 @@ impl SessionProvider for ChatProvider {
         text: &str,
         timeout: Duration,
     ) -> Result<PromptResult, ProviderError> {
-        let session = self.session(handle)?;
+        let session = self.sessions.find(handle)?;
         session.lock().await.prompt(text, timeout).await
     }
 
     async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
-        let session = self.session(handle)?;
+        let session = self.sessions.find(handle)?;
         let session = session.lock().await;
         Ok(session.trace(&handle.session_id))
     }
 
     async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
-        crate::lock(&self.sessions).remove(&handle.session_id);
+        if let Some(session) = self.sessions.close(handle) {
+            session.close().await;
+        }
         Ok(())
     }
-}
-
-impl ChatProvider {
-    fn session(
-        &self,
-        handle: &SessionHandle,
-    ) -> Result<Arc<tokio::sync::Mutex<ChatSession>>, ProviderError> {
-        let session = crate::lock(&self.sessions)
-            .get(&handle.session_id)
-            .map(Arc::clone);
-        session.ok_or_else(|| ProviderError::service(format!("no session `{}`", handle.session_id)))
-    }
-}
-
-fn unix_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
 }

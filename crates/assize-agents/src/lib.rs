@@ -4,10 +4,13 @@ mod acp;
 pub mod capture;
 mod chat;
 mod command;
+mod line_program;
+mod mcp;
 mod output;
 mod recipe;
 mod replay;
 mod runners;
+mod sessions;
 mod settings;
 mod simulated;
 

@@ -67,6 +67,9 @@ pub struct Recipe {
     /// When only some tools go without confirmation. Without it the agent cannot do that.
     #[serde(default)]
     pub(crate) allowed_tools: Option<ToolList>,
+    /// When there are MCP servers. Without it the agent cannot be given any.
+    #[serde(default)]
+    pub(crate) mcp_servers: Option<ServerList>,
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
     /// Variables that keep the agent away from its user's own configuration.
@@ -105,6 +108,25 @@ pub(crate) struct ToolList {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
+/// What MCP servers add, and how they are written where `{mcp_servers}` stands.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerList {
+    /// A server that is started: `{name}`, `{command}`, `{args}`, `{argv}` and `{env}`, all but the name as JSON.
+    pub(crate) program: String,
+    /// A server that has a URL: `{name}`, `{url}` and `{headers}`. Without it the agent takes none.
+    #[serde(default)]
+    pub(crate) remote: Option<String>,
+    #[serde(default = "comma")]
+    pub(crate) join: String,
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+}
+
 fn the_tool() -> String {
     "{tool}".to_owned()
 }
@@ -135,7 +157,7 @@ const BUILT_IN: [(&str, &str); 11] = built_in!(
 
 impl Recipe {
     /// What may stand in braces. With `:json` behind the name, a value is written as inside a JSON string.
-    pub const PLACEHOLDERS: [&'static str; 16] = [
+    pub const PLACEHOLDERS: [&'static str; 17] = [
         "prompt",
         "prompt_file",
         "workspace",
@@ -148,6 +170,7 @@ impl Recipe {
         "options",
         "tool",
         "allowed_tools",
+        "mcp_servers",
         "anthropic_url",
         "openai_url",
         "openai_root",
@@ -210,6 +233,10 @@ impl Recipe {
                 "allowed_tools",
                 self.allowed_tools.as_ref().map(|list| &list.args),
             ),
+            (
+                "mcp_servers",
+                self.mcp_servers.as_ref().map(|list| &list.args),
+            ),
         ] {
             words
                 .into_iter()
@@ -233,7 +260,8 @@ impl Recipe {
             let message = format!("found `{api}`, expected `anthropic`, `openai` or `gemini`");
             return Err(problem("apis", message));
         }
-        let added = self.instructions.iter().flat_map(|added| &added.files);
+        let instructions = self.instructions.iter().flat_map(|added| &added.files);
+        let servers = self.mcp_servers.iter().flat_map(|list| &list.files);
         let outside = |path: &Path| {
             !path
                 .components()
@@ -242,7 +270,8 @@ impl Recipe {
         match self
             .files
             .iter()
-            .chain(added)
+            .chain(instructions)
+            .chain(servers)
             .find(|(path, _)| outside(Path::new(path)))
         {
             Some((path, _)) => {
@@ -323,6 +352,10 @@ mod tests {
             ),
             (
                 json!({"name": "x", "command": ["a"], "files": {"/etc/x": ""}}),
+                "files",
+            ),
+            (
+                json!({"name": "x", "command": ["a"], "mcp_servers": {"program": "", "files": {"../x": ""}}}),
                 "files",
             ),
             (

@@ -1,30 +1,14 @@
 //! JSON-RPC with a program, one message per line.
 
+use crate::line_program::{LineProgram, Silence};
 use assize_contracts::ProviderError;
-use assize_process::{Captured, LineSplitter, Running, Stream};
+use assize_process::Running;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
-use std::time::{Duration, UNIX_EPOCH};
-use tokio::io::AsyncWriteExt;
-use tokio::net::unix::pipe;
-
-/// A longer message is cut, and then it is none.
-const LONGEST_LINE: usize = 16 << 20;
-
-/// How long the program may take to end after its stdin is closed.
-const END_PATIENCE: Duration = Duration::from_secs(3);
-
-const LAST_WORDS: usize = 500;
 
 /// A program that is talked to.
 pub(super) struct Connection {
-    running: Running,
-    stdin: Option<pipe::Sender>,
-    lines: LineSplitter,
-    waiting: VecDeque<Message>,
-    stderr: Captured,
-    started_ms: i64,
+    program: LineProgram,
     last_id: u64,
 }
 
@@ -53,117 +37,64 @@ pub(super) enum Content {
 }
 
 impl Connection {
-    pub(super) fn new(mut running: Running) -> Self {
-        let since_1970 = running.started_at().duration_since(UNIX_EPOCH);
+    pub(super) fn new(running: Running) -> Self {
         Self {
-            stdin: running.take_stdin(),
-            running,
-            lines: LineSplitter::new(LONGEST_LINE),
-            waiting: VecDeque::new(),
-            stderr: Captured::default(),
-            started_ms: since_1970.unwrap_or_default().as_millis() as i64,
+            program: LineProgram::new(running),
             last_id: 0,
         }
     }
 
     /// Asks for something. The answer comes as a message with this id.
-    pub(super) async fn ask(
-        &mut self,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<u64, ProviderError> {
+    pub(super) async fn ask(&mut self, method: &str, params: &impl Serialize) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.send(&message).await?;
-        Ok(id)
+        self.program.say(message).await;
+        id
     }
 
-    pub(super) async fn tell(
-        &mut self,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<(), ProviderError> {
+    pub(super) async fn tell(&mut self, method: &str, params: &impl Serialize) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.send(&message).await
+        self.program.say(message).await;
     }
 
-    pub(super) async fn answer(
-        &mut self,
-        id: Value,
-        result: &impl Serialize,
-    ) -> Result<(), ProviderError> {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
-            .await
+    pub(super) async fn answer(&mut self, id: Value, result: &impl Serialize) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        self.program.say(message).await;
     }
 
     /// Says that something cannot be done here.
-    pub(super) async fn refuse(&mut self, id: Value, method: &str) -> Result<(), ProviderError> {
+    pub(super) async fn refuse(&mut self, id: Value, method: &str) {
         let error = json!({"code": -32601, "message": format!("`{method}` is not offered")});
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
-            .await
-    }
-
-    async fn send(&mut self, message: &Value) -> Result<(), ProviderError> {
-        let line = format!("{message}\n");
-        let Some(stdin) = &mut self.stdin else {
-            return Err(ProviderError::service("the agent's stdin is closed"));
-        };
-        // A program that has ended says why on its other streams.
-        let _ = stdin.write_all(line.as_bytes()).await;
-        Ok(())
+        let message = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        self.program.say(message).await;
     }
 
     /// The next message. An error when the program has ended. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Message, ProviderError> {
         loop {
-            if let Some(message) = self.waiting.pop_front() {
-                return Ok(message);
-            }
-            match self.running.next().await {
-                Ok(Some(chunk)) if chunk.stream == Stream::Stdout => {
-                    for line in self.lines.push(&chunk) {
-                        let at = self.started_ms + line.at.as_millis() as i64;
-                        let content = serde_json::from_str(&line.text()).ok().and_then(read);
-                        self.waiting
-                            .extend(content.map(|content| Message { at, content }));
-                    }
+            let line = self.program.next().await.map_err(|silence| match silence {
+                Silence::Ended(how) => {
+                    ProviderError::agent(format!("the agent {how}")).with_code("agent_ended")
                 }
-                Ok(Some(chunk)) => self.stderr.push(chunk),
-                Ok(None) => return Err(self.ended().await),
-                Err(error) => {
-                    let message = error.to_string();
-                    return Err(ProviderError::service(message).with_code("keeper_lost"));
-                }
+                Silence::KeeperLost(how) => ProviderError::service(how).with_code("keeper_lost"),
+            })?;
+            let content = serde_json::from_str(&line.text()).ok().and_then(read);
+            if let Some(content) = content {
+                let at = self.program.at(&line);
+                return Ok(Message { at, content });
             }
         }
-    }
-
-    async fn ended(&mut self) -> ProviderError {
-        let status = self.running.wait().await.ok().and_then(|exit| exit.status);
-        let status = status.map_or("no exit code".to_owned(), |status| status.to_string());
-        let said = self.stderr.last_words(LAST_WORDS);
-        let said = match said.is_empty() {
-            true => String::new(),
-            false => format!(": {said}"),
-        };
-        ProviderError::agent(format!("the agent ended with {status}{said}"))
-            .with_code("agent_ended")
     }
 
     /// Ends the program: politely by closing its stdin, then by its keeper.
     pub(super) async fn close(&mut self) {
-        self.stdin = None;
-        let ending = self.running.wait();
-        if tokio::time::timeout(END_PATIENCE, ending).await.is_err() {
-            self.running.cancel();
-            let _ = self.running.wait().await;
-        }
+        self.program.close().await;
     }
 
     /// Ends the program without asking.
     pub(super) fn kill(&self) {
-        self.running.kill();
+        self.program.kill();
     }
 }
 

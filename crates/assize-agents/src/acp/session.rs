@@ -2,11 +2,14 @@
 
 use super::connection::{Connection, Content, Message};
 use crate::command::Invocation;
+use crate::mcp::{self, Reach};
 use crate::output::{Story, ToolEnd};
+use crate::sessions::unix_ms;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AuthenticateRequest, CancelNotification, ContentBlock, Implementation, InitializeRequest,
-    InitializeResponse, NewSessionRequest, NewSessionResponse, PermissionOptionKind, PromptRequest,
+    AuthenticateRequest, CancelNotification, ContentBlock, EnvVariable, HttpHeader, Implementation,
+    InitializeRequest, InitializeResponse, McpCapabilities, McpServer, McpServerHttp,
+    McpServerStdio, NewSessionRequest, NewSessionResponse, PermissionOptionKind, PromptRequest,
     PromptResponse, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
     SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason,
     ToolCallContent, ToolCallStatus, ToolCallUpdateFields,
@@ -20,7 +23,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long an agent may take to stop after it was asked to.
 pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +42,12 @@ pub(super) struct AcpSession {
     _invocation: Invocation,
 }
 
+/// What a session is opened with, besides what every session has.
+pub(super) struct Wishes {
+    pub(super) authenticate: Option<String>,
+    pub(super) mcp_servers: Vec<mcp::Server>,
+}
+
 /// What a prompt has come to until now.
 #[derive(Default)]
 pub(super) struct Turn {
@@ -51,7 +60,7 @@ impl AcpSession {
     pub(super) async fn open(
         invocation: Invocation,
         params: &CreateSessionParams,
-        authenticate: Option<String>,
+        wishes: Wishes,
     ) -> Result<Self, ProviderError> {
         let running = invocation.server().start().await.map_err(|error| {
             ProviderError::service(error.explained()).with_code("program_not_started")
@@ -75,16 +84,19 @@ impl AcpSession {
             let message = format!("the agent speaks version {version} of ACP, expected 1");
             return Err(ProviderError::service(message).with_code("acp_version"));
         }
-        if let Some(method) = authenticate {
+        if let Some(method) = wishes.authenticate {
             let _: Value = session
                 .request("authenticate", &AuthenticateRequest::new(method))
                 .await?;
         }
         let workdir = std::path::absolute(&params.workdir);
         let workdir = workdir.unwrap_or_else(|_| params.workdir.clone());
-        let opened: NewSessionResponse = session
-            .request("session/new", &NewSessionRequest::new(workdir))
-            .await?;
+        let servers = offered(
+            wishes.mcp_servers,
+            &hello.agent_capabilities.mcp_capabilities,
+        )?;
+        let request = NewSessionRequest::new(workdir).mcp_servers(servers);
+        let opened: NewSessionResponse = session.request("session/new", &request).await?;
         session.id = opened.session_id;
         Ok(session)
     }
@@ -99,7 +111,7 @@ impl AcpSession {
             let message = format!("the agent refused `{method}`: {message}");
             ProviderError::service(message).with_code("acp_refused")
         };
-        let asked = self.connection.ask(method, params).await?;
+        let asked = self.connection.ask(method, params).await;
         loop {
             match self.connection.next().await?.content {
                 Content::Answer { id, result } if id == asked => {
@@ -107,7 +119,7 @@ impl AcpSession {
                     return serde_json::from_value(answer)
                         .map_err(|error| refused(error.to_string()));
                 }
-                Content::Request { id, method, .. } => self.connection.refuse(id, &method).await?,
+                Content::Request { id, method, .. } => self.connection.refuse(id, &method).await,
                 _ => {}
             }
         }
@@ -129,7 +141,7 @@ impl AcpSession {
                 "session/prompt",
                 &PromptRequest::new(self.id.clone(), vec![ContentBlock::from(text)]),
             )
-            .await?;
+            .await;
         let answer = self.follow(asked, timeout, &mut turn).await;
         self.conclude(answer, turn, began.elapsed())
     }
@@ -146,7 +158,7 @@ impl AcpSession {
             return answer.map(Ended::Answered);
         }
         let stop = CancelNotification::new(self.id.clone());
-        self.connection.tell("session/cancel", &stop).await?;
+        self.connection.tell("session/cancel", &stop).await;
         let talk = self.answer_to(asked, turn);
         if tokio::time::timeout(CANCEL_PATIENCE, talk).await.is_err() {
             self.connection.kill();
@@ -172,9 +184,9 @@ impl AcpSession {
                     if method == "session/request_permission" =>
                 {
                     let answer = permit(&self.permissions, params, at, turn);
-                    self.connection.answer(id, &answer).await?;
+                    self.connection.answer(id, &answer).await;
                 }
-                Content::Request { id, method, .. } => self.connection.refuse(id, &method).await?,
+                Content::Request { id, method, .. } => self.connection.refuse(id, &method).await,
             }
         }
     }
@@ -229,7 +241,7 @@ impl AcpSession {
     fn begin_turn(&mut self) {
         self.events.push(Arc::new(TraceEvent::TurnBoundary {
             turn_number: self.turns,
-            timestamp: now(),
+            timestamp: Timestamp::from_unix_ms(unix_ms()),
         }));
         self.turns += 1;
     }
@@ -251,6 +263,32 @@ impl AcpSession {
         self.connection.close().await;
         Ok(())
     }
+}
+
+/// MCP servers as the protocol names them.
+pub(super) fn offered(
+    servers: Vec<mcp::Server>,
+    known: &McpCapabilities,
+) -> Result<Vec<McpServer>, ProviderError> {
+    let offer = |mcp::Server { name, reach }: mcp::Server| match reach {
+        Reach::Program { command, args, env } => {
+            let env = env.into_iter();
+            let env = env.map(|(name, value)| EnvVariable::new(name, value));
+            let server = McpServerStdio::new(name, mcp::found(&command)).args(args);
+            Ok(McpServer::Stdio(server.env(env.collect())))
+        }
+        Reach::Url { url, headers } if known.http => {
+            let headers = headers.into_iter();
+            let headers = headers.map(|(name, value)| HttpHeader::new(name, value));
+            let server = McpServerHttp::new(name, url).headers(headers.collect());
+            Ok(McpServer::Http(server))
+        }
+        Reach::Url { .. } => {
+            let message = format!("the agent takes no MCP servers by URL, and `{name}` is one");
+            Err(ProviderError::service(message).with_code("mcp_unsupported"))
+        }
+    };
+    servers.into_iter().map(offer).collect()
 }
 
 /// What the suite allows. Options are chosen by what they mean, never by their place.
@@ -404,9 +442,4 @@ fn shown(fields: &ToolCallUpdateFields) -> Value {
         _ => None,
     });
     Value::String(texts.collect())
-}
-
-fn now() -> Timestamp {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64)
 }

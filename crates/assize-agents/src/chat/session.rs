@@ -1,13 +1,15 @@
 //! The conversation: the model is asked, its tools are run, and asked again until it has nothing more to do.
 
+use super::ChatSettings;
 use super::tools::{ToolOutput, Workshop};
-use super::{ChatSettings, unix_ms};
+use crate::sessions::unix_ms;
 use assize_contracts::{
     CompletionReason, CreateSessionParams, EventPlace, Millis, ModelCall, PromptMetrics,
     PromptResult, ProviderError, SessionTrace, Timestamp, TimingBreakdown, TokenBreakdown,
     ToolCallRecord, TraceEvent,
 };
 use assize_llm::{ChatAnswer, ChatClient, ChatError, ChatRequest, Content, Message, RequestedTool};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,13 +32,13 @@ struct Turn {
 }
 
 impl ChatSession {
-    pub(super) fn new(
+    pub(super) async fn open(
         settings: ChatSettings,
         client: ChatClient,
         params: &CreateSessionParams,
+        suite: &Path,
     ) -> Result<Self, ProviderError> {
-        let workshop = Workshop::new(&settings, params)
-            .map_err(|error| ProviderError::service(format!("no workspace: {error}")))?;
+        let workshop = Workshop::open(&settings, params, suite).await?;
         let request = ChatRequest {
             model: params.model.clone(),
             system: Some(params.system_instructions.clone()).filter(|text| !text.is_empty()),
@@ -196,6 +198,10 @@ impl ChatSession {
 
     fn push(&mut self, event: TraceEvent) {
         self.events.push(Arc::new(event));
+    }
+
+    pub(super) async fn close(self) {
+        self.workshop.close().await;
     }
 
     pub(super) fn trace(&self, session_id: &str) -> SessionTrace {

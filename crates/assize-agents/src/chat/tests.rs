@@ -4,10 +4,11 @@ use super::*;
 use assize_contracts::{CompletionReason, Fault, PermissionConfig};
 use assize_llm::testing::{Received, Reply, ScriptedEndpoint};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A streamed answer: calls of tools, or a text.
-fn answer(text: &str, calls: &[(&str, Value)]) -> Reply {
+pub(super) fn answer(text: &str, calls: &[(&str, Value)]) -> Reply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -30,11 +31,11 @@ fn answer(text: &str, calls: &[(&str, Value)]) -> Reply {
     Reply::Body(200, format!("{lines}data: [DONE]\n\n"))
 }
 
-struct Talk {
-    provider: ChatProvider,
-    handle: SessionHandle,
-    endpoint: ScriptedEndpoint,
-    workspace: TempDir,
+pub(super) struct Talk {
+    pub(super) provider: ChatProvider,
+    pub(super) handle: SessionHandle,
+    pub(super) endpoint: ScriptedEndpoint,
+    pub(super) workspace: TempDir,
 }
 
 async fn talk(
@@ -42,6 +43,14 @@ async fn talk(
     permissions: PermissionConfig,
     script: impl Fn(&Received, usize) -> Reply + Send + Sync + 'static,
 ) -> Talk {
+    try_talk(more, permissions, script).await.unwrap()
+}
+
+pub(super) async fn try_talk(
+    more: Value,
+    permissions: PermissionConfig,
+    script: impl Fn(&Received, usize) -> Reply + Send + Sync + 'static,
+) -> Result<Talk, ProviderError> {
     let endpoint = ScriptedEndpoint::start(script).unwrap();
     let workspace = tempfile::tempdir().unwrap();
     let mut settings = more.as_object().unwrap().clone();
@@ -55,16 +64,16 @@ async fn talk(
         ..CreateSessionParams::default()
     };
     let provider = ChatProvider::default();
-    let handle = provider.create_session(&params).await.unwrap();
-    Talk {
+    let handle = provider.create_session(&params).await?;
+    Ok(Talk {
         provider,
         handle,
         endpoint,
         workspace,
-    }
+    })
 }
 
-fn allowing() -> PermissionConfig {
+pub(super) fn allowing() -> PermissionConfig {
     PermissionConfig {
         auto_approve: true,
         ..PermissionConfig::default()
@@ -72,12 +81,12 @@ fn allowing() -> PermissionConfig {
 }
 
 impl Talk {
-    async fn prompt(&self, timeout: Duration) -> Result<PromptResult, ProviderError> {
+    pub(super) async fn prompt(&self, timeout: Duration) -> Result<PromptResult, ProviderError> {
         self.provider.prompt(&self.handle, "Go.", timeout).await
     }
 }
 
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn tools_work_in_the_workspace_until_the_model_is_done() {
@@ -222,8 +231,22 @@ fn what_cannot_work_is_named_before_a_run() {
         (json!({"base_url": "nowhere"}), "base_url"),
         (json!({"tools": ["hammer"]}), "tools"),
         (json!({"api": "mistral"}), "api"),
+        (json!({"mcp_timeout_ms": 0}), "mcp_timeout_ms"),
+        (
+            json!({"mcpServers": {"docs": {"command": ""}}}),
+            "mcp_servers",
+        ),
     ] {
         let problem = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
         assert_eq!(problem.path[0], place);
     }
+}
+
+#[cfg(not(feature = "mcp"))]
+#[test]
+fn a_build_without_servers_says_how_to_get_them() {
+    let settings = json!({"mcp_servers": {"docs": {"command": "docs-server"}}});
+    let problem = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
+    assert_eq!(problem.path, ["mcp_servers"]);
+    assert!(problem.hint.unwrap().contains("--features mcp"));
 }

@@ -1,7 +1,8 @@
-//! What the model may use: a shell that starts in the workspace, and files that lie in it.
+//! What the model may use: a shell that starts in the workspace, files that lie in it, and the tools of MCP servers.
 
 use super::ChatSettings;
-use assize_contracts::{CreateSessionParams, PermissionConfig};
+use super::servers::Servers;
+use assize_contracts::{CreateSessionParams, PermissionConfig, ProviderError};
 use assize_llm::ToolSpec;
 use assize_process::{Bound, Command};
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// More of a file or of a command's output is cut.
-const LARGEST_TEXT: u64 = 64 << 10;
+pub(super) const LARGEST_TEXT: u64 = 64 << 10;
 
 const MOST_ENTRIES: usize = 1000;
 
@@ -74,13 +75,19 @@ impl Tool {
 /// The tools of one session.
 pub(super) struct Workshop {
     tools: Vec<Tool>,
+    servers: Servers,
+    permissions: PermissionConfig,
+    place: Place,
+    shell_timeout: Duration,
+}
+
+/// Where and with what programs of the session are run.
+struct Place {
     /// Without symbolic links.
     workspace: PathBuf,
-    permissions: PermissionConfig,
-    /// For commands, without the key.
+    /// Without the key.
     environment: Vec<(String, String)>,
     pass_env: Vec<String>,
-    shell_timeout: Duration,
 }
 
 pub(super) struct ToolOutput {
@@ -89,7 +96,7 @@ pub(super) struct ToolOutput {
 }
 
 impl ToolOutput {
-    fn failed(error: impl Into<String>) -> Self {
+    pub(super) fn failed(error: impl Into<String>) -> Self {
         Self {
             text: String::new(),
             error: Some(error.into()),
@@ -98,36 +105,49 @@ impl ToolOutput {
 }
 
 impl Workshop {
-    pub(super) fn new(settings: &ChatSettings, params: &CreateSessionParams) -> io::Result<Self> {
-        let key = settings
-            .key_env
-            .as_deref()
-            .unwrap_or(settings.api.key_variable());
-        let environment = params.environment.iter().filter(|(name, _)| *name != key);
+    pub(super) async fn open(
+        settings: &ChatSettings,
+        params: &CreateSessionParams,
+        suite: &Path,
+    ) -> Result<Self, ProviderError> {
+        let place = Place::new(settings, params)
+            .map_err(|error| ProviderError::service(format!("no workspace: {error}")))?;
+        let servers = settings.mcp_servers.for_session(&params.workdir, suite);
+        let patience = Duration::from_millis(settings.mcp_timeout_ms);
         Ok(Self {
             tools: settings.tools.clone(),
-            workspace: params.workdir.canonicalize()?,
+            servers: Servers::open(servers, |program| place.command(program), patience).await?,
             permissions: params.permissions.clone(),
-            environment: environment
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-            pass_env: settings.pass_env.clone(),
+            place,
             shell_timeout: Duration::from_millis(settings.shell_timeout_ms),
         })
     }
 
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec()).collect()
+        let own = self.tools.iter().map(|tool| tool.spec());
+        own.chain(self.servers.specs()).collect()
+    }
+
+    pub(super) async fn close(self) {
+        self.servers.close().await;
     }
 
     pub(super) async fn run(&self, name: &str, arguments: &Value) -> ToolOutput {
-        let Some(tool) = self.tools.iter().find(|tool| tool.name() == name) else {
+        let own = self.tools.iter().find(|tool| tool.name() == name);
+        if own.is_none() && !self.servers.has(name) {
             return ToolOutput::failed(format!("there is no tool `{name}`"));
-        };
+        }
         let listed = &self.permissions.allowed_tools;
         if !self.permissions.auto_approve && !listed.iter().any(|allowed| allowed == name) {
             return ToolOutput::failed("denied: it was not allowed by the suite's permissions");
         }
+        match own {
+            Some(tool) => self.run_own(*tool, arguments).await,
+            None => self.servers.call(name, arguments).await,
+        }
+    }
+
+    async fn run_own(&self, tool: Tool, arguments: &Value) -> ToolOutput {
         let text = |key: &str| arguments[key].as_str().map(str::to_owned);
         let missing = |key: &str| ToolOutput::failed(format!("`{key}` is missing"));
         let done = match tool {
@@ -151,22 +171,15 @@ impl Workshop {
     }
 
     async fn shell(&self, command: &str) -> ToolOutput {
-        let passed = Command::new("sh", &self.workspace)
-            .arg("-c")
-            .arg(command)
-            .pass_usual_env();
-        let passed = self
-            .pass_env
-            .iter()
-            .fold(passed, |command, name| command.pass_env(name));
         let bound = Bound {
             head: LARGEST_TEXT,
             tail: LARGEST_TEXT,
         };
         let done = self
-            .environment
-            .iter()
-            .fold(passed, |command, (name, value)| command.env(name, value))
+            .place
+            .command("sh")
+            .arg("-c")
+            .arg(command)
             .bound(bound)
             .timeout(self.shell_timeout)
             .run_to_end()
@@ -181,10 +194,40 @@ impl Workshop {
         }
     }
 
-    /// A path in the workspace, wherever its links lead.
     fn path(&self, given: Option<String>) -> io::Result<PathBuf> {
-        let outside = || io::Error::other("the path leads out of the workspace");
         let given = given.ok_or_else(|| io::Error::other("`path` is missing"))?;
+        self.place.path(&given)
+    }
+}
+
+impl Place {
+    fn new(settings: &ChatSettings, params: &CreateSessionParams) -> io::Result<Self> {
+        let key = settings
+            .key_env
+            .as_deref()
+            .unwrap_or(settings.api.key_variable());
+        let environment = params.environment.iter().filter(|(name, _)| *name != key);
+        Ok(Self {
+            workspace: params.workdir.canonicalize()?,
+            environment: environment
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            pass_env: settings.pass_env.clone(),
+        })
+    }
+
+    /// A program that starts in the workspace, without arguments yet.
+    fn command(&self, program: &str) -> Command {
+        let command = Command::new(program, &self.workspace).pass_usual_env();
+        let passed = self.pass_env.iter();
+        let command = passed.fold(command, |command, name| command.pass_env(name));
+        let own = self.environment.iter();
+        own.fold(command, |command, (name, value)| command.env(name, value))
+    }
+
+    /// A path in the workspace, wherever its links lead.
+    fn path(&self, given: &str) -> io::Result<PathBuf> {
+        let outside = || io::Error::other("the path leads out of the workspace");
         let path = self.workspace.join(given);
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(outside());

@@ -93,6 +93,12 @@ impl Invocation {
         command
     }
 
+    /// Where the session's own files are.
+    #[cfg(test)]
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.plan.scratch.as_ref().map(tempfile::TempDir::path)
+    }
+
     pub(crate) fn writes_instructions(&self) -> bool {
         self.plan.writes_instructions
     }

@@ -1,10 +1,12 @@
 //! From a recipe and a session's wishes to what is run: placeholders, environment, files, options.
 
-use super::{Additions, Recipe};
+use super::{Additions, Recipe, ServerList};
 use crate::command::{CommandSettings, Invocation, Plan, fill_in};
+use crate::mcp::{McpServers, Reach, Server};
 use crate::settings::{problem, read};
 use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ struct RecipeSettings {
     /// Whether the agent has a fresh home instead of its user's.
     #[serde(default = "yes")]
     isolated: bool,
+    #[serde(default, alias = "mcpServers")]
+    mcp_servers: McpServers,
     #[serde(default, alias = "graceMs")]
     grace_ms: Option<u64>,
     #[serde(default, alias = "maxOutput")]
@@ -60,8 +64,27 @@ impl Recipe {
             let message = "found no program, expected a name or a path";
             return Err(problem("program", message));
         }
+        self.check_servers(&settings)?;
         self.command_settings(&settings, self.command.clone())
             .check()
+    }
+
+    fn check_servers(&self, settings: &RecipeSettings) -> Result<(), OverrideProblem> {
+        let servers = &settings.mcp_servers;
+        servers.check()?;
+        let refused = |message: String| Err(problem("mcp_servers", message));
+        let name = &self.name;
+        match &self.mcp_servers {
+            _ if servers.is_empty() => Ok(()),
+            None => refused(format!("`{name}` cannot be given MCP servers")),
+            Some(_) if !settings.isolated => {
+                refused("an agent in your own home has the servers of that home".to_owned())
+            }
+            Some(list) if list.remote.is_none() && servers.has_urls() => {
+                refused(format!("`{name}` takes no MCP servers by URL"))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     fn command_settings(&self, settings: &RecipeSettings, command: Vec<String>) -> CommandSettings {
@@ -88,6 +111,7 @@ impl Recipe {
             settings: &settings,
             params,
             home: home.path(),
+            servers: settings.mcp_servers.for_session(&params.workdir, suite),
         };
         let added = order.additions()?;
         let values = order.values();
@@ -123,6 +147,7 @@ struct Order<'a> {
     settings: &'a RecipeSettings,
     params: &'a CreateSessionParams,
     home: &'a Path,
+    servers: Vec<Server>,
 }
 
 impl Order<'_> {
@@ -156,6 +181,17 @@ impl Order<'_> {
                 files: BTreeMap::new(),
             });
         }
+        if let Some(list) = recipe
+            .mcp_servers
+            .as_ref()
+            .filter(|_| !self.servers.is_empty())
+        {
+            added.push(Additions {
+                args: list.args.clone(),
+                environment: list.environment.clone(),
+                files: list.files.clone(),
+            });
+        }
         Ok(added)
     }
 
@@ -175,6 +211,7 @@ impl Order<'_> {
             ("system_instructions", params.system_instructions.clone()),
             ("key", self.key()),
             ("allowed_tools", tools.unwrap_or_default()),
+            ("mcp_servers", self.servers_as_written()),
             (
                 "anthropic_url",
                 self.url("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
@@ -188,6 +225,15 @@ impl Order<'_> {
             [inside_json, (format!("{{{name}}}"), value)]
         };
         values.into_iter().flat_map(both).collect()
+    }
+
+    fn servers_as_written(&self) -> String {
+        let Some(list) = &self.recipe.mcp_servers else {
+            return String::new();
+        };
+        let servers = self.servers.iter();
+        let servers: Vec<String> = servers.map(|server| written(server, list)).collect();
+        servers.join(&list.join)
     }
 
     /// Where an API is: the proxy's address during a captured session.
@@ -268,8 +314,137 @@ impl Order<'_> {
     }
 }
 
+/// A server as the agent's own configuration names it.
+fn written(server: &Server, list: &ServerList) -> String {
+    let name = ("{name}".to_owned(), server.name.clone());
+    let value = |name: &str, value: Value| (name.to_owned(), value.to_string());
+    match &server.reach {
+        Reach::Program { command, args, env } => {
+            let argv: Vec<&String> = std::iter::once(command).chain(args).collect();
+            let values = [
+                name,
+                value("{command}", json!(command)),
+                value("{args}", json!(args)),
+                value("{argv}", json!(argv)),
+                ("{env:toml}".to_owned(), toml_table(env)),
+                value("{env}", json!(env)),
+            ];
+            fill_in(&list.program, &values)
+        }
+        Reach::Url { url, headers } => {
+            let values = [
+                name,
+                value("{url}", json!(url)),
+                ("{headers:toml}".to_owned(), toml_table(headers)),
+                value("{headers}", json!(headers)),
+            ];
+            fill_in(list.remote.as_deref().unwrap_or_default(), &values)
+        }
+    }
+}
+
+/// Strings of JSON are strings of TOML, but its objects are not.
+fn toml_table(map: &BTreeMap<String, String>) -> String {
+    let pairs = map.iter();
+    let pairs = pairs.map(|(name, value)| format!("{} = {}", json!(name), json!(value)));
+    format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+}
+
 /// As it is written between the quotes of a JSON string.
 fn inside_json(value: &str) -> String {
-    let quoted = serde_json::Value::from(value).to_string();
+    let quoted = Value::from(value).to_string();
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe(name: &str) -> &'static Recipe {
+        let mut recipes = Recipe::built_in().iter();
+        recipes.find(|recipe| recipe.name == name).unwrap()
+    }
+
+    fn settings(value: Value) -> JsonMap {
+        value.as_object().unwrap().clone()
+    }
+
+    /// What an agent finds in a file of its home.
+    fn file(agent: &str, path: &str, servers: Value) -> String {
+        let params = CreateSessionParams {
+            workdir: "/ws".into(),
+            provider_overrides: Arc::new(settings(json!({ "mcp_servers": servers }))),
+            ..CreateSessionParams::default()
+        };
+        let invocation = recipe(agent).invocation(&params, Path::new("/suite"));
+        let home = invocation.unwrap();
+        std::fs::read_to_string(home.home().unwrap().join(path)).unwrap()
+    }
+
+    fn servers() -> Value {
+        json!({
+            "docs": {"command": "./docs", "args": ["{workspace}", "say \"hi\""], "env": {"KEY": "a\"b"}},
+            "far": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "k"}},
+        })
+    }
+
+    #[test]
+    fn agents_find_servers_in_their_own_configuration() {
+        for (agent, path, list) in [
+            ("claude-code", "mcp.json", "mcpServers"),
+            ("gemini", ".gemini/settings.json", "mcpServers"),
+            ("qwen", ".qwen/settings.json", "mcpServers"),
+            ("opencode", "opencode.json", "mcp"),
+        ] {
+            let found: Value = serde_json::from_str(&file(agent, path, servers())).unwrap();
+            let docs = found[list]["docs"].to_string();
+            for part in [
+                r#""/suite/./docs""#,
+                r#""/ws""#,
+                r#""say \"hi\"""#,
+                r#""a\"b""#,
+            ] {
+                assert!(docs.contains(part), "{agent}: {docs}");
+            }
+            let far = found[list]["far"].to_string();
+            assert!(
+                far.contains("127.0.0.1:1/mcp") && far.contains("X-Key"),
+                "{agent}: {far}"
+            );
+        }
+        let codex = file("codex", ".codex/config.toml", servers());
+        assert!(
+            codex.contains("[mcp_servers.docs]\ncommand = \"/suite/./docs\"\n"),
+            "{codex}"
+        );
+        assert!(codex.contains(r#"env = { "KEY" = "a\"b" }"#), "{codex}");
+    }
+
+    #[test]
+    fn agents_without_servers_have_a_configuration_that_can_be_read() {
+        for (agent, path) in [
+            ("gemini", ".gemini/settings.json"),
+            ("opencode", "opencode.json"),
+        ] {
+            let text = file(agent, path, json!({}));
+            assert!(
+                serde_json::from_str::<Value>(&text).is_ok(),
+                "{agent}: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn servers_that_an_agent_cannot_have_are_refused_before_a_run() {
+        let one = json!({"docs": {"command": "docs"}});
+        let refused = |agent: &str, value: Value| {
+            let problem = recipe(agent).check_settings(&settings(value)).unwrap_err();
+            assert_eq!(problem.path[0], "mcp_servers", "{agent}");
+            problem.message
+        };
+        let said = refused("aider", json!({"mcp_servers": one}));
+        assert_eq!(said, "`aider` cannot be given MCP servers");
+        refused("codex", json!({"mcpServers": one, "isolated": false}));
+        refused("codex", json!({"mcp_servers": {"docs": {}}}));
+    }
 }

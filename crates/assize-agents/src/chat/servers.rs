@@ -1,0 +1,324 @@
+//! The MCP servers of a session: started or reached, asked for their tools, called, ended.
+
+mod program;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+use super::tools::{LARGEST_TEXT, ToolOutput};
+use crate::mcp::{self, Reach, SEPARATOR};
+use assize_contracts::ProviderError;
+use assize_llm::ToolSpec;
+use assize_process::Command;
+use futures_util::future::{join_all, try_join_all};
+use program::{ServerProgram, Told};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
+    Implementation, PaginatedRequestParams, ResourceContents, Tool,
+};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
+use rmcp::{RoleClient, serve_client};
+use serde_json::Value;
+use std::error::Error;
+use std::time::Duration;
+
+/// The least of what the APIs take in one request.
+const MOST_TOOLS: usize = 128;
+
+/// The least of what the APIs take as the name of a tool.
+const LONGEST_TOOL_NAME: usize = 64;
+
+/// How long the servers may take to end, before they are left to their keepers.
+const END_PATIENCE: Duration = Duration::from_secs(15);
+
+pub(super) struct Servers {
+    connected: Vec<Connected>,
+    tools: Vec<Offered>,
+    /// For an answer.
+    patience: Duration,
+}
+
+struct Connected {
+    name: String,
+    client: RunningService<RoleClient, ClientConfig>,
+    told: Told,
+}
+
+/// A tool of a server under the name that the model knows.
+struct Offered {
+    spec: ToolSpec,
+    /// Its place among the connected.
+    server: usize,
+    /// What the server calls it.
+    name: String,
+}
+
+impl Servers {
+    /// Reaches all servers and asks for their tools. `command` prepares a program of the session.
+    pub(super) async fn open(
+        servers: Vec<mcp::Server>,
+        command: impl Fn(&str) -> Command,
+        patience: Duration,
+    ) -> Result<Self, ProviderError> {
+        let opening = servers
+            .into_iter()
+            .map(|server| Connected::open(server, &command, patience));
+        let opened = try_join_all(opening).await?;
+        let (connected, tools): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        Ok(Self {
+            tools: offer(&connected, tools)
+                .map_err(|message| ProviderError::service(message).with_code("mcp_tools"))?,
+            connected,
+            patience,
+        })
+    }
+
+    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec.clone()).collect()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.spec.name == name)
+    }
+
+    pub(super) async fn call(&self, name: &str, arguments: &Value) -> ToolOutput {
+        let Some(tool) = self.tools.iter().find(|tool| tool.spec.name == name) else {
+            return ToolOutput::failed(format!("there is no tool `{name}`"));
+        };
+        let request = CallToolRequestParams::new(tool.name.clone());
+        let request = match arguments {
+            Value::Object(arguments) => request.with_arguments(arguments.clone()),
+            Value::Null => request,
+            _ => return ToolOutput::failed("the arguments are no JSON object"),
+        };
+        let server = &self.connected[tool.server];
+        let answer = tokio::time::timeout(self.patience, server.client.call_tool(request));
+        match answer.await {
+            Ok(Ok(result)) => returned(result),
+            Ok(Err(error)) => ToolOutput::failed(server.explained(error)),
+            Err(_) => {
+                let (name, patience) = (&server.name, self.patience);
+                ToolOutput::failed(format!(
+                    "the MCP server `{name}` gave no answer within {patience:?}"
+                ))
+            }
+        }
+    }
+
+    pub(super) async fn close(self) {
+        let closing = self.connected.into_iter().map(|mut server| async move {
+            let _ = server.client.close_with_timeout(END_PATIENCE).await;
+        });
+        join_all(closing).await;
+    }
+}
+
+impl Connected {
+    async fn open(
+        server: mcp::Server,
+        command: impl Fn(&str) -> Command,
+        patience: Duration,
+    ) -> Result<(Self, Vec<Tool>), ProviderError> {
+        let mcp::Server { name, reach } = server;
+        let told = Told::default();
+        let not_ready = |why: String| {
+            let message = format!("the MCP server `{name}` {why}");
+            ProviderError::service(message).with_code("mcp_not_ready")
+        };
+        let opening = async {
+            let client = connect(reach, command, &told).await?;
+            let connected = Self {
+                name: name.clone(),
+                client,
+                told: told.clone(),
+            };
+            let tools = connected.list().await?;
+            Ok((connected, tools))
+        };
+        match tokio::time::timeout(patience, opening).await {
+            Ok(opened) => opened.map_err(not_ready),
+            Err(_) => {
+                let said = told.last_words().map(|said| format!(": {said}"));
+                Err(not_ready(format!(
+                    "was not ready within {patience:?}{}",
+                    said.unwrap_or_default()
+                )))
+            }
+        }
+    }
+
+    /// All its tools, or a few more than there may be.
+    async fn list(&self) -> Result<Vec<Tool>, String> {
+        let mut tools = Vec::new();
+        let mut page = PaginatedRequestParams::default();
+        loop {
+            let listed = self.client.list_tools(Some(page)).await;
+            let listed = listed.map_err(|error| {
+                let why = self.told.ended().unwrap_or_else(|| in_words(error));
+                format!("did not list its tools: {why}")
+            })?;
+            tools.extend(listed.tools);
+            match listed.next_cursor {
+                Some(cursor) if tools.len() <= MOST_TOOLS => {
+                    page = PaginatedRequestParams::default().with_cursor(Some(cursor));
+                }
+                _ => return Ok(tools),
+            }
+        }
+    }
+
+    fn explained(&self, error: ServiceError) -> String {
+        let name = &self.name;
+        match (error, self.told.ended()) {
+            (ServiceError::McpError(error), _) => {
+                format!(
+                    "the MCP server `{name}` refused: {}",
+                    bounded(error.message.into())
+                )
+            }
+            (_, Some(how)) => format!("the MCP server `{name}` {how}"),
+            (error, None) => format!("the MCP server `{name}` failed: {}", in_words(error)),
+        }
+    }
+}
+
+async fn connect(
+    reach: Reach,
+    command: impl Fn(&str) -> Command,
+    told: &Told,
+) -> Result<RunningService<RoleClient, ClientConfig>, String> {
+    let us = Implementation::new("assize", env!("CARGO_PKG_VERSION"));
+    let us = ClientConfig::new(ClientCapabilities::default(), us);
+    let connected = match reach {
+        Reach::Program {
+            command: program,
+            args,
+            env,
+        } => {
+            let command = command(&program).args(args);
+            let command = env
+                .into_iter()
+                .fold(command, |command, (name, value)| command.env(name, value));
+            let program = ServerProgram::start(command, told.clone()).await?;
+            serve_client(us, program).await
+        }
+        Reach::Url { url, headers } => serve_client(us, remote::transport(url, headers)?).await,
+    };
+    connected.map_err(|error| match (told.ended(), error) {
+        (Some(how), _) => how,
+        (None, ClientInitializeError::TransportError { error, .. }) => {
+            format!("cannot be reached: {}", with_causes(&*error.error))
+        }
+        (None, ClientInitializeError::JsonRpcError(error)) => {
+            format!("refused: {}", bounded(error.message.into()))
+        }
+        (None, error) => format!("did not say hello: {}", bounded(error.to_string())),
+    })
+}
+
+/// Names for all tools that every API takes and that no two of them share.
+fn offer(connected: &[Connected], tools: Vec<Vec<Tool>>) -> Result<Vec<Offered>, String> {
+    let mut offered: Vec<Offered> = Vec::new();
+    for ((place, server), tools) in connected.iter().enumerate().zip(tools) {
+        let server = &server.name;
+        if tools.is_empty() {
+            return Err(format!("the MCP server `{server}` offers no tools"));
+        }
+        if tools.len() > MOST_TOOLS {
+            let count = tools.len();
+            return Err(format!(
+                "the MCP server `{server}` offers {count} tools or more, models take {MOST_TOOLS}"
+            ));
+        }
+        for tool in tools {
+            let name = name_for_models(server, &tool.name);
+            if let Some(other) = offered.iter().find(|other| other.spec.name == name) {
+                return Err(format!(
+                    "the MCP server `{server}` offers `{}` and `{}`, which models would both know as `{name}`",
+                    other.name, tool.name
+                ));
+            }
+            if offered.len() == MOST_TOOLS {
+                return Err(format!(
+                    "the MCP servers together offer more than the {MOST_TOOLS} tools that models take"
+                ));
+            }
+            offered.push(Offered {
+                spec: ToolSpec {
+                    name,
+                    description: bounded(tool.description.unwrap_or_default().into()),
+                    parameters: Value::Object((*tool.input_schema).clone()),
+                },
+                server: place,
+                name: tool.name.into(),
+            });
+        }
+    }
+    Ok(offered)
+}
+
+fn name_for_models(server: &str, tool: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let plain = |c: char| if is_plain(c) { c } else { '_' };
+    let name = server
+        .chars()
+        .chain(SEPARATOR.chars())
+        .chain(tool.chars().map(plain));
+    name.take(LONGEST_TOOL_NAME).collect()
+}
+
+/// What the model is told. What is no text is only mentioned.
+fn returned(result: CallToolResult) -> ToolOutput {
+    let mut texts: Vec<String> = result.content.into_iter().map(shown).collect();
+    // Servers repeat it as text, if they know what is good for older clients.
+    if texts.is_empty() {
+        texts.extend(result.structured_content.map(|value| value.to_string()));
+    }
+    let has_failed = result.is_error == Some(true);
+    ToolOutput {
+        text: bounded(texts.join("\n")),
+        error: has_failed.then(|| "the tool reports an error".to_owned()),
+    }
+}
+
+fn shown(content: ContentBlock) -> String {
+    let mentioned =
+        |what: &str, base64: &str| format!("[{what}, {} bytes, not shown]", base64.len() / 4 * 3);
+    match content {
+        ContentBlock::Text(text) => text.text,
+        ContentBlock::Image(image) => mentioned(&image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => mentioned(&audio.mime_type, &audio.data),
+        ContentBlock::Resource(resource) => match resource.resource {
+            ResourceContents::TextResourceContents { text, .. } => text,
+            ResourceContents::BlobResourceContents { uri, blob, .. } => mentioned(&uri, &blob),
+            _ => "[a resource of an unknown kind]".to_owned(),
+        },
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+        _ => "[content of an unknown kind]".to_owned(),
+    }
+}
+
+fn bounded(mut text: String) -> String {
+    let end = text.floor_char_boundary(LARGEST_TEXT as usize);
+    if end < text.len() {
+        let cut = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("\n[{cut} bytes cut]"));
+    }
+    text
+}
+
+fn in_words(error: ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => bounded(error.message.into()),
+        ServiceError::TransportSend(error) => with_causes(&*error.error),
+        ServiceError::UnexpectedResponse => "its answer is not what was asked for".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    bounded(causes.join(": "))
+}

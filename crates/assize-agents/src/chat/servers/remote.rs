@@ -1,0 +1,231 @@
+//! A server that is reached by its URL: streamable HTTP with answers of bounded size. The SDK's own client reads a JSON answer
+//! to its end, however long it is.
+
+use super::with_causes;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+
+const LARGEST_ANSWER: usize = 16 << 20;
+
+const LARGEST_REFUSAL: usize = 500;
+
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+
+#[derive(Clone)]
+pub(super) struct BoundedHttp(reqwest::Client);
+
+/// What went wrong on the way. The address is left out: it may hold a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Trouble(String);
+
+type Problem = StreamableHttpError<Trouble>;
+
+pub(super) fn transport(
+    url: String,
+    headers: BTreeMap<String, String>,
+) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
+    // Fails only when somebody else installed one, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // A secret in a header must not follow a redirect to somebody else.
+    let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let address =
+        reqwest::Url::parse(&url).map_err(|error| format!("has no usable URL: {error}"))?;
+    if matches!(
+        address.host_str(),
+        Some("127.0.0.1" | "localhost" | "[::1]")
+    ) {
+        builder = builder.no_proxy();
+    }
+    let http = builder.build();
+    let http = http.map_err(|error| format!("cannot be reached: {error}"))?;
+    let headers = headers.into_iter().filter_map(|(name, value)| {
+        let name = HeaderName::try_from(name).ok()?;
+        Some((name, HeaderValue::try_from(value).ok()?))
+    });
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers.collect());
+    Ok(StreamableHttpClientTransport::with_client(
+        BoundedHttp(http),
+        config,
+    ))
+}
+
+impl StreamableHttpClient for BoundedHttp {
+    type Error = Trouble;
+
+    async fn post_message(
+        &self,
+        url: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Problem> {
+        let has_session = session.is_some();
+        let request = self
+            .0
+            .post(&*url)
+            .header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"))
+            .header(CONTENT_TYPE, JSON)
+            .body(serde_json::to_vec(&message)?);
+        let response = sent(request, session, headers).await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
+            StatusCode::NOT_FOUND if has_session => return Err(Problem::SessionExpired),
+            status if !status.is_success() => return refused(status, response).await,
+            _ => {}
+        }
+        let session = response.headers().get(SESSION);
+        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let kind = response.headers().get(CONTENT_TYPE);
+        let kind = kind
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        if kind.starts_with(EVENT_STREAM) {
+            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+        }
+        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let body = whole(response, LARGEST_ANSWER).await?;
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            Err(_) => Err(trouble(format!(
+                "its answer is no message of MCP: `{}`",
+                shown(&body)
+            ))),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        url: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Problem> {
+        sent(self.0.delete(&*url), Some(session), headers)
+            .await
+            .map(drop)
+    }
+
+    /// Goes on with an answer that broke off. What servers tell without having been asked is not listened to.
+    async fn get_stream(
+        &self,
+        url: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Problem> {
+        let Some(last_event) = last_event else {
+            return Err(Problem::ServerDoesNotSupportSse);
+        };
+        let request = self.0.get(&*url).header(ACCEPT, EVENT_STREAM);
+        let request = request.header("last-event-id", last_event);
+        let response = sent(request, session, headers).await?;
+        match response.status() {
+            status if status.is_success() => Ok(events(response)),
+            _ => Err(Problem::ServerDoesNotSupportSse),
+        }
+    }
+}
+
+async fn sent(
+    request: reqwest::RequestBuilder,
+    session: Option<Arc<str>>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> Result<reqwest::Response, Problem> {
+    let request = match session {
+        Some(session) => request.header(SESSION, &*session),
+        None => request,
+    };
+    request
+        .headers(headers.into_iter().collect())
+        .send()
+        .await
+        .map_err(broken)
+}
+
+/// Some servers put an error of MCP into it, which says more than the status.
+async fn refused(
+    status: StatusCode,
+    response: reqwest::Response,
+) -> Result<StreamableHttpPostResponse, Problem> {
+    let body = whole(response, LARGEST_ANSWER).await?;
+    match serde_json::from_slice(&body) {
+        Ok(answer @ ServerJsonRpcMessage::Error(_)) => {
+            Ok(StreamableHttpPostResponse::Json(answer, None))
+        }
+        _ => Err(trouble(format!(
+            "it answered HTTP {status}: `{}`",
+            shown(&body)
+        ))),
+    }
+}
+
+async fn whole(mut response: reqwest::Response, most: usize) -> Result<Vec<u8>, Problem> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(broken)? {
+        if body.len() + piece.len() > most {
+            return Err(trouble(too_large()));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+fn events(response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    SseStream::from_bytes_stream(limited(response.bytes_stream())).boxed()
+}
+
+fn limited(
+    pieces: impl Stream<Item = reqwest::Result<Bytes>>,
+) -> impl Stream<Item = io::Result<Bytes>> {
+    let mut taken = 0;
+    pieces.map(move |piece| {
+        let piece = piece.map_err(|error| io::Error::other(error.without_url()))?;
+        taken += piece.len();
+        match taken > LARGEST_ANSWER {
+            true => Err(io::Error::other(too_large())),
+            false => Ok(piece),
+        }
+    })
+}
+
+fn too_large() -> String {
+    format!(
+        "its answer is larger than {} megabytes",
+        LARGEST_ANSWER >> 20
+    )
+}
+
+fn shown(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(LARGEST_REFUSAL)]).into_owned()
+}
+
+fn trouble(message: String) -> Problem {
+    Problem::Client(Trouble(message))
+}
+
+fn broken(error: reqwest::Error) -> Problem {
+    trouble(with_causes(&error.without_url()))
+}
