@@ -28,9 +28,10 @@ browser:
 	$(CARGO) build -p assize --all-features --locked
 	node --test --test-reporter=spec tests/browser/report.test.mjs
 
-# The agents that the tests put on trial, once per version.
+# The agents that the tests put on trial, and an MCP server for them, once per version.
 agents:
 	tests/agents/install.sh main
+	tests/mcp/install.sh
 
 # Everything that can go wrong with real agents, and the agents behind recipes; takes a while.
 test-agents: agents

@@ -117,6 +117,8 @@ def turn_responses(b):
     for t in b.get("tools") or []:
         if t.get("type") == "function":
             tools[t["name"]] = t.get("parameters") or {}
+        elif t.get("type") == "namespace":
+            tools.update({f"{t['name']}/{inner['name']}": inner.get("parameters") or {} for inner in t.get("tools") or []})
         elif t.get("type") == "local_shell":
             tools["local_shell"] = {"properties": {"command": {"type": "array"}}}
     return n, tools
@@ -262,7 +264,9 @@ def resp_items(p):
             out.append({"type": "local_shell_call", "id": rid("lsh_"), "call_id": rid("call_"), "status": "completed",
                         "action": {"type": "exec", "command": args["command"], "env": {}}})
         else:
+            space, _, name = name.rpartition("/")
             out.append({"type": "function_call", "id": rid("fc_"), "call_id": rid("call_"), "name": name,
+                        **({"namespace": space} if space else {}),
                         "arguments": json.dumps(args), "status": "completed"})
     return out
 

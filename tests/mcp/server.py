@@ -4,7 +4,7 @@
     server.py [MODE]          speaks on stdin and stdout
     server.py --http [PORT]   speaks streamable HTTP; prints its URL first. With TOKEN set it wants it as a bearer token.
 
-Its tools answer, fail, die, hang and flood. MODE makes the whole server misbehave: dead, silent, junk, many, twins,
+Its tools answer, fail, die, hang and flood; ONLY names the one to offer. MODE makes the whole server misbehave: dead, silent, junk, many, twins,
 endless, none.
 """
 
@@ -17,6 +17,8 @@ import time
 
 ARGUMENTS = sys.argv[1:]
 MODE = ARGUMENTS[0] if ARGUMENTS and not ARGUMENTS[0].startswith("--") else ""
+
+PAGE = 8
 
 TOOLS = {
     "lookup": ("Looks a word up in the glossary.", {"word": {"type": "string"}}),
@@ -35,6 +37,10 @@ TOOLS = {
 }
 
 
+if os.environ.get("ONLY"):
+    TOOLS = {os.environ["ONLY"]: TOOLS[os.environ["ONLY"]]}
+
+
 def tool(name, about="", properties=None):
     properties = properties or {}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
@@ -50,11 +56,10 @@ def listed(params):
         return {"tools": [], "nextCursor": "more"}
     if MODE == "none":
         return {"tools": []}
-    # In two pages, as servers with many tools do.
-    names, half = list(TOOLS), len(TOOLS) // 2
-    if params.get("cursor") == "rest":
-        return {"tools": [tool(name, *TOOLS[name]) for name in names[half:]]}
-    return {"tools": [tool(name, *TOOLS[name]) for name in names[:half]], "nextCursor": "rest"}
+    # In pages, as servers with many tools do. Not every client asks for the second.
+    names, cursor = list(TOOLS), int(params.get("cursor", 0))
+    page = {"tools": [tool(name, *TOOLS[name]) for name in names[cursor:cursor + PAGE]]}
+    return {**page, "nextCursor": str(cursor + PAGE)} if cursor + PAGE < len(names) else page
 
 
 def text(content, **more):
@@ -181,6 +186,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def serve_http(port):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
+    # Clients that hang up are part of the tests.
+    server.handle_error = lambda *_: None
     print(f"http://127.0.0.1:{server.server_port}/mcp", flush=True)
     server.serve_forever()
 

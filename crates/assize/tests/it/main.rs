@@ -16,6 +16,7 @@ mod judging;
 mod lab;
 mod lab_services;
 mod llm;
+mod mcp;
 mod odd_rows;
 mod plugin;
 mod plugins;

@@ -19,6 +19,12 @@ fn blocks(text: &str) -> Vec<Block> {
         .collect()
 }
 
+/// The files of a section by name.
+pub(crate) fn files(section: &str) -> Vec<(String, String)> {
+    let named = |block: Block| Some((block.head.split_once(' ')?.1.to_owned(), block.body));
+    blocks(section).into_iter().filter_map(named).collect()
+}
+
 /// Numbers and distances vary from machine to machine.
 fn essence(text: &str) -> String {
     let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };

@@ -1,0 +1,141 @@
+//! The same MCP servers for every kind of agent: each starts or reaches them by its own means and calls a tool of both.
+
+use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, OPENCODE, OPENCODE_ACP};
+use crate::faults::script;
+use crate::offline::{Offline, lines, repository};
+use serde_json::{Value, json};
+
+const fn agent(name: &'static str, provider: &'static str) -> Agent {
+    Agent {
+        name,
+        model: "fake-model",
+        provider,
+    }
+}
+
+pub(crate) fn claude_code() {
+    check(&CLAUDE_CODE, &[]);
+}
+
+pub(crate) fn codex() {
+    check(&CODEX, &[]);
+}
+
+pub(crate) fn opencode() {
+    check(&OPENCODE, &[]);
+}
+
+pub(crate) fn opencode_acp() {
+    check(&OPENCODE_ACP, &[]);
+}
+
+pub(crate) fn gemini() {
+    check(&GEMINI, &[]);
+}
+
+pub(crate) fn gemini_acp() {
+    check(&GEMINI_ACP, &[]);
+}
+
+/// It offers tools of servers only to a model that has looked for them.
+pub(crate) fn qwen() {
+    let search = json!({"tool": "tool_search", "args": {"query": "variable lookup"}});
+    check(&agent("qwen", "{ uses: qwen }"), &[search]);
+}
+
+pub(crate) fn copilot() {
+    check(&agent("copilot", "{ uses: copilot }"), &[]);
+}
+
+pub(crate) fn goose() {
+    check(&agent("goose", "{ uses: goose }"), &[]);
+}
+
+pub(crate) fn chat() {
+    check(&agent("chat", "{ uses: chat }"), &[]);
+}
+
+const SCENARIO: &str = "\
+id: look-up
+prompt: What is an assize?
+workspace: { from: workspace }
+";
+
+const SECRET: &str = "reddish-brown";
+
+/// `first` is what the model does before it calls the tools.
+fn check(agent: &Agent, first: &[Value]) {
+    let server = repository().join("tests/mcp/server.py");
+    let offline = with_servers(
+        agent,
+        SCENARIO,
+        &json!({
+            "words": {"command": ["python3", server], "env": {"ONLY": "variable", "COLOUR": "${env:COLOUR}"}},
+            "far": {"url": "http://127.0.0.1:8100/mcp", "headers": {"Authorization": "Bearer ${env:COLOUR}"}},
+        }),
+    );
+    let lookup = json!({"tool": "lookup", "args": {"word": "assize"}});
+    let both = json!({"tool": "variable", "args": {"name": "COLOUR"}, "also": [lookup]});
+    let turns = [first, &[both, json!({"text": "Now I know."})]].concat();
+    let offline = script(offline, &json!({ "turns": turns }));
+    let run = format!(
+        "export COLOUR={SECRET}\n\
+         ONLY=lookup TOKEN=$COLOUR python3 {} --http 8100 > url &\n\
+         while ! test -s url; do sleep 0.1; done\n\
+         {} run --quiet --yes; status=$?; kill $!; exit $status",
+        server.display(),
+        env!("CARGO_BIN_EXE_assize"),
+    );
+    let output = offline.command(&["sh", "-c", &run]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let calls = calls(&offline);
+    assert_eq!(calls.len(), first.len() + 2, "{calls:#?}");
+    // The server that was started has the variable, the other one answered; no record has the value.
+    let shown = json!(calls).to_string();
+    assert!(shown.contains("[redacted]"), "{shown}");
+    assert!(shown.contains("a word of the test"), "{shown}");
+    for file in ["manifest.json", "rows.jsonl"] {
+        let kept = std::fs::read_to_string(offline.run_directory().join(file)).unwrap();
+        assert!(!kept.contains(SECRET), "{file}: {kept}");
+    }
+}
+
+/// The agent's suite with servers in its mode.
+fn with_servers(agent: &Agent, scenario: &str, servers: &Value) -> Offline {
+    let offline = agent.suite(scenario, "");
+    let suite = std::fs::read_to_string(offline.path("assize.yaml")).unwrap();
+    let mode = format!("  {}: {{ ", agent.name);
+    let more = format!("{mode}provider_overrides: {{ mcp_servers: {servers} }}, ");
+    offline.write("assize.yaml", &suite.replace(&mode, &more));
+    offline
+}
+
+/// The tool calls of the one trial, which must have passed.
+fn calls(offline: &Offline) -> Vec<Value> {
+    let row = &lines(&offline.run_directory().join("rows.jsonl"))[0];
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    let trace = offline.trace(0);
+    let events = trace["events"].as_array().unwrap().iter();
+    let calls = events.filter(|event| event["type"] == "tool_call");
+    let calls: Vec<Value> = calls.cloned().collect();
+    let has_failed = |call: &Value| call["success"] == false;
+    assert!(!calls.iter().any(has_failed), "{calls:#?}");
+    calls
+}
+
+/// The file is written by a server that somebody else maintains, in the workspace of the trial.
+pub(crate) fn a_server_by_others() {
+    let scenario = format!("{SCENARIO}checks: [ {{ file: {{ path: out.txt, equals: hi }} }} ]\n");
+    let servers = json!({"files": {"command": "mcp-server-filesystem", "args": ["{workspace}"]}});
+    let chat = agent("chat", "{ uses: chat, tools: [] }");
+    let offline = with_servers(&chat, &scenario, &servers);
+    let write = json!({"tool": "write_file", "args": {"path": "out.txt", "content": "hi"}});
+    let read = json!({"tool": "read_text_file", "args": {"path": "out.txt"}});
+    let turns = json!({"turns": [write, read, {"text": "Now I know."}]});
+    let offline = script(offline, &turns);
+    offline.run();
+    let calls = calls(&offline);
+    assert_eq!(calls[0]["name"], "files__write_file");
+    assert_eq!(calls[1]["output"], "hi");
+}
