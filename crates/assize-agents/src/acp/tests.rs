@@ -1,7 +1,9 @@
 //! Recordings of real agents, and a small agent of our own for what they do not show.
 
-use super::session::{Turn, permit};
+use super::session::{Turn, offered, permit};
 use super::*;
+use crate::mcp;
+use agent_client_protocol_schema::v1::McpCapabilities;
 use assize_contracts::{CompletionReason, Fault, PermissionConfig, TraceEvent};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -94,6 +96,25 @@ fn a_listed_tool_is_allowed() {
     };
     let (_, answers) = replayed("gemini-cli", &permissions);
     assert_eq!(answers[0]["outcome"]["optionId"], "proceed_once");
+}
+
+#[test]
+fn servers_by_url_are_for_agents_that_take_them() {
+    let server = || mcp::Server {
+        name: "docs".to_owned(),
+        reach: mcp::Reach::Url {
+            url: "http://127.0.0.1:1/mcp".to_owned(),
+            headers: [("X-Key".to_owned(), "k".to_owned())].into(),
+        },
+    };
+    let none = offered(vec![server()], &McpCapabilities::new()).unwrap_err();
+    assert_eq!(none.code.as_deref(), Some("mcp_unsupported"));
+    let taken = offered(vec![server()], &McpCapabilities::new().http(true)).unwrap();
+    let taken = serde_json::to_value(taken).unwrap();
+    assert_eq!(
+        taken[0]["headers"],
+        json!([{"name": "X-Key", "value": "k"}])
+    );
 }
 
 proptest! {

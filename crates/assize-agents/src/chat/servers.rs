@@ -17,6 +17,7 @@ use rmcp::model::{
     Implementation, PaginatedRequestParams, ResourceContents, Tool,
 };
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
+use rmcp::transport::DynamicTransportError;
 use rmcp::{RoleClient, serve_client};
 use serde_json::Value;
 use std::error::Error;
@@ -177,7 +178,12 @@ impl Connected {
                 )
             }
             (_, Some(how)) => format!("the MCP server `{name}` {how}"),
-            (error, None) => format!("the MCP server `{name}` failed: {}", in_words(error)),
+            (error, None) => {
+                let is_closed = matches!(error, ServiceError::TransportClosed);
+                let known = is_closed.then(|| self.told.last_words()).flatten();
+                let why = known.unwrap_or_else(|| in_words(error));
+                format!("the MCP server `{name}` failed: {why}")
+            }
         }
     }
 }
@@ -202,12 +208,14 @@ async fn connect(
             let program = ServerProgram::start(command, told.clone()).await?;
             serve_client(us, program).await
         }
-        Reach::Url { url, headers } => serve_client(us, remote::transport(url, headers)?).await,
+        Reach::Url { url, headers } => {
+            serve_client(us, remote::transport(url, headers, told)?).await
+        }
     };
     connected.map_err(|error| match (told.ended(), error) {
         (Some(how), _) => how,
         (None, ClientInitializeError::TransportError { error, .. }) => {
-            format!("cannot be reached: {}", with_causes(&*error.error))
+            format!("cannot be reached: {}", on_the_way(&error))
         }
         (None, ClientInitializeError::JsonRpcError(error)) => {
             format!("refused: {}", bounded(error.message.into()))
@@ -311,9 +319,16 @@ fn bounded(mut text: String) -> String {
 fn in_words(error: ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => bounded(error.message.into()),
-        ServiceError::TransportSend(error) => with_causes(&*error.error),
+        ServiceError::TransportSend(error) => on_the_way(&error),
         ServiceError::UnexpectedResponse => "its answer is not what was asked for".to_owned(),
         error => error.to_string(),
+    }
+}
+
+fn on_the_way(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<remote::Problem>() {
+        Some(remote::Problem::Client(trouble)) => bounded(trouble.to_string()),
+        _ => with_causes(&*error.error),
     }
 }
 

@@ -38,7 +38,7 @@ impl Told {
         crate::lock(&self.0).ended.clone()
     }
 
-    /// The last that it said, and was no message.
+    /// The last that it said and was no message, or that was wrong with what it said.
     pub(super) fn last_words(&self) -> Option<String> {
         crate::lock(&self.0).last_words.clone()
     }
@@ -47,7 +47,7 @@ impl Told {
         crate::lock(&self.0).ended = Some(how);
     }
 
-    fn note_words(&self, words: String) {
+    pub(super) fn note_words(&self, words: String) {
         crate::lock(&self.0).last_words = Some(words);
     }
 }

@@ -1,10 +1,11 @@
 //! A server that is reached by its URL: streamable HTTP with answers of bounded size. The SDK's own client reads a JSON answer
 //! to its end, however long it is.
 
+use super::program::Told;
 use super::with_causes;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -27,18 +28,22 @@ const EVENT_STREAM: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
 #[derive(Clone)]
-pub(super) struct BoundedHttp(reqwest::Client);
+pub(super) struct BoundedHttp {
+    client: reqwest::Client,
+    told: Told,
+}
 
 /// What went wrong on the way. The address is left out: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Trouble(String);
 
-type Problem = StreamableHttpError<Trouble>;
+pub(super) type Problem = StreamableHttpError<Trouble>;
 
 pub(super) fn transport(
     url: String,
     headers: BTreeMap<String, String>,
+    told: &Told,
 ) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
     // Fails only when somebody else installed one, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -52,18 +57,18 @@ pub(super) fn transport(
     ) {
         builder = builder.no_proxy();
     }
-    let http = builder.build();
-    let http = http.map_err(|error| format!("cannot be reached: {error}"))?;
+    let client = builder.build();
+    let http = BoundedHttp {
+        client: client.map_err(|error| format!("cannot be reached: {error}"))?,
+        told: told.clone(),
+    };
     let headers = headers.into_iter().filter_map(|(name, value)| {
         let name = HeaderName::try_from(name).ok()?;
         Some((name, HeaderValue::try_from(value).ok()?))
     });
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers.collect());
-    Ok(StreamableHttpClientTransport::with_client(
-        BoundedHttp(http),
-        config,
-    ))
+    Ok(StreamableHttpClientTransport::with_client(http, config))
 }
 
 impl StreamableHttpClient for BoundedHttp {
@@ -79,7 +84,7 @@ impl StreamableHttpClient for BoundedHttp {
     ) -> Result<StreamableHttpPostResponse, Problem> {
         let has_session = session.is_some();
         let request = self
-            .0
+            .client
             .post(&*url)
             .header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"))
             .header(CONTENT_TYPE, JSON)
@@ -101,7 +106,10 @@ impl StreamableHttpClient for BoundedHttp {
             .unwrap_or_default()
             .to_owned();
         if kind.starts_with(EVENT_STREAM) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+            return Ok(StreamableHttpPostResponse::Sse(
+                self.events(response),
+                session,
+            ));
         }
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
         let body = whole(response, LARGEST_ANSWER).await?;
@@ -122,7 +130,7 @@ impl StreamableHttpClient for BoundedHttp {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Problem> {
-        sent(self.0.delete(&*url), Some(session), headers)
+        sent(self.client.delete(&*url), Some(session), headers)
             .await
             .map(drop)
     }
@@ -139,11 +147,11 @@ impl StreamableHttpClient for BoundedHttp {
         let Some(last_event) = last_event else {
             return Err(Problem::ServerDoesNotSupportSse);
         };
-        let request = self.0.get(&*url).header(ACCEPT, EVENT_STREAM);
+        let request = self.client.get(&*url).header(ACCEPT, EVENT_STREAM);
         let request = request.header("last-event-id", last_event);
         let response = sent(request, session, headers).await?;
         match response.status() {
-            status if status.is_success() => Ok(events(response)),
+            status if status.is_success() => Ok(self.events(response)),
             _ => Err(Problem::ServerDoesNotSupportSse),
         }
     }
@@ -193,22 +201,21 @@ async fn whole(mut response: reqwest::Response, most: usize) -> Result<Vec<u8>, 
     Ok(body)
 }
 
-fn events(response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    SseStream::from_bytes_stream(limited(response.bytes_stream())).boxed()
-}
-
-fn limited(
-    pieces: impl Stream<Item = reqwest::Result<Bytes>>,
-) -> impl Stream<Item = io::Result<Bytes>> {
-    let mut taken = 0;
-    pieces.map(move |piece| {
-        let piece = piece.map_err(|error| io::Error::other(error.without_url()))?;
-        taken += piece.len();
-        match taken > LARGEST_ANSWER {
-            true => Err(io::Error::other(too_large())),
-            false => Ok(piece),
-        }
-    })
+impl BoundedHttp {
+    fn events(&self, response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let mut taken = 0;
+        let told = self.told.clone();
+        let pieces = response.bytes_stream().map(move |piece| {
+            let piece = piece.map_err(|error| io::Error::other(error.without_url()))?;
+            taken += piece.len();
+            if taken > LARGEST_ANSWER {
+                told.note_words(too_large());
+                return Err(io::Error::other(too_large()));
+            }
+            Ok::<Bytes, io::Error>(piece)
+        });
+        SseStream::from_bytes_stream(pieces).boxed()
+    }
 }
 
 fn too_large() -> String {

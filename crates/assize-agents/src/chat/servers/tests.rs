@@ -321,13 +321,23 @@ async fn a_server_is_reached_by_its_url() {
     assert_eq!(said, r#"{"answer":42}"#);
     let (said, _) = call(remote.with_token("hush"), "notify", json!({"times": 3})).await;
     assert_eq!(said, "told");
-    let long = json!({"bytes": 20 << 20});
-    let (said, record) = call(remote.with_token("hush"), "long", long).await;
-    assert!(said.starts_with("the MCP server `test` "), "{said}");
-    assert_eq!(record.success, Some(false));
     let error = refused(json!({"mcp_servers": {"test": remote.with_token("wrong")}})).await;
-    assert!(error.message.contains("401"), "{}", error.message);
-    assert!(!error.message.contains("wrong"), "{}", error.message);
+    let expected = "the MCP server `test` cannot be reached: it answered HTTP 401 Unauthorized: `who are you?`";
+    assert_eq!(error.message, expected);
+}
+
+#[tokio::test]
+async fn a_flood_from_a_url_is_an_error_of_the_tool() {
+    let remote = Remote::start("hush");
+    let calls = [
+        ("long", json!({"bytes": 20 << 20})),
+        ("structured", json!({})),
+    ];
+    let talk = talk(remote.with_token("hush"), &calls).await.unwrap();
+    let calls = talk.prompt(LONG).await.unwrap().metrics.tool_calls.unwrap();
+    let expected = "the MCP server `test` failed: its answer is larger than 16 megabytes";
+    assert_eq!(calls[0].error.as_deref(), Some(expected));
+    assert_eq!(calls[1].error, None);
 }
 
 #[tokio::test]
@@ -362,6 +372,19 @@ async fn what_is_no_server_behind_a_url_is_said() {
 }
 
 proptest! {
+    #[test]
+    fn any_result_is_told_within_bounds(kind in "text|image|audio|resource|resource_link|new", text in ".{0,40}", times in 1_usize..5_000, failed in any::<bool>()) {
+        let text = text.repeat(times);
+        let resource = json!({"uri": text, "blob": text});
+        let content = json!({"type": kind, "text": text, "data": text, "mimeType": text, "uri": text, "name": text, "resource": resource});
+        let result = json!({"content": [content.clone(), content], "isError": failed});
+        if let Ok(result) = serde_json::from_value::<CallToolResult>(result) {
+            let output = returned(result);
+            prop_assert!(output.text.len() <= LARGEST_TEXT as usize + 40);
+            prop_assert_eq!(output.error.is_some(), failed);
+        }
+    }
+
     #[test]
     fn names_for_models_are_what_every_api_takes(server in "[a-z][a-z0-9-]{0,31}", tool in ".{0,90}") {
         let name = name_for_models(&server, &tool);
