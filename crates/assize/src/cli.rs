@@ -756,6 +756,9 @@ pub(crate) struct ScoreArguments {
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not ask before a judge may cost money
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// One JSON object: how many trials, what changed, what could not be scored and why
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,6 +4,7 @@ mod analyze;
 mod baseline;
 mod check;
 mod compare;
+mod consent;
 mod doctor;
 mod estimate;
 mod gate;

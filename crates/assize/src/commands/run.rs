@@ -4,7 +4,7 @@ use crate::cli::{Against, RunArguments, Where};
 use crate::commands::estimate::Estimate;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
-use crate::commands::{baseline, github, report};
+use crate::commands::{baseline, consent, github, report};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
@@ -18,7 +18,6 @@ use assize_plugins::{PluginHost, Redact};
 use assize_report::Summary;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +72,7 @@ fn show_the_way_to_a_real_agent(suite: &Path) {
     say(format!(
         "\nfor a real agent change the provider in {}, for example to\n  {}",
         plain(&suite.display().to_string()),
-        r#"provider: { uses: command, command: ["claude", "-p", "{prompt}"] }"#
+        "provider: { uses: claude-code, model: claude-sonnet-4-5 }"
     ));
 }
 
@@ -198,7 +197,7 @@ fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Asks before real money can be spent; only where somebody can answer.
+/// Asks before agents, runners or a judge can cost something.
 fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     let profile = &suite.profile;
     let providers = profile
@@ -214,19 +213,17 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         .chain(runners)
         .chain(profile.description.get("judge").map(|_| "the judge"))
         .collect();
-    if costly.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if costly.is_empty() {
         return Ok(true);
     }
-    let trials = profile.plan()?.len();
-    say(format!(
-        "{trials} trials with {} may cost money; {}.",
-        costly.into_iter().collect::<Vec<_>>().join(", "),
-        Estimate::of(suite)?.sentence()
-    ));
-    write!(std::io::stderr(), "Go on? [y/N] ")?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    consent::is_given(|| {
+        let trials = profile.plan()?.len();
+        let costly = costly.into_iter().collect::<Vec<_>>().join(", ");
+        let estimate = Estimate::of(suite)?.sentence();
+        Ok(format!(
+            "{trials} trials with {costly} may cost money; {estimate}."
+        ))
+    })
 }
 
 /// Runs a suite to its end, or to the next signal.

@@ -3,14 +3,15 @@
 use crate::cli::ScoreArguments;
 use crate::commands::run::print_result;
 use crate::commands::verdict::{self, Source};
-use crate::commands::{report, results_dir};
+use crate::commands::{consent, report, results_dir};
 use crate::exit::Exit;
-use crate::suite::{self, Selection};
+use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{Outcome, Plugins};
 use assize_engine::store::RunDirectory;
 use assize_engine::{Keeping, Rescored, score_again};
+use assize_report::money;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -24,6 +25,10 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
         (None, None) => PathBuf::from("."),
     };
     let suite = suite::load(&path, &Selection::default(), plugins)?;
+    if !arguments.yes && !agrees_to_judging(&suite, &run)? {
+        say("nothing was changed");
+        return Ok(Exit::Incomplete);
+    }
     let keeping = match arguments.dry_run {
         true => Keeping::Nothing,
         false => Keeping::New,
@@ -53,6 +58,32 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
         print_result(&summary, &directory);
     }
     Ok(Exit::Done)
+}
+
+/// Asks before a judge is asked about every trial again.
+fn agrees_to_judging(suite: &LoadedSuite, run: &RunDirectory) -> Result<bool> {
+    if !suite.profile.description.contains_key("judge") {
+        return Ok(true);
+    }
+    consent::is_given(|| {
+        let (mut trials, mut known, mut usd) = (0u64, 0u64, 0.0);
+        for row in run.rows()? {
+            let cost = row?
+                .extensions
+                .get("judge_cost_usd")
+                .and_then(Value::as_f64);
+            trials += 1;
+            known += u64::from(cost.is_some());
+            usd += cost.unwrap_or(0.0);
+        }
+        let before = match known {
+            0 => "how much is not known".to_owned(),
+            _ => format!("{known} of them cost {} when they were judged", money(usd)),
+        };
+        Ok(format!(
+            "{trials} trials are judged again, which may cost money; {before}."
+        ))
+    })
 }
 
 fn tell(rescored: &Rescored) {

@@ -3,6 +3,8 @@
 use crate::sandbox::{Sandbox, words};
 use assize_llm::testing::{Reply, ScriptedEndpoint};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 const PAGE: &str = include_str!("../../../../docs/judging.md");
 
@@ -140,4 +142,59 @@ fn mistakes_are_found_before_anything_runs() {
         said.contains("s.yaml:5:") && said.contains("expected `pass`"),
         "{said}"
     );
+}
+
+/// What a command prints on a terminal where somebody types this answer, and its exit code.
+fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], answer: &str) -> (Option<i32>, String) {
+    let inner = sandbox.assize(arguments);
+    let line = std::iter::once(inner.get_program()).chain(inner.get_args());
+    let line: Vec<&str> = line.map(|word| word.to_str().unwrap()).collect();
+    let mut terminal = Command::new("script");
+    let variables = inner
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    terminal
+        .args(["-qec", &shlex::try_join(line).unwrap(), "/dev/null"])
+        .current_dir(inner.get_current_dir().unwrap())
+        .envs(variables)
+        .env("JUDGE_KEY", "hush-hush-hush")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut terminal = terminal.spawn().unwrap();
+    let mut typed = terminal.stdin.take().unwrap();
+    typed.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    // The end of the input would be typed, too.
+    let output = terminal.wait_with_output().unwrap();
+    drop(typed);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), shown)
+}
+
+#[test]
+fn nobody_is_judged_on_a_terminal_without_consent() {
+    let verdicts = json!({"verdicts": [
+        {"id": "success", "rationale": "names line 7", "pass": true},
+        {"id": "constructive", "rationale": "friendly", "pass": true},
+        {"id": "efficiency", "rationale": "a detour", "score": 2},
+    ]});
+    let endpoint = ScriptedEndpoint::start(move |_, _| says(verdicts.to_string())).unwrap();
+    let sandbox = example(&format!("{}/v1", endpoint.url()));
+
+    let (code, shown) = on_a_terminal(&sandbox, &["run", "-q"], "n");
+    assert!(
+        shown.contains("1 trials with the judge may cost money"),
+        "{shown}"
+    );
+    assert_eq!((code, endpoint.received().len()), (Some(5), 0), "{shown}");
+
+    let (code, shown) = on_a_terminal(&sandbox, &["run", "-q"], "y");
+    assert_eq!((code, endpoint.received().len()), (Some(0), 3), "{shown}");
+
+    let (code, shown) = on_a_terminal(&sandbox, &["score"], "n");
+    assert!(
+        shown.contains("1 trials are judged again, which may cost money"),
+        "{shown}"
+    );
+    assert!(shown.contains("nothing was changed"), "{shown}");
+    assert_eq!((code, endpoint.received().len()), (Some(5), 3), "{shown}");
 }
