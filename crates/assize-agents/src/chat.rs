@@ -1,14 +1,20 @@
 //! A model with tools and nothing around it: an endpoint, a shell, files, MCP servers, and a limit of turns.
 
+#[cfg(any(test, not(feature = "mcp")))]
+#[cfg_attr(
+    feature = "mcp",
+    expect(dead_code, reason = "tests see that it compiles")
+)]
+mod no_servers;
 #[cfg(feature = "mcp")]
-mod servers;
-#[cfg(not(feature = "mcp"))]
-#[path = "chat/no_servers.rs"]
 mod servers;
 mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
+
+#[cfg(not(feature = "mcp"))]
+use no_servers as servers;
 
 use crate::mcp::McpServers;
 use crate::sessions::Sessions;

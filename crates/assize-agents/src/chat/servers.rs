@@ -1,20 +1,22 @@
 //! The MCP servers of a session: started or reached, asked for their tools, called, ended.
 
+mod for_models;
 mod program;
 mod remote;
 #[cfg(test)]
 mod tests;
 
 use super::tools::{LARGEST_TEXT, ToolOutput};
-use crate::mcp::{self, Reach, SEPARATOR};
+use crate::mcp::{self, Reach};
 use assize_contracts::ProviderError;
 use assize_llm::ToolSpec;
 use assize_process::Command;
+use for_models::{name_for_models, parameters, returned, within};
 use futures_util::future::{join_all, try_join_all};
 use program::{ServerProgram, Told};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
-    Implementation, PaginatedRequestParams, ResourceContents, Tool,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams, Tool,
 };
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -26,8 +28,8 @@ use std::time::Duration;
 /// The least of what the APIs take in one request.
 const MOST_TOOLS: usize = 128;
 
-/// The least of what the APIs take as the name of a tool.
-const LONGEST_TOOL_NAME: usize = 64;
+/// Of a server's words about what went wrong.
+const LONGEST_REASON: usize = 500;
 
 /// How long the servers may take to end, before they are left to their keepers.
 const END_PATIENCE: Duration = Duration::from_secs(15);
@@ -174,7 +176,7 @@ impl Connected {
             (ServiceError::McpError(error), _) => {
                 format!(
                     "the MCP server `{name}` refused: {}",
-                    bounded(error.message.into())
+                    brief(error.message.into())
                 )
             }
             (_, Some(how)) => format!("the MCP server `{name}` {how}"),
@@ -218,9 +220,9 @@ async fn connect(
             format!("cannot be reached: {}", on_the_way(&error))
         }
         (None, ClientInitializeError::JsonRpcError(error)) => {
-            format!("refused: {}", bounded(error.message.into()))
+            format!("refused: {}", brief(error.message.into()))
         }
-        (None, error) => format!("did not say hello: {}", bounded(error.to_string())),
+        (None, error) => format!("did not say hello: {}", brief(error.to_string())),
     })
 }
 
@@ -254,8 +256,11 @@ fn offer(connected: &[Connected], tools: Vec<Vec<Tool>>) -> Result<Vec<Offered>,
             offered.push(Offered {
                 spec: ToolSpec {
                     name,
-                    description: bounded(tool.description.unwrap_or_default().into()),
-                    parameters: Value::Object((*tool.input_schema).clone()),
+                    description: within(
+                        LARGEST_TEXT as usize,
+                        tool.description.unwrap_or_default().into(),
+                    ),
+                    parameters: parameters(&tool.input_schema),
                 },
                 server: place,
                 name: tool.name.into(),
@@ -265,75 +270,28 @@ fn offer(connected: &[Connected], tools: Vec<Vec<Tool>>) -> Result<Vec<Offered>,
     Ok(offered)
 }
 
-fn name_for_models(server: &str, tool: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let plain = |c: char| if is_plain(c) { c } else { '_' };
-    let name = server
-        .chars()
-        .chain(SEPARATOR.chars())
-        .chain(tool.chars().map(plain));
-    name.take(LONGEST_TOOL_NAME).collect()
-}
-
-/// What the model is told. What is no text is only mentioned.
-fn returned(result: CallToolResult) -> ToolOutput {
-    let mut texts: Vec<String> = result.content.into_iter().map(shown).collect();
-    // Servers repeat it as text, if they know what is good for older clients.
-    if texts.is_empty() {
-        texts.extend(result.structured_content.map(|value| value.to_string()));
-    }
-    let has_failed = result.is_error == Some(true);
-    ToolOutput {
-        text: bounded(texts.join("\n")),
-        error: has_failed.then(|| "the tool reports an error".to_owned()),
-    }
-}
-
-fn shown(content: ContentBlock) -> String {
-    let mentioned =
-        |what: &str, base64: &str| format!("[{what}, {} bytes, not shown]", base64.len() / 4 * 3);
-    match content {
-        ContentBlock::Text(text) => text.text,
-        ContentBlock::Image(image) => mentioned(&image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => mentioned(&audio.mime_type, &audio.data),
-        ContentBlock::Resource(resource) => match resource.resource {
-            ResourceContents::TextResourceContents { text, .. } => text,
-            ResourceContents::BlobResourceContents { uri, blob, .. } => mentioned(&uri, &blob),
-            _ => "[a resource of an unknown kind]".to_owned(),
-        },
-        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
-        _ => "[content of an unknown kind]".to_owned(),
-    }
-}
-
-fn bounded(mut text: String) -> String {
-    let end = text.floor_char_boundary(LARGEST_TEXT as usize);
-    if end < text.len() {
-        let cut = text.len() - end;
-        text.truncate(end);
-        text.push_str(&format!("\n[{cut} bytes cut]"));
-    }
-    text
-}
-
 fn in_words(error: ServiceError) -> String {
     match error {
-        ServiceError::McpError(error) => bounded(error.message.into()),
+        ServiceError::McpError(error) => brief(error.message.into()),
         ServiceError::TransportSend(error) => on_the_way(&error),
         ServiceError::UnexpectedResponse => "its answer is not what was asked for".to_owned(),
-        error => error.to_string(),
+        error => brief(error.to_string()),
     }
 }
 
 fn on_the_way(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<remote::Problem>() {
-        Some(remote::Problem::Client(trouble)) => bounded(trouble.to_string()),
+        Some(remote::Problem::Client(trouble)) => brief(trouble.to_string()),
         _ => with_causes(&*error.error),
     }
+}
+
+fn brief(text: String) -> String {
+    within(LONGEST_REASON, text)
 }
 
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     let causes: Vec<String> = causes.map(ToString::to_string).collect();
-    bounded(causes.join(": "))
+    brief(causes.join(": "))
 }

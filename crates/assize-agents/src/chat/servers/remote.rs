@@ -98,21 +98,15 @@ impl StreamableHttpClient for BoundedHttp {
             status if !status.is_success() => return refused(status, response).await,
             _ => {}
         }
-        let session = response.headers().get(SESSION);
-        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let kind = response.headers().get(CONTENT_TYPE);
-        let kind = kind
-            .and_then(|kind| kind.to_str().ok())
-            .unwrap_or_default()
-            .to_owned();
-        if kind.starts_with(EVENT_STREAM) {
-            return Ok(StreamableHttpPostResponse::Sse(
-                self.events(response),
-                session,
-            ));
+        let header = |name: &str| response.headers().get(name)?.to_str().ok();
+        let session = header(SESSION).map(str::to_owned);
+        let is_stream = |kind: &str| kind.starts_with(EVENT_STREAM);
+        if header(CONTENT_TYPE.as_str()).is_some_and(is_stream) {
+            let events = self.events(response);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-        let body = whole(response, LARGEST_ANSWER).await?;
+        let body = whole(response).await?;
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
             Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
@@ -178,7 +172,7 @@ async fn refused(
     status: StatusCode,
     response: reqwest::Response,
 ) -> Result<StreamableHttpPostResponse, Problem> {
-    let body = whole(response, LARGEST_ANSWER).await?;
+    let body = whole(response).await?;
     match serde_json::from_slice(&body) {
         Ok(answer @ ServerJsonRpcMessage::Error(_)) => {
             Ok(StreamableHttpPostResponse::Json(answer, None))
@@ -190,10 +184,10 @@ async fn refused(
     }
 }
 
-async fn whole(mut response: reqwest::Response, most: usize) -> Result<Vec<u8>, Problem> {
+async fn whole(mut response: reqwest::Response) -> Result<Vec<u8>, Problem> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(broken)? {
-        if body.len() + piece.len() > most {
+        if body.len() + piece.len() > LARGEST_ANSWER {
             return Err(trouble(too_large()));
         }
         body.extend_from_slice(&piece);

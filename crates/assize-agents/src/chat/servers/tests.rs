@@ -6,7 +6,6 @@ use assize_contracts::{
     CompletionReason, Fault, PermissionConfig, SessionProvider, ToolCallRecord, TraceEvent,
 };
 use assize_llm::testing::{Received, Reply};
-use proptest::prelude::*;
 use serde_json::json;
 use std::io::BufRead;
 use std::path::Path;
@@ -369,36 +368,4 @@ async fn what_is_no_server_behind_a_url_is_said() {
         "{}",
         error.message
     );
-}
-
-proptest! {
-    #[test]
-    fn any_result_is_told_within_bounds(kind in "text|image|audio|resource|resource_link|new", text in ".{0,40}", times in 1_usize..5_000, failed in any::<bool>()) {
-        let text = text.repeat(times);
-        let resource = json!({"uri": text, "blob": text});
-        let content = json!({"type": kind, "text": text, "data": text, "mimeType": text, "uri": text, "name": text, "resource": resource});
-        let result = json!({"content": [content.clone(), content], "isError": failed});
-        if let Ok(result) = serde_json::from_value::<CallToolResult>(result) {
-            let output = returned(result);
-            prop_assert!(output.text.len() <= LARGEST_TEXT as usize + 40);
-            prop_assert_eq!(output.error.is_some(), failed);
-        }
-    }
-
-    #[test]
-    fn names_for_models_are_what_every_api_takes(server in "[a-z][a-z0-9-]{0,31}", tool in ".{0,90}") {
-        let name = name_for_models(&server, &tool);
-        prop_assert!(name.len() <= LONGEST_TOOL_NAME);
-        prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'));
-        let prefix = format!("{server}__");
-        prop_assert!(name.starts_with(&prefix));
-    }
-
-    #[test]
-    fn a_bounded_text_is_the_beginning(text in ".{0,20}", times in 1_usize..20_000) {
-        let text = text.repeat(times);
-        let cut = bounded(text.clone());
-        prop_assert!(cut.len() <= LARGEST_TEXT as usize + 40);
-        prop_assert!(cut == text || text.starts_with(cut.split("\n[").next().unwrap_or_default()));
-    }
 }
