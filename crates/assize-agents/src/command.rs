@@ -16,11 +16,12 @@ pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
 
 use crate::recipe::Recipe;
+use crate::sessions::unix_ms;
 use settings::LONGEST_GRACE;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use turn::{Ended, EventsFile, Turn};
 
 /// How long what comes before the first prompt may take.
@@ -237,9 +238,4 @@ impl CommandSession {
 /// Nothing was learnt about a program that never ran.
 fn not_started(error: assize_process::Error) -> ProviderError {
     ProviderError::service(error.explained()).with_code("program_not_started")
-}
-
-fn unix_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
 }

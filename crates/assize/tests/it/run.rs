@@ -32,7 +32,7 @@ fn the_quickstart_ends_with_a_table_that_a_person_understands() {
     }
     assert!(!stdout.contains('\u{1b}'), "no escape codes in a pipe");
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let way = "provider: { uses: command, command: [\"claude\", \"-p\", \"{prompt}\"] }";
+    let way = "provider: { uses: claude-code, model: claude-sonnet-4-5 }";
     assert!(
         stderr.trim_end().ends_with(way),
         "it ends with the line to change:\n{stderr}"
