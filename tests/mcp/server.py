@@ -5,7 +5,7 @@
     server.py --http [PORT]   speaks streamable HTTP; prints its URL first. With TOKEN set it wants it as a bearer token.
 
 Its tools answer, fail, die, hang and flood; ONLY names the one to offer. MODE makes the whole server misbehave: dead, silent, junk, many, twins,
-endless, none.
+endless, none, unwilling; `modern` knows only the revision of the protocol that has no `initialize`.
 """
 
 import http.server
@@ -107,9 +107,11 @@ def answer(message, say):
     if "id" not in message or method is None:
         return None
     result = None
-    if method == "initialize":
+    if method == "initialize" and MODE not in ("modern", "unwilling"):
         result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
                   "serverInfo": {"name": "test", "version": "1"}}
+    elif method == "server/discover" and MODE == "modern":
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}
     elif method == "ping":
         result = {}
     elif method == "tools/list":
@@ -119,6 +121,8 @@ def answer(message, say):
     if result is None:
         error = {"code": -32602, "message": f"`{params.get('name', method)}` is not for you"}
         return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+    if MODE == "modern":
+        result = {"resultType": "complete", **result}
     return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 

@@ -14,13 +14,16 @@ use assize_process::Command;
 use for_models::{name_for_models, parameters, returned, within};
 use futures_util::future::{join_all, try_join_all};
 use program::{ServerProgram, Told};
+use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
-    PaginatedRequestParams, Tool,
+    PaginatedRequestParams, ProtocolVersion, Tool,
 };
-use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
 use rmcp::transport::DynamicTransportError;
-use rmcp::{RoleClient, serve_client};
 use serde_json::Value;
 use std::error::Error;
 use std::time::Duration;
@@ -41,9 +44,11 @@ pub(super) struct Servers {
     patience: Duration,
 }
 
+type Client = RunningService<RoleClient, ClientConfig>;
+
 struct Connected {
     name: String,
-    client: RunningService<RoleClient, ClientConfig>,
+    client: Client,
     told: Told,
 }
 
@@ -190,31 +195,54 @@ impl Connected {
     }
 }
 
+/// By the greeting of all revisions but the newest, which servers that know only that one refuse.
 async fn connect(
     reach: Reach,
     command: impl Fn(&str) -> Command,
     told: &Told,
-) -> Result<RunningService<RoleClient, ClientConfig>, String> {
+) -> Result<Client, String> {
+    let newest = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+    };
+    let refused = match greet(&reach, &command, told, ClientLifecycleMode::Initialize).await? {
+        Ok(client) => return Ok(client),
+        Err(refused @ ClientInitializeError::JsonRpcError(_)) => refused,
+        Err(error) => return Err(not_greeted(error, told)),
+    };
+    let greeted = greet(&reach, &command, told, newest).await?;
+    greeted.map_err(|_| not_greeted(refused, told))
+}
+
+async fn greet(
+    reach: &Reach,
+    command: impl Fn(&str) -> Command,
+    told: &Told,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Result<Client, ClientInitializeError>, String> {
     let us = Implementation::new("assize", env!("CARGO_PKG_VERSION"));
     let us = ClientConfig::new(ClientCapabilities::default(), us);
-    let connected = match reach {
+    Ok(match reach {
         Reach::Program {
             command: program,
             args,
             env,
         } => {
-            let command = command(&program).args(args);
+            let command = command(program).args(args);
             let command = env
-                .into_iter()
+                .iter()
                 .fold(command, |command, (name, value)| command.env(name, value));
             let program = ServerProgram::start(command, told.clone()).await?;
-            serve_client(us, program).await
+            serve_client_with_lifecycle(us, program, lifecycle).await
         }
         Reach::Url { url, headers } => {
-            serve_client(us, remote::transport(url, headers, told)?).await
+            let remote = remote::transport(url, headers, told)?;
+            serve_client_with_lifecycle(us, remote, lifecycle).await
         }
-    };
-    connected.map_err(|error| match (told.ended(), error) {
+    })
+}
+
+fn not_greeted(error: ClientInitializeError, told: &Told) -> String {
+    match (told.ended(), error) {
         (Some(how), _) => how,
         (None, ClientInitializeError::TransportError { error, .. }) => {
             format!("cannot be reached: {}", on_the_way(&error))
@@ -223,7 +251,7 @@ async fn connect(
             format!("refused: {}", brief(error.message.into()))
         }
         (None, error) => format!("did not say hello: {}", brief(error.to_string())),
-    })
+    }
 }
 
 /// Names for all tools that every API takes and that no two of them share.

@@ -41,8 +41,8 @@ pub(super) struct Trouble(String);
 pub(super) type Problem = StreamableHttpError<Trouble>;
 
 pub(super) fn transport(
-    url: String,
-    headers: BTreeMap<String, String>,
+    url: &str,
+    headers: &BTreeMap<String, String>,
     told: &Told,
 ) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
     // Fails only when somebody else installed one, which is as good.
@@ -50,7 +50,7 @@ pub(super) fn transport(
     // A secret in a header must not follow a redirect to somebody else.
     let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let address =
-        reqwest::Url::parse(&url).map_err(|error| format!("has no usable URL: {error}"))?;
+        reqwest::Url::parse(url).map_err(|error| format!("has no usable URL: {error}"))?;
     if matches!(
         address.host_str(),
         Some("127.0.0.1" | "localhost" | "[::1]")
@@ -62,7 +62,7 @@ pub(super) fn transport(
         client: client.map_err(|error| format!("cannot be reached: {error}"))?,
         told: told.clone(),
     };
-    let headers = headers.into_iter().filter_map(|(name, value)| {
+    let headers = headers.iter().filter_map(|(name, value)| {
         let name = HeaderName::try_from(name).ok()?;
         Some((name, HeaderValue::try_from(value).ok()?))
     });

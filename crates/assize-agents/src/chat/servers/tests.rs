@@ -77,6 +77,15 @@ async fn tools_are_offered_under_the_name_of_their_server() {
 }
 
 #[tokio::test]
+async fn servers_of_the_newest_revision_alone_are_understood() {
+    let (said, _) = call(program("modern"), "structured", json!({})).await;
+    assert_eq!(said, r#"{"answer":42}"#);
+    let error = refused(json!({"mcp_servers": {"test": program("unwilling")}})).await;
+    let expected = "the MCP server `test` refused: `initialize` is not for you";
+    assert_eq!(error.message, expected);
+}
+
+#[tokio::test]
 async fn a_result_goes_to_the_model_and_into_the_trace() {
     let calls = [("lookup", json!({"word": "assize"}))];
     let talk = talk(program(""), &calls).await.unwrap();
