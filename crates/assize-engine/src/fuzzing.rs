@@ -12,9 +12,9 @@ pub fn run_directory(directory: &Path, rows: &[u8], index: &[u8]) {
         return;
     }
     let ids = RecordIds::new("run", 0);
-    let Ok(done) = repair(directory, &ids) else {
+    let Ok(done) = repair(directory, ids.clone()) else {
         return;
     };
-    let again = repair(directory, &ids).expect("what was repaired stays repaired");
+    let again = repair(directory, ids.clone()).expect("what was repaired stays repaired");
     assert!(done == again, "a second repair finds other rows");
 }

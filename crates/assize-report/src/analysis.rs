@@ -41,6 +41,8 @@ pub struct Analysis {
     pub resamples: usize,
     /// The tables of prices that costs were computed from.
     pub prices: Vec<String>,
+    /// So many scenarios are told one by one; of more, those with trials that did not pass come first.
+    pub most_scenarios: usize,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
     pub mixed: bool,
 }
@@ -60,6 +62,7 @@ impl Default for Analysis {
             confidence: Level::CONFIDENCE_95,
             resamples: 10_000,
             prices: Vec::new(),
+            most_scenarios: 1000,
             mixed: false,
         }
     }

@@ -31,10 +31,25 @@ pub(crate) struct Cell {
     pub(crate) retried: u64,
     pub(crate) success: Vec<bool>,
     pub(crate) censored: Vec<bool>,
-    pub(crate) columns: Vec<Vec<f64>>,
-    pub(crate) checks: BTreeMap<String, CheckTally>,
-    /// Failed and void trials by what went wrong.
-    pub(crate) reasons: BTreeMap<String, u64>,
+    columns: Columns,
+    /// By the place of the check's id among the words of all trials.
+    pub(crate) checks: Vec<(usize, CheckTally)>,
+    /// Failed and void trials by the place of what went wrong among the words.
+    pub(crate) reasons: Vec<(usize, u64)>,
+}
+
+/// What trials measured, by metric. In large suites most cells hold one trial, for which a list per metric would be most of
+/// the memory.
+#[derive(Debug)]
+enum Columns {
+    One(Vec<f64>),
+    Several(Vec<Vec<f64>>),
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self::One(Vec::new())
+    }
 }
 
 /// How often a check held.
@@ -44,14 +59,14 @@ pub(crate) struct CheckTally {
     pub(crate) made: u64,
 }
 
-/// Metric names in the order in which they were first seen; a name's place is its column.
+/// Names in the order in which they were first seen. The place of a metric's name is its column.
 #[derive(Debug, Default)]
-pub(crate) struct MetricNames {
+pub(crate) struct Names {
     pub(crate) names: Vec<String>,
     places: HashMap<String, usize, FixedState>,
 }
 
-impl MetricNames {
+impl Names {
     pub(crate) fn place(&mut self, name: &str) -> usize {
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -67,13 +82,16 @@ impl MetricNames {
 }
 
 impl Cell {
-    pub(crate) fn add(&mut self, row: &Row<'_>, names: &mut MetricNames) {
+    /// Adds a trial. `words` are what checks and reasons are called.
+    pub(crate) fn add(&mut self, row: &Row<'_>, metrics: &mut Names, words: &mut Names) {
         for check in &row.checkpoint_details {
-            self.count_check(&check.id, check.passed);
+            let tally = counted(&mut self.checks, words.place(&check.id));
+            tally.made += 1;
+            tally.passed += u64::from(check.passed);
         }
         let outcome = row.outcome();
         if outcome != Outcome::Pass {
-            self.count_reason(row);
+            *counted(&mut self.reasons, words.place(reason(row))) += 1;
         }
         match outcome {
             Outcome::Void => {
@@ -89,11 +107,11 @@ impl Cell {
         let trial = self.success.len();
         self.success.push(outcome == Outcome::Pass);
         self.censored.push(row.is_censored());
-        row.for_each_measurement(|name, value| self.set(names.place(name), trial, value));
+        row.for_each_measurement(|name, value| self.set(metrics.place(name), trial, value));
     }
 
     /// Tools that were seen, none of which is of a category: that is zero calls, not an unknown number.
-    pub(crate) fn fill_categories(&mut self, names: &MetricNames) {
+    pub(crate) fn fill_categories(&mut self, names: &Names) {
         let Some(total) = names.find("tool_calls_total") else {
             return;
         };
@@ -109,42 +127,75 @@ impl Cell {
 
     /// What one trial measured; NaN when it did not.
     pub(crate) fn value(&self, place: usize, trial: usize) -> f64 {
-        let column = self.columns.get(place);
-        column
-            .and_then(|column| column.get(trial).copied())
-            .unwrap_or(f64::NAN)
+        let value = match &self.columns {
+            Columns::One(values) => values.get(place).filter(|_| trial == 0),
+            Columns::Several(columns) => columns.get(place).and_then(|column| column.get(trial)),
+        };
+        value.copied().unwrap_or(f64::NAN)
+    }
+
+    /// Forgets which trial measured what, and where nothing was measured.
+    pub(crate) fn keep_measurements(&mut self) {
+        if let Columns::Several(columns) = &mut self.columns {
+            for column in columns {
+                column.retain(|value| value.is_finite());
+            }
+        }
+    }
+
+    /// What was measured of a metric, once only that is kept.
+    pub(crate) fn measurements(&self, place: usize) -> &[f64] {
+        match &self.columns {
+            Columns::One(values) => match values.get(place) {
+                Some(value) if value.is_finite() => std::slice::from_ref(value),
+                _ => &[],
+            },
+            Columns::Several(columns) => columns.get(place).map_or(&[], Vec::as_slice),
+        }
     }
 
     fn set(&mut self, place: usize, trial: usize, value: f64) {
-        if self.columns.len() <= place {
-            self.columns.resize_with(place + 1, Vec::new);
+        match &mut self.columns {
+            Columns::One(values) if trial == 0 => put(values, place, value),
+            Columns::One(values) => {
+                let lists = values.iter().map(|value| vec![*value]);
+                self.columns = Columns::Several(lists.collect());
+                self.set(place, trial, value);
+            }
+            Columns::Several(columns) => {
+                if columns.len() <= place {
+                    columns.resize_with(place + 1, Vec::new);
+                }
+                put(&mut columns[place], trial, value);
+            }
         }
-        let column = &mut self.columns[place];
-        if column.len() <= trial {
-            column.resize(trial + 1, f64::NAN);
-        }
-        column[trial] = value;
     }
+}
 
-    fn count_check(&mut self, id: &str, passed: bool) {
-        let tally = match self.checks.get_mut(id) {
-            Some(tally) => tally,
-            None => self.checks.entry(id.to_owned()).or_default(),
-        };
-        tally.made += 1;
-        tally.passed += u64::from(passed);
+/// Puts a value in its place; those before it that are not there yet were not measured.
+fn put(values: &mut Vec<f64>, place: usize, value: f64) {
+    if values.len() <= place {
+        values.resize(place + 1, f64::NAN);
     }
+    values[place] = value;
+}
 
-    fn count_reason(&mut self, row: &Row<'_>) {
-        let reason = row.completion_reason.as_ref().map(|reason| &*reason.0);
-        let what = match (&row.error_code, reason) {
-            (Some(code), _) => &code.0,
-            (None, None | Some("stop")) => "checks failed",
-            (None, Some(reason)) => reason,
-        };
-        match self.reasons.get_mut(what) {
-            Some(count) => *count += 1,
-            None => drop(self.reasons.insert(what.to_owned(), 1)),
-        }
+/// The count at a place, which begins with nothing. There are few in a cell.
+fn counted<T: Default>(counts: &mut Vec<(usize, T)>, place: usize) -> &mut T {
+    let known = counts.iter().position(|(known, _)| *known == place);
+    let known = known.unwrap_or_else(|| {
+        counts.push((place, T::default()));
+        counts.len() - 1
+    });
+    &mut counts[known].1
+}
+
+/// Why a trial did not pass, as a word.
+fn reason<'a>(row: &'a Row<'_>) -> &'a str {
+    let completion = row.completion_reason.as_ref().map(|reason| &*reason.0);
+    match (&row.error_code, completion) {
+        (Some(code), _) => &code.0,
+        (None, None | Some("stop")) => "checks failed",
+        (None, Some(reason)) => reason,
     }
 }

@@ -1,6 +1,6 @@
 //! Rows go in one at a time, a summary comes out. Memory grows with the numbers, never with the text of rows.
 
-use crate::arm::{Arm, Cell, MetricNames};
+use crate::arm::{Arm, Cell, Names};
 use crate::summary::Nature;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
 use assize_contracts::Outcome;
@@ -14,8 +14,11 @@ use std::io::BufRead;
 pub struct SummaryBuilder {
     pub(crate) arms: Vec<Arm>,
     pub(crate) scenarios: Vec<String>,
-    places: HashMap<String, usize, FixedState>,
-    pub(crate) metrics: MetricNames,
+    /// By a hash of the scenario's id: the ids themselves are kept once.
+    places: HashMap<u64, u32, FixedState>,
+    pub(crate) metrics: Names,
+    /// What checks and reasons are called.
+    pub(crate) words: Names,
     pub(crate) extensions: BTreeSet<String>,
     seen: SeenCells,
     pub(crate) duplicates: u64,
@@ -79,7 +82,7 @@ impl SummaryBuilder {
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
         let cell: &mut Cell = self.arms[arm].cells.entry(scenario).or_default();
-        cell.add(row, &mut self.metrics);
+        cell.add(row, &mut self.metrics, &mut self.words);
         if row.outcome() != Outcome::Void {
             let labels = &mut self.arms[arm].labels;
             row.for_each_label(|name, expected, actual| {
@@ -96,11 +99,17 @@ impl SummaryBuilder {
     }
 
     fn scenario(&mut self, id: &str) -> usize {
-        if let Some(place) = self.places.get(id) {
-            return *place;
+        let mut hash = FixedState::default().hash_one(id);
+        // Another id of the same hash stands in the way; the next number is tried.
+        while let Some(place) = self.places.get(&hash) {
+            let place = *place as usize;
+            if self.scenarios[place] == id {
+                return place;
+            }
+            hash = hash.wrapping_add(1);
         }
+        self.places.insert(hash, self.scenarios.len() as u32);
         self.scenarios.push(id.to_owned());
-        self.places.insert(id.to_owned(), self.scenarios.len() - 1);
         self.scenarios.len() - 1
     }
 

@@ -234,7 +234,8 @@ fn groups<'a>(material: &Material<'a>, set: &[usize], place: usize) -> Vec<Group
     let mut groups = Vec::new();
     for &arm in set {
         for (scenario, cell) in &material.arms[arm].cells {
-            if let Some(values) = cell.columns.get(place).filter(|values| !values.is_empty()) {
+            let values = cell.measurements(place);
+            if !values.is_empty() {
                 groups.push(Group {
                     mode: &material.labels[arm],
                     scenario: Some(&material.scenarios[*scenario]),

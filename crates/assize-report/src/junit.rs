@@ -69,10 +69,17 @@ fn mode_suite(summary: &Summary, suite: &str, label: &str, mode: &ModeSummary) -
     });
     let mut cases: Vec<Case> = cases.collect();
     let planned = summary.planned.iter().flat_map(|plan| &plan.scenarios);
+    // Where scenarios are left out, one that is not there may be one of them.
+    let planned = planned.filter(|_| summary.scenarios_left_out == 0);
     let never_seen = planned.filter(|scenario| summary.scenarios.find(scenario).is_none());
     cases.extend(never_seen.map(|scenario| case(scenario, &name, never_run(), None)));
+    let mut properties = properties(mode);
+    if summary.scenarios_left_out > 0 {
+        let left_out = summary.scenarios_left_out.to_string();
+        properties.push(("scenarios_left_out".to_owned(), left_out));
+    }
     Suite {
-        properties: properties(mode),
+        properties,
         cases,
         name,
     }

@@ -185,7 +185,11 @@ fn write_scenarios(page: &mut String, summary: &Summary) -> std::fmt::Result {
             ]);
         }
     }
-    table.write(page)
+    table.write(page)?;
+    match summary.left_out_words() {
+        Some(words) => writeln!(page, "{words}\n"),
+        None => Ok(()),
+    }
 }
 
 fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {

@@ -17,6 +17,9 @@ pub struct Summary {
     pub modes: Named<ModeSummary>,
     /// Scenarios in the order in which they were first seen.
     pub scenarios: Named<ScenarioSummary>,
+    /// Scenarios that are only part of the modes' numbers, because there are too many to tell one by one.
+    #[serde(rename = "scenariosLeftOut", skip_serializing_if = "is_zero")]
+    pub scenarios_left_out: usize,
     /// Pair by pair, the deciding metrics first.
     pub comparisons: Vec<Comparison>,
     /// Reasons to be careful.
@@ -77,7 +80,7 @@ pub struct ModeSummary {
     /// What labels came to, by the metric that tells them.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub classification: Named<Classification>,
-    /// Checks by `scenario/id`.
+    /// Checks by `scenario/id`; where scenarios are left out, also by their id over all scenarios.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
     /// Failed and void trials by what went wrong.
@@ -161,8 +164,10 @@ pub(crate) fn summarize(
     analysis: &Analysis,
 ) -> Result<Summary, ReportError> {
     let labels = prepare(&mut builder, analysis);
-    let modes = modes(&builder, &labels, analysis.confidence);
-    let scenarios = scenarios(&builder, &labels, analysis.confidence);
+    let told = told(&builder, analysis.most_scenarios);
+    let modes = modes(&builder, &labels, &told, analysis.confidence);
+    let scenarios = scenarios(&builder, &labels, &told, analysis.confidence);
+    let scenarios_left_out = builder.scenarios.len() - told.len();
     let mut cautions = caution::of_rows(&builder, &labels, analysis);
     cautions.extend(caution::of_modes(modes.iter().filter_map(
         |(label, mode)| {
@@ -176,9 +181,7 @@ pub(crate) fn summarize(
         .iter_mut()
         .flat_map(|arm| arm.cells.values_mut())
     {
-        for column in &mut cell.columns {
-            column.retain(|value| value.is_finite());
-        }
+        cell.keep_measurements();
     }
     let primary = analysis.primary_among(&builder.metrics.names);
     let material = Material {
@@ -193,6 +196,7 @@ pub(crate) fn summarize(
     Ok(Summary {
         modes,
         scenarios,
+        scenarios_left_out,
         comparisons,
         cautions,
         gates: Vec::new(),
@@ -253,17 +257,36 @@ fn labels(arms: &[Arm]) -> Vec<String> {
     labels
 }
 
-fn modes(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<ModeSummary> {
+/// The scenarios that are told one by one, in their order. Those that did not always pass are looked at, so they come first
+/// where not all can be told.
+fn told(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
+    let all = 0..builder.scenarios.len();
+    if all.len() <= most {
+        return all.collect();
+    }
+    let has_trouble = |scenario: &usize| {
+        let cells = builder
+            .arms
+            .iter()
+            .filter_map(|arm| arm.cells.get(scenario));
+        cells.into_iter().any(|cell| cell.failed + cell.void > 0)
+    };
+    let (trouble, fine): (Vec<usize>, Vec<usize>) = all.partition(has_trouble);
+    let mut told: Vec<usize> = trouble.into_iter().chain(fine).take(most).collect();
+    told.sort_unstable();
+    told
+}
+
+fn modes(
+    builder: &SummaryBuilder,
+    labels: &[String],
+    told: &[usize],
+    level: Level,
+) -> Named<ModeSummary> {
     let summary = |(arm, label): (&Arm, &String)| {
         let cells: Vec<&Cell> = arm.cells.values().collect();
         let mut mode = mode(builder, arm, &cells, level);
-        let checks = arm.cells.iter().flat_map(|(scenario, cell)| {
-            let scenario = &builder.scenarios[*scenario];
-            let named = move |id: &String| format!("{scenario}/{id}");
-            let tallies = cell.checks.iter();
-            tallies.map(move |(id, tally)| (named(id), (tally.passed, tally.made)))
-        });
-        mode.checks = Named(checks.collect());
+        mode.checks = checks(builder, arm, told);
         let labels = arm.labels.iter();
         let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
         mode.classification = Named(labels.collect());
@@ -272,10 +295,38 @@ fn modes(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<Mod
     Named(builder.arms.iter().zip(labels).map(summary).collect())
 }
 
-fn scenarios(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named<ScenarioSummary> {
-    let summary = |(place, id): (usize, &String)| {
+/// How often checks held: over all scenarios where some are left out, then scenario by scenario.
+fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u64)> {
+    let mut checks = Vec::new();
+    if told.len() < builder.scenarios.len() {
+        let mut sums: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        for (word, tally) in arm.cells.values().flat_map(|cell| &cell.checks) {
+            let sum = sums.entry(*word).or_default();
+            *sum = (sum.0 + tally.passed, sum.1 + tally.made);
+        }
+        let named = |(word, sum)| (format!("{} (all)", builder.words.names[word]), sum);
+        checks.extend(sums.into_iter().map(named));
+    }
+    for scenario in told {
+        let tallies = arm.cells.get(scenario).map(|cell| &cell.checks);
+        checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
+            let (scenario, id) = (&builder.scenarios[*scenario], &builder.words.names[*word]);
+            (format!("{scenario}/{id}"), (tally.passed, tally.made))
+        }));
+    }
+    Named(checks)
+}
+
+fn scenarios(
+    builder: &SummaryBuilder,
+    labels: &[String],
+    told: &[usize],
+    level: Level,
+) -> Named<ScenarioSummary> {
+    let summary = |place: &usize| {
+        let id = &builder.scenarios[*place];
         let arms = builder.arms.iter().zip(labels);
-        let ran = arms.filter_map(|(arm, label)| Some((arm, label, arm.cells.get(&place)?)));
+        let ran = arms.filter_map(|(arm, label)| Some((arm, label, arm.cells.get(place)?)));
         let modes = ran.map(|(arm, label, cell)| {
             let mode = mode(builder, arm, &[cell], level);
             (label.clone(), mode)
@@ -283,7 +334,7 @@ fn scenarios(builder: &SummaryBuilder, labels: &[String], level: Level) -> Named
         let modes = Named(modes.collect());
         (id.clone(), ScenarioSummary { modes })
     };
-    Named(builder.scenarios.iter().enumerate().map(summary).collect())
+    Named(told.iter().map(summary).collect())
 }
 
 fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
@@ -294,8 +345,12 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
     });
     let success = success::summarize(cells, level);
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-    for (reason, count) in cells.iter().flat_map(|cell| &cell.reasons) {
-        *reasons.entry(reason.clone()).or_default() += count;
+    for (word, count) in cells.iter().flat_map(|cell| &cell.reasons) {
+        let reason = &builder.words.names[*word];
+        match reasons.get_mut(reason) {
+            Some(sum) => *sum += count,
+            None => drop(reasons.insert(reason.clone(), *count)),
+        }
     }
     let cut_off = |cell: &&Cell| cell.censored.iter().filter(|cut| **cut).count() as u64;
     ModeSummary {
@@ -340,7 +395,28 @@ impl Arm {
     }
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 impl Summary {
+    /// How many scenarios the trials belong to, told one by one or not.
+    pub fn scenario_count(&self) -> usize {
+        self.scenarios.len() + self.scenarios_left_out
+    }
+
+    /// What to say where scenarios are told one by one. Nothing when all of them are.
+    pub fn left_out_words(&self) -> Option<String> {
+        let left_out = self.scenarios_left_out;
+        (left_out > 0).then(|| {
+            format!(
+                "{left_out} of {} scenarios are not told one by one: those with trials that did not pass come first. All \
+                 count in the numbers of their modes, and every trial is in data/results.csv.",
+                self.scenario_count()
+            )
+        })
+    }
+
     /// The place among the modes of the one that a trial counts for.
     pub fn mode_of(&self, row: &Row<'_>, suite: Option<&str>) -> Option<usize> {
         let nature = Nature::of(row);

@@ -311,6 +311,7 @@ fn a_testcase_is_a_scenario_in_a_mode_with_its_pass_rate() {
             })
             .to_vec(),
         scenarios: ["good", "bad", "lost", "later"].map(str::to_owned).to_vec(),
+        tasks: 0,
         repetitions: 2,
     };
     let root = junit(&summary(&rows, &["success >= 0.2"], Some(planned)), "docs");

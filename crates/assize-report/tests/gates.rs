@@ -279,6 +279,7 @@ fn trials_and_modes_that_were_planned_and_not_run_are_missing() {
                 })
                 .collect(),
             scenarios: (0..5).map(|n| format!("s{n}")).collect(),
+            tasks: 0,
             repetitions,
         }),
         ..GateContext::default()

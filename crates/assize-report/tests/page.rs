@@ -201,3 +201,17 @@ fn odd_sets_of_trials_have_a_page() {
         assert!(!page.contains("NaN"), "{rows:?}");
     }
 }
+
+#[test]
+fn a_page_of_many_scenarios_stays_small_and_counts_all_of_them() {
+    let rows: Vec<Value> = (0..3000)
+        .map(|number| row("plain", &format!("t{number}"), 0, "pass"))
+        .collect();
+    let page = page(&rows, None, PageLimits::default());
+    assert!(page.contains("3000 scenarios · 3000 trials"));
+    assert!(page.contains("2000 of 3000 scenarios are not told one by one"));
+    let data = data(&page);
+    assert_eq!(data["scenarios"].as_array().unwrap().len(), 1000);
+    assert_eq!(data["trials"].as_array().unwrap().len(), 1000);
+    assert!(page.len() < 1 << 20, "{}", page.len());
+}

@@ -422,3 +422,65 @@ fn an_unknown_baseline_is_refused_with_the_known_ones() {
     let error = builder.finish(&analysis).unwrap_err();
     assert_eq!(error.to_string(), "unknown baseline `z` (modes here: a)");
 }
+
+#[test]
+fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
+    let check = |holds: bool| json!([{"id": "accuracy", "description": "", "passed": holds}]);
+    let rows: Vec<Value> = (0..2500)
+        .map(|number| {
+            let fails = number >= 2490;
+            let changes = match fails {
+                true => {
+                    json!({"success": false, "outcome": "fail", "checkpointDetails": check(false)})
+                }
+                false => json!({"checkpointDetails": check(true)}),
+            };
+            row("table", &format!("t{number}"), 0, changes)
+        })
+        .collect();
+    let summary = summarize(&rows);
+    assert_eq!(summary.scenarios.len(), 1000);
+    assert_eq!(summary.scenario_count(), 2500);
+    for told in ["t0", "t2490", "t2499"] {
+        assert!(summary.scenarios.find(told).is_some(), "{told}");
+    }
+    assert!(summary.scenarios.find("t1500").is_none());
+    let mode = summary.modes.find("table").unwrap();
+    assert_eq!((mode.runs, mode.success.passed), (2500, 2490));
+    assert_eq!(mode.metrics.find("tokens_total").unwrap().count, 2500);
+    assert_eq!(mode.checks.find("accuracy (all)"), Some(&(2490, 2500)));
+    assert_eq!(mode.checks.find("t2499/accuracy"), Some(&(0, 1)));
+    assert_eq!(json!(summary)["scenariosLeftOut"], 1500);
+    let page = assize_report::render_markdown(&summary, "many");
+    assert!(
+        page.contains("1500 of 2500 scenarios are not told one by one"),
+        "{page}"
+    );
+    let junit = assize_report::render_junit(&summary, "many");
+    assert!(junit.contains(r#"name="scenarios_left_out" value="1500""#));
+    assert_eq!(junit.matches("<testcase").count(), 1000);
+    let all = Analysis {
+        most_scenarios: usize::MAX,
+        ..Analysis::default()
+    };
+    assert_eq!(summarize_with(&rows, &all).scenarios.len(), 2500);
+}
+
+#[test]
+fn cells_of_one_trial_and_of_several_measure_alike() {
+    let rows = |trials: i64| -> Vec<Value> {
+        let extension = |n: i64| match n % 2 {
+            0 => json!({"extensions": {"even": n}}),
+            _ => json!({}),
+        };
+        (0..trials)
+            .map(|n| row("m", "s", n, extension(n)))
+            .collect()
+    };
+    for (trials, even, tokens) in [(1, 1, 110.0), (2, 1, 110.5), (5, 3, 112.0)] {
+        let summary = summarize(&rows(trials));
+        let metrics = &summary.modes.find("m").unwrap().metrics;
+        assert_eq!(metrics.find("even").unwrap().count, even);
+        assert_eq!(metrics.find("tokens_total").unwrap().median, Some(tokens));
+    }
+}

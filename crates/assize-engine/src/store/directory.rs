@@ -3,7 +3,7 @@
 use super::error::{StoreError, io};
 use super::manifest::{Manifest, RunState};
 use super::reader::{CellKey, Lines, RowReader};
-use super::record_id::RecordIds;
+use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
 use super::{RUNS, SCORES, files, writer::Writer};
@@ -12,7 +12,6 @@ use crate::random::attempt_seed;
 use crate::workspace::archive_name;
 use assize_contracts::{JsonMap, Outcome, ProfileRow, RunRecord, ScoreRecord};
 use serde_json::{Value, json};
-use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,6 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 const ROWS: &str = "rows.jsonl";
 const LOCK: &str = "lock";
+
+/// Bytes that are worth a write of their own.
+const ENOUGH: usize = 1 << 20;
 
 /// A run on disk, open for reading.
 #[derive(Debug)]
@@ -159,7 +161,7 @@ pub(crate) struct OpenRun {
     pub(crate) path: PathBuf,
     pub(crate) manifest: Manifest,
     /// Cells that already have a row.
-    pub(crate) done: HashSet<CellKey>,
+    pub(crate) done: CellSet,
     lock: File,
 }
 
@@ -173,9 +175,9 @@ impl OpenRun {
         manifest.write(&path)?;
         files::sync_directory(results)?;
         Ok(Self {
+            done: CellSet::new(record_ids(&manifest)),
             path,
             manifest,
-            done: HashSet::new(),
             lock,
         })
     }
@@ -190,7 +192,7 @@ impl OpenRun {
                 changes,
             });
         }
-        let done = repair(&run.path, &record_ids(&run.manifest))?;
+        let done = repair(&run.path, record_ids(&run.manifest))?;
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
         if let Some(prices) = now.provenance.get("prices") {
@@ -213,25 +215,29 @@ impl OpenRun {
     }
 
     /// Moves the rows of void trials out of the way, so that their cells are open again. Tells which.
-    pub(crate) fn reopen_void(&mut self) -> Result<HashSet<CellKey>, StoreError> {
+    pub(crate) fn reopen_void(&mut self) -> Result<CellSet, StoreError> {
         let path = self.path.join(ROWS);
+        // First into the archive: a crash in between keeps a row twice rather than not at all.
+        let mut archive = files::AppendFile::new(self.path.join("superseded.jsonl"));
         let mut void = Vec::new();
-        let mut reopened = HashSet::new();
+        let mut reopened = CellSet::new(record_ids(&self.manifest));
         for row in RowReader::open(&path)? {
             let row = row?;
             if row.outcome == Some(Outcome::Void) {
                 serde_json::to_writer(&mut void, &row).expect("a row is plain data");
                 void.push(b'\n');
-                reopened.insert(CellKey::of(&row));
+                reopened.insert(&CellKey::of(&row));
+            }
+            if void.len() > ENOUGH {
+                archive.append(&void)?;
+                void.clear();
             }
         }
         if !reopened.is_empty() {
-            // First into the archive: a crash in between keeps a row twice rather than not at all.
-            let mut archive = files::AppendFile::new(self.path.join("superseded.jsonl"));
             archive.append(&void)?;
             archive.sync()?;
-            self.done.retain(|key| !reopened.contains(key));
-            drop_uncommitted(&self.path, &self.done, &record_ids(&self.manifest))?;
+            self.done.remove_all(&reopened);
+            drop_uncommitted(&self.path, &self.done)?;
         }
         Ok(reopened)
     }

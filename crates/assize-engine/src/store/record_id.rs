@@ -1,10 +1,12 @@
-//! Ids of run records: they follow from the cell, so that a record without a row is known by its id alone.
+//! Numbers of cells: ids of run records are made of them, so that a record without a row is known by its id alone, and sets of
+//! cells hold nothing else, because the names of a million would be most of a run's memory.
 
 use super::reader::CellKey;
 use crate::random::attempt_seed;
+use std::collections::HashSet;
 
 /// Makes the ids of a run's records.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordIds {
     run_id: String,
     seed: u64,
@@ -24,7 +26,57 @@ impl RecordIds {
         format!("{}-{number:016x}", self.run_id)
     }
 
-    pub(crate) fn of_key(&self, key: &CellKey) -> String {
-        self.of([&key.scenario_id, &key.mode, &key.model], key.iteration)
+    fn number(&self, key: &CellKey) -> u64 {
+        let cell = [&*key.scenario_id, &key.mode, &key.model];
+        attempt_seed(self.seed, cell, key.iteration, 0)
+    }
+
+    fn number_in(&self, id: &str) -> Option<u64> {
+        let number = id.strip_prefix(&*self.run_id)?.strip_prefix('-')?;
+        u64::from_str_radix(number, 16).ok()
+    }
+}
+
+/// Cells of a run. Two of a million have the same number once in 37 million runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CellSet {
+    ids: RecordIds,
+    numbers: HashSet<u64>,
+}
+
+impl CellSet {
+    pub(crate) fn new(ids: RecordIds) -> Self {
+        Self {
+            ids,
+            numbers: HashSet::new(),
+        }
+    }
+
+    /// Adds a cell. False when it was there.
+    pub(crate) fn insert(&mut self, key: &CellKey) -> bool {
+        self.numbers.insert(self.ids.number(key))
+    }
+
+    pub(crate) fn contains(&self, key: &CellKey) -> bool {
+        self.numbers.contains(&self.ids.number(key))
+    }
+
+    /// Whether the cell of a run record with this id is there.
+    pub(crate) fn contains_record(&self, id: &str) -> bool {
+        let number = self.ids.number_in(id);
+        number.is_some_and(|number| self.numbers.contains(&number))
+    }
+
+    pub(crate) fn remove_all(&mut self, others: &Self) {
+        self.numbers
+            .retain(|number| !others.numbers.contains(number));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
     }
 }

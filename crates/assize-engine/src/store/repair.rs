@@ -3,18 +3,17 @@
 use super::error::{StoreError, io};
 use super::files;
 use super::reader::{CellKey, Lines};
-use super::record_id::RecordIds;
+use super::record_id::{CellSet, RecordIds};
 use super::trace_pack::{self, IndexEntry};
 use super::{RUNS, SCORES};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Repairs the directory and tells which cells are done.
-pub(crate) fn repair(run: &Path, ids: &RecordIds) -> Result<HashSet<CellKey>, StoreError> {
+pub(crate) fn repair(run: &Path, ids: RecordIds) -> Result<CellSet, StoreError> {
     for name in [
         "rows.jsonl",
         "analysis.jsonl",
@@ -26,29 +25,25 @@ pub(crate) fn repair(run: &Path, ids: &RecordIds) -> Result<HashSet<CellKey>, St
         cut_torn_line(&run.join(name))?;
     }
     cut_torn_line(&run.join(trace_pack::DIRECTORY).join(trace_pack::INDEX))?;
-    let done = committed(&run.join("rows.jsonl"))?;
-    drop_uncommitted(run, &done, ids)?;
+    let done = committed(&run.join("rows.jsonl"), ids)?;
+    drop_uncommitted(run, &done)?;
     Ok(done)
 }
 
 /// Drops everything about trials that are not done.
-pub(crate) fn drop_uncommitted(
-    run: &Path,
-    done: &HashSet<CellKey>,
-    ids: &RecordIds,
-) -> Result<(), StoreError> {
+pub(crate) fn drop_uncommitted(run: &Path, done: &CellSet) -> Result<(), StoreError> {
     for name in ["rows.jsonl", "analysis.jsonl"] {
         keep_committed::<CellKey>(&run.join(name), |key| done.contains(key))?;
     }
-    drop_task_records(run, done, ids)?;
+    drop_task_records(run, done)?;
     drop_traces(&run.join(trace_pack::DIRECTORY), done)
 }
 
-fn committed(rows: &Path) -> Result<HashSet<CellKey>, StoreError> {
+fn committed(rows: &Path, ids: RecordIds) -> Result<CellSet, StoreError> {
     let mut lines = Lines::open(rows)?;
-    let mut done = HashSet::new();
+    let mut done = CellSet::new(ids);
     while let Some(key) = lines.parse::<CellKey>("row")? {
-        if !done.insert(key.clone()) {
+        if !done.insert(&key) {
             return Err(StoreError::Corrupt {
                 path: rows.to_owned(),
                 line: lines.number,
@@ -64,11 +59,7 @@ fn committed(rows: &Path) -> Result<HashSet<CellKey>, StoreError> {
 }
 
 /// Run records and scores are known by the run record's id.
-fn drop_task_records(
-    run: &Path,
-    done: &HashSet<CellKey>,
-    ids: &RecordIds,
-) -> Result<(), StoreError> {
+fn drop_task_records(run: &Path, done: &CellSet) -> Result<(), StoreError> {
     #[derive(Deserialize)]
     struct Run {
         id: String,
@@ -78,15 +69,13 @@ fn drop_task_records(
     struct Score {
         run_id: String,
     }
-    if !run.join(RUNS).exists() && !run.join(SCORES).exists() {
-        return Ok(());
-    }
-    let committed: HashSet<String> = done.iter().map(|key| ids.of_key(key)).collect();
-    keep_committed::<Run>(&run.join(RUNS), |record| committed.contains(&record.id))?;
-    keep_committed::<Score>(&run.join(SCORES), |score| committed.contains(&score.run_id))
+    keep_committed::<Run>(&run.join(RUNS), |record| done.contains_record(&record.id))?;
+    keep_committed::<Score>(&run.join(SCORES), |score| {
+        done.contains_record(&score.run_id)
+    })
 }
 
-fn drop_traces(directory: &Path, done: &HashSet<CellKey>) -> Result<(), StoreError> {
+fn drop_traces(directory: &Path, done: &CellSet) -> Result<(), StoreError> {
     let index = directory.join(trace_pack::INDEX);
     keep_committed::<IndexEntry>(&index, |entry| done.contains(&entry.key))?;
     let mut lines = Lines::open(&index)?;

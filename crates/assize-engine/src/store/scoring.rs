@@ -32,7 +32,7 @@ impl Scoring {
     pub(crate) fn start(run: RunDirectory) -> Result<Self, StoreError> {
         let (path, manifest) = run.into_parts();
         let lock = lock(&path, &manifest.run_id)?;
-        repair(&path, &record_ids(&manifest))?;
+        repair(&path, record_ids(&manifest))?;
         let create = |name: &str| {
             let path = path.join(name);
             File::create(&path)

@@ -20,6 +20,8 @@ pub struct Planned {
     pub arms: Vec<PlannedArm>,
     /// Scenario ids.
     pub scenarios: Vec<String>,
+    /// How many tasks there are besides. Their ids are known by their trials only.
+    pub tasks: u64,
     /// Trials of each scenario under each condition.
     pub repetitions: u64,
 }
@@ -437,9 +439,9 @@ impl<'a> Side<'a> {
             .values()
             .map(|cell| judged_of(cell) + cell.void)
             .sum();
-        let planned = self
-            .planned
-            .map_or(0, |plan| plan.scenarios.len() as u64 * plan.repetitions);
+        let planned = self.planned.map_or(0, |plan| {
+            (plan.scenarios.len() as u64 + plan.tasks) * plan.repetitions
+        });
         let expected = planned.max(rows);
         let coverage = counted as f64 / expected.max(1) as f64;
         match coverage >= COVERAGE {

@@ -20,7 +20,7 @@ use crate::{ReportError, Row, Summary};
 use assize_contracts::{AnalysisFinding, AnalysisResult, Outcome, SessionTrace};
 use charts::{Measured, Square};
 use choice::Choice;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use tools::ToolFlow;
 use trials::Trial;
@@ -69,6 +69,8 @@ const MOST_RUNS: usize = 6;
 pub struct HtmlReport<'a> {
     summary: &'a Summary,
     limits: PageLimits,
+    /// Places of the scenarios that are told one by one.
+    scenarios: HashMap<&'a str, usize>,
     /// The metrics that are drawn, and what each mode's trials measured of each.
     metrics: Vec<String>,
     values: Vec<Vec<Vec<Measured>>>,
@@ -135,6 +137,9 @@ impl<'a> HtmlReport<'a> {
         Self {
             summary,
             limits,
+            scenarios: (summary.scenarios.iter().enumerate())
+                .map(|(place, (id, _))| (id, place))
+                .collect(),
             values: (0..modes).map(|_| columns()).collect(),
             metrics,
             squares: BTreeMap::new(),
@@ -155,17 +160,14 @@ impl<'a> HtmlReport<'a> {
     /// Adds a trial of the summary; `json` is the text that `row` was read from.
     pub fn add(&mut self, row: &Row<'_>, json: &[u8], suite: Option<&str>) -> Option<AddedTrial> {
         let mode = self.summary.mode_of(row, suite)?;
-        let scenarios = &self.summary.scenarios.0;
-        let scenario = scenarios
-            .iter()
-            .position(|(id, _)| *id == row.scenario_id)?;
-        let (cell, outcome) = ((scenario, mode), row.outcome());
         self.rows += 1;
         self.measure(row, mode);
         self.flows[mode].add_row(json);
         if self.runs.len() < MOST_RUNS {
             self.runs.insert(trials::shown(&row.run_id));
         }
+        let scenario = *self.scenarios.get(&*row.scenario_id)?;
+        let (cell, outcome) = ((scenario, mode), row.outcome());
         let trial = self.shown.takes(cell, outcome).then(|| {
             self.list(Trial::new(row, json, scenario, mode));
             self.trials.len() - 1

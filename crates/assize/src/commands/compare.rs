@@ -76,6 +76,8 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
         analysis.scope = scope.into();
     }
     analysis.mixed = arguments.mixed;
+    // What became of each scenario is what people ask for here.
+    analysis.most_scenarios = usize::MAX;
     if !arguments.metric.is_empty() {
         // Who asks for metrics declares them.
         analysis.metrics = Some(arguments.metric.clone());

@@ -168,6 +168,7 @@ fn planned(run: &RunDirectory) -> Planned {
     Planned {
         arms: plan.arms.iter().map(arm).collect(),
         scenarios: plan.scenarios.clone(),
+        tasks: plan.tasks.as_ref().map_or(0, |tasks| tasks.count.into()),
         repetitions: plan.repetitions.into(),
     }
 }

@@ -8,6 +8,7 @@ use crate::html::charts::{Strip, strips, success_squares};
 use crate::html::escape::html;
 use crate::words::metric_name;
 use crate::{ModeSummary, Summary, amount};
+use std::collections::HashSet;
 use std::fmt::Write;
 
 pub(super) fn measurements(page: &mut String, report: &HtmlReport<'_>) -> Written {
@@ -114,7 +115,7 @@ pub(super) fn scenarios(page: &mut String, report: &HtmlReport<'_>) -> Written {
         table.row(cells);
     }
     table.write(page)?;
-    left_out(page, summary.scenarios.len(), "scenarios")?;
+    left_out(page, summary.scenario_count(), "scenarios")?;
     writeln!(page, "</section>")
 }
 
@@ -147,16 +148,15 @@ fn scenario_cell(
 }
 
 pub(super) fn checks(page: &mut String, summary: &Summary) -> Written {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in summary
+    let checks = summary
         .modes
         .iter()
-        .flat_map(|(_, mode)| mode.checks.iter())
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+        .flat_map(|(_, mode)| mode.checks.iter());
+    let mut seen = HashSet::new();
+    let names: Vec<&str> = checks
+        .map(|(name, _)| name)
+        .filter(|name| seen.insert(*name))
+        .collect();
     if names.is_empty() {
         return Ok(());
     }

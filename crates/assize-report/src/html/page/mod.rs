@@ -113,7 +113,7 @@ fn masthead(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written 
     let summary = report.summary;
     let mut facts = vec![
         count(summary.modes.len(), "mode", "modes"),
-        count(summary.scenarios.len(), "scenario", "scenarios"),
+        count(summary.scenario_count(), "scenario", "scenarios"),
         count(report.rows as usize, "trial", "trials"),
     ];
     let runs: Vec<String> = report
@@ -206,6 +206,7 @@ fn trials(page: &mut String, report: &HtmlReport<'_>) -> Written {
              data/results.csv."
         ));
     }
+    notes.extend(report.summary.left_out_words());
     match (traces, shown) {
         (0, _) => {
             notes
