@@ -149,6 +149,12 @@ pub struct StepSummary {
     pub status: StepStatus,
     /// Wall time in milliseconds.
     pub latency: Millis,
+    /// Tokens used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money spent, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
     /// What it gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
@@ -187,4 +193,7 @@ pub struct Provenance {
     /// Stable hash of everything that could change the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_fingerprint: Option<String>,
+    /// Stable hash of what the capability was given: type, input and context of the task, and for a chain its data flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_hash: Option<String>,
 }

@@ -1,19 +1,22 @@
-//! Scores the trials of a stored run again, by the suite as it is now and without any agent: from the stored traces, and from
-//! what agents changed in their workspaces. How the new scores are kept is in `store/scoring.rs`.
+//! Scores the trials of a stored run again, by the suite as it is now and without any agent: from the stored traces, from
+//! what agents changed in their workspaces, and from the run records of tasks. How the new scores are kept is in `store/scoring.rs`.
 
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
-use crate::store::{CellKey, Redactor, RunDirectory, Scoring, TraceReader};
+use crate::store::{CellKey, Redactor, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
 use crate::suite::{KeepWorkspace, ProfileSuite};
+use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
 use crate::workspace::{Setting, TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
     BaseScenario, CustomMetric, JsonMap, MetricValue, Outcome, ProfileRow, PromptMetrics,
-    PromptResult, ScorerContext, ScorerResult, SessionTrace, WorkspaceChange,
+    PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task, WorkspaceChange,
 };
+use foldhash::fast::FixedState;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// What came of scoring a run again.
@@ -61,12 +64,17 @@ pub async fn score_again(
         .buffered(at_once);
     while let Some(result) = fates.next().await {
         let (old, fate) = result?;
+        match &fate {
+            Fate::Evaluated(again) => scoring.add_scores(&again.scores, &scorer.redactor)?,
+            Fate::Kept(_) => scoring.keep_scores(&old),
+            _ => {}
+        }
         let new = rescored.count(&old, fate, &mut scoring);
         scoring.add(&old, &new, &scorer.redactor)?;
     }
     drop(fates);
     if rescored.scored > 0 && keeping == Keeping::New {
-        scoring.commit(&suite.description, &rescored)?;
+        scoring.commit(&suite, &rescored)?;
     }
     Ok(rescored)
 }
@@ -74,6 +82,8 @@ pub async fn score_again(
 /// What becomes of a trial.
 enum Fate {
     Scored(ScorerResult),
+    /// A task with new scores of its evaluators.
+    Evaluated(Box<ScoredAgain>),
     Lost(String),
     Kept(String),
 }
@@ -94,6 +104,10 @@ impl Rescored {
                 scoring.learn_units(&score.metrics);
                 with_score(old, score)
             }
+            Fate::Evaluated(again) => {
+                self.scored += 1;
+                again.row
+            }
         };
         if let (Some(before), Some(after)) = (old.outcome, new.outcome)
             && before != after
@@ -107,7 +121,7 @@ impl Rescored {
 struct Rescorer<'a> {
     suite: &'a ProfileSuite,
     scenarios: BTreeMap<&'a str, &'a Arc<BaseScenario>>,
-    has_tasks: bool,
+    tasks: Option<StoredTasks<'a>>,
     /// The scenarios as they were run.
     before: Value,
     /// Archives hold whole workspaces, not only changes.
@@ -128,7 +142,10 @@ impl<'a> Rescorer<'a> {
             scenarios: scenarios
                 .map(|scenario| (scenario.id.as_str(), scenario))
                 .collect(),
-            has_tasks: manifest.plan.tasks.is_some(),
+            tasks: match (&manifest.plan.tasks, &suite.tasks) {
+                (Some(_), Some(set)) => Some(StoredTasks::open(run, suite, set)?),
+                _ => None,
+            },
             before: manifest.suite.get("scenarios").cloned().unwrap_or_default(),
             has_whole_workspaces: kept.and_then(Value::as_str) == Some("all"),
             traces: run.traces()?,
@@ -139,6 +156,9 @@ impl<'a> Rescorer<'a> {
     }
 
     async fn fate(&self, row: &ProfileRow) -> Fate {
+        if let Some(task) = self.tasks.as_ref().and_then(|tasks| tasks.find(row)) {
+            return task.fate(row).await;
+        }
         // Whoever did not get as far as being scored has an outcome that no check can change.
         if row
             .error_code
@@ -148,10 +168,7 @@ impl<'a> Rescorer<'a> {
             return Fate::Kept("the session did not end well, so there is nothing to score".into());
         }
         let Some(scenario) = self.scenarios.get(row.scenario_id.as_str()) else {
-            return Fate::Kept(match self.has_tasks {
-                true => "tasks keep the scores of their evaluators".into(),
-                false => "the suite has no such scenario any more".into(),
-            });
+            return Fate::Kept("the suite has no such scenario or task any more".into());
         };
         match self.score(row, scenario).await {
             Ok(score) => Fate::Scored(score),
@@ -232,6 +249,79 @@ impl<'a> Rescorer<'a> {
             .await?;
         Ok((workspace, changes))
     }
+}
+
+/// The tasks of a run: what the suite says of them now, and what is stored of their executions.
+struct StoredTasks<'a> {
+    judges: Judges<'a>,
+    /// By a hash of their id.
+    numbers: HashMap<u64, u32>,
+    records: RunRecords,
+}
+
+/// A task that a trial was about.
+struct StoredTask<'a> {
+    task: Arc<Task>,
+    judges: Judges<'a>,
+    record: Result<Option<RunRecord>, StoreError>,
+}
+
+impl<'a> StoredTasks<'a> {
+    fn open(
+        run: &RunDirectory,
+        suite: &'a ProfileSuite,
+        set: &'a TaskSet,
+    ) -> Result<Self, EngineError> {
+        let mut numbers = HashMap::new();
+        for number in 0..set.source.len() {
+            let task = set.source.load(number).map_err(|error| EngineError::Task {
+                message: error.to_string(),
+            })?;
+            numbers.insert(hash(task.id()), number);
+        }
+        let judges = Judges {
+            set,
+            evaluators: &suite.evaluators,
+        };
+        Ok(Self {
+            judges,
+            numbers,
+            records: RunRecords::open(run.path())?,
+        })
+    }
+
+    fn find(&self, row: &ProfileRow) -> Option<StoredTask<'a>> {
+        let number = self.numbers.get(&hash(&row.scenario_id))?;
+        let task = self.judges.set.source.load(*number).ok()?;
+        (task.id() == row.scenario_id).then(|| StoredTask {
+            task,
+            judges: self.judges,
+            record: self
+                .records
+                .find(row.session_id.as_deref().unwrap_or_default()),
+        })
+    }
+}
+
+impl StoredTask<'_> {
+    async fn fate(self, row: &ProfileRow) -> Fate {
+        if row.error_code.as_deref() == Some("runner_error") {
+            return Fate::Kept("the runner broke, so there is nothing to score".into());
+        }
+        let record = match self.record {
+            Ok(Some(record)) => record,
+            Ok(None) => return Fate::Lost("its run record was not kept".into()),
+            Err(error) => return Fate::Lost(format!("its run record cannot be read: {error}")),
+        };
+        match task::score_again(row, record, &self.task, self.judges).await {
+            Ok(again) => Fate::Evaluated(Box::new(again)),
+            Err(reason) => Fate::Lost(reason),
+        }
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    FixedState::default().hash_one(id)
 }
 
 /// Nothing is kept of a workspace in which nothing was changed.

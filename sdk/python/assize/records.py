@@ -678,6 +678,8 @@ class Provenance(TypedDict):
     configHash: NotRequired[Union[str, None]]
     #: Stable hash of everything that could change the result.
     runFingerprint: NotRequired[Union[str, None]]
+    #: Stable hash of what the capability was given: type, input and context of the task, and for a chain its data flow.
+    inputHash: NotRequired[Union[str, None]]
 
 
 class ProviderConfig(TypedDict):
@@ -1031,6 +1033,10 @@ class StepSummary(TypedDict):
     status: StepStatus
     #: Wall time in milliseconds.
     latency: float
+    #: Tokens used.
+    tokens: NotRequired[Union[int, None]]
+    #: Money spent, in US dollars.
+    cost: NotRequired[Union[float, None]]
     #: What it gave.
     output: NotRequired[Any]
     #: What went wrong.

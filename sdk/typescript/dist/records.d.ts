@@ -575,6 +575,8 @@ export interface Provenance {
     readonly configHash?: string | null;
     /** Stable hash of everything that could change the result. */
     readonly runFingerprint?: string | null;
+    /** Stable hash of what the capability was given: type, input and context of the task, and for a chain its data flow. */
+    readonly inputHash?: string | null;
 }
 /** What a provider instance is started with. */
 export interface ProviderConfig {
@@ -894,6 +896,10 @@ export interface StepSummary {
     readonly status: StepStatus;
     /** Wall time in milliseconds. */
     readonly latency: number;
+    /** Tokens used. */
+    readonly tokens?: number | null;
+    /** Money spent, in US dollars. */
+    readonly cost?: number | null;
     /** What it gave. */
     readonly output?: unknown;
     /** What went wrong. */

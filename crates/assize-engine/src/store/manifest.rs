@@ -188,8 +188,12 @@ impl Manifest {
     }
 
     /// Takes over how a suite scores trials. What was run stays what it was.
-    pub(crate) fn score_by(&mut self, now: &JsonMap) {
-        for key in ["scorer", "judge"] {
+    pub(crate) fn score_by(&mut self, now: &JsonMap, tasks: Option<&TaskPlan>) {
+        if let (Some(plan), Some(now)) = (&mut self.plan.tasks, tasks) {
+            plan.hash.clone_from(&now.hash);
+        }
+        let of_tasks: &[&str] = if tasks.is_some() { &["tasks"] } else { &[] };
+        for &key in ["scorer", "judge", "evaluators"].iter().chain(of_tasks) {
             match now.get(key) {
                 Some(value) => drop(self.suite.insert(key.to_owned(), value.clone())),
                 None => drop(self.suite.shift_remove(key)),

@@ -11,6 +11,7 @@
 //!   workspaces/        what agents left in theirs, one compressed archive per attempt
 //!   warmup.jsonl       the warm-up trial, kept apart
 //!   superseded.jsonl   rows that were replaced: void ones run again, and those scored again
+//!   superseded-scores.jsonl   scores of tasks that were scored again
 //!   lock               held while a process writes
 //! ```
 
@@ -22,6 +23,7 @@ mod reader;
 mod record_id;
 mod redact;
 mod repair;
+mod run_records;
 mod scoring;
 mod trace_pack;
 mod writer;
@@ -35,6 +37,7 @@ pub use reader::{CellKey, RowReader};
 pub(crate) use record_id::RecordIds;
 pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
+pub(crate) use run_records::RunRecords;
 pub(crate) use scoring::Scoring;
 pub use trace_pack::TraceReader;
 pub(crate) use writer::{Encoder, TaskRecords, TrialRecord, Units, WriterHandle};

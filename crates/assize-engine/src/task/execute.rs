@@ -1,6 +1,6 @@
 //! Executes a task by its runner, or a chain step by step, and makes the record of it whole.
 
-use super::flow::{fetch, mappings_of, put};
+use super::flow::{fill_in, mappings_of};
 use super::trial::TaskSlot;
 use super::{UsedRunner, config_hash};
 use crate::guard::guarded;
@@ -69,7 +69,7 @@ impl Trials {
         setting: &RunSetting,
         id: String,
     ) -> Executed {
-        match &*slot.task {
+        let mut executed = match &*slot.task {
             Task::Atomic(task) => {
                 let _room = self.room_at_runner(slot, task).await;
                 let Atom {
@@ -85,7 +85,9 @@ impl Trials {
                 }
             }
             Task::Scenario(task) => self.execute_chain(slot, task, setting, &id).await,
-        }
+        };
+        executed.record.provenance.input_hash = Some(input_hash(&slot.task));
+        executed
     }
 
     /// Waits until the runner of a task may execute one more. Most have no limit.
@@ -230,10 +232,7 @@ impl<'a> Chain<'a> {
     /// Puts data from the scenario and from earlier steps into the input of a step.
     fn fill_in(&mut self, step: &mut AtomicTask, number: usize) -> Result<(), String> {
         for mapping in mappings_of(self.task, number) {
-            let value = fetch(mapping, self.task, &self.outputs)?;
-            let target = super::flow::parse_target(&mapping.to)?;
-            put(&mut step.input, &target, value)
-                .map_err(|reason| format!("`{}` for `{}`: {reason}", mapping.from, mapping.to))?;
+            fill_in(step, mapping, self.task, &self.outputs)?;
             let data = json!({"from": mapping.from, "to": mapping.to});
             let mut mapped = event(
                 self.clock.now(),
@@ -277,6 +276,8 @@ impl<'a> Chain<'a> {
                 _ => StepStatus::Failed,
             },
             latency: record.metrics.latency,
+            tokens: record.metrics.tokens,
+            cost: record.metrics.cost,
             output: record.output.clone(),
             error: record.error.as_ref().map(|error| error.message.clone()),
         });
@@ -300,6 +301,8 @@ impl<'a> Chain<'a> {
             step_name: step.name.clone(),
             status: StepStatus::Skipped,
             latency: Millis::default(),
+            tokens: None,
+            cost: None,
             output: None,
             error: None,
         });
@@ -494,6 +497,7 @@ fn provenance(
         config,
         config_hash: Some(used.config_hash.clone()),
         run_fingerprint: Some(fingerprint(used, task, setting)),
+        input_hash: None,
     }
 }
 
@@ -520,6 +524,17 @@ fn fingerprint(used: &UsedRunner, task: &AtomicTask, setting: &RunSetting) -> St
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// Of what a capability is given. What is expected of it, and how it is scored, may change.
+pub(super) fn input_hash(task: &Task) -> String {
+    let given = |atom: &AtomicTask| json!([atom.id, atom.r#type, atom.input, atom.context]);
+    let flow = match task {
+        Task::Atomic(_) => Value::Null,
+        Task::Scenario(chain) => json!([chain.input_map, chain.input, chain.metadata]),
+    };
+    let steps: Vec<Value> = task.atoms().iter().map(given).collect();
+    config_hash(&json!([steps, flow]), None)
+}
+
 fn chain_provenance(task: &ScenarioTask, steps: &[Step]) -> Provenance {
     let mut hasher = blake3::Hasher::new();
     let _ = serde_json::to_writer(&mut hasher, task);
@@ -536,6 +551,7 @@ fn chain_provenance(task: &ScenarioTask, steps: &[Step]) -> Provenance {
         runner_version: env!("CARGO_PKG_VERSION").to_owned(),
         config_hash: Some(config_hash(&json!(config), None)),
         run_fingerprint: Some(hasher.finalize().to_hex()[..32].to_owned()),
+        input_hash: None,
         config,
     }
 }

@@ -59,6 +59,19 @@ pub(super) fn parse_target(text: &str) -> Result<Path, String> {
     }
 }
 
+/// Puts one piece of data from the chain or from earlier steps into the input of a step.
+pub(super) fn fill_in(
+    step: &mut AtomicTask,
+    mapping: &InputMapping,
+    task: &ScenarioTask,
+    outputs: &[Value],
+) -> Result<(), String> {
+    let value = fetch(mapping, task, outputs)?;
+    let target = parse_target(&mapping.to)?;
+    put(&mut step.input, &target, value)
+        .map_err(|reason| format!("`{}` for `{}`: {reason}", mapping.from, mapping.to))
+}
+
 struct Segment {
     name: String,
     is_quoted: bool,

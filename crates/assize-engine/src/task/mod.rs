@@ -1,8 +1,10 @@
 //! Trials of tasks: a capability is executed by a runner, alone or in a chain of steps, and scored by evaluators.
 //!
 //! Read `trial` first; `execute` runs one task or one chain, `flow` carries data between steps, `evaluate` asks the
-//! evaluators, `condition` decides whether the task passed, `row` makes the row. `check` finds beforehand what cannot work.
+//! evaluators, `condition` decides whether the task passed, `row` makes the row. `check` finds beforehand what cannot work;
+//! `again` scores stored executions anew.
 
+mod again;
 mod check;
 mod condition;
 mod evaluate;
@@ -11,6 +13,7 @@ mod flow;
 mod row;
 mod trial;
 
+pub(crate) use again::{Judges, ScoredAgain, score_again};
 pub use check::{DeclaredSchemas, FlowProblem, check_flow};
 pub use condition::Condition;
 pub(crate) use trial::TaskSlot;

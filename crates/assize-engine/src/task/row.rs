@@ -1,6 +1,7 @@
 //! The row of a task trial: what the statistics see of it.
 
 use super::condition::{Judgement, name_of};
+use super::evaluate::EVALUATOR;
 use super::execute::{Ended, Executed};
 use super::trial::TaskSlot;
 use crate::store::{TaskRecords, TrialRecord};
@@ -34,15 +35,7 @@ pub(super) fn compose(
     clock: &Clock,
     parts: Parts,
 ) -> TrialRecord {
-    let verdict = verdict(&parts);
-    let Parts {
-        executed,
-        scores,
-        judgement,
-        losses,
-    } = parts;
-    let run = executed.record;
-    let passed = judgement.checks.iter().filter(|check| check.passed).count();
+    let run = &parts.executed.record;
     let cost_source = match (run.metrics.cost, run.metrics.cost_source) {
         (None, _) => CostSource::Unknown,
         // A runner that does not say where its figure comes from has it from whom it ran.
@@ -50,7 +43,8 @@ pub(super) fn compose(
         (Some(_), Some(source)) => source,
     };
     let is_computed = cost_source == CostSource::Computed;
-    let row = ProfileRow {
+    let ended = parts.executed.ended;
+    let mut row = ProfileRow {
         run_id: trials.run_id.clone(),
         scenario_id: slot.task.id().to_owned(),
         mode: slot.arm.mode.clone(),
@@ -71,27 +65,27 @@ pub(super) fn compose(
             total_usd: run.metrics.cost,
             ..CostBreakdown::default()
         },
-        success: verdict.outcome == Outcome::Pass,
-        checkpoints_passed: passed as u64,
-        checkpoints_total: judgement.checks.len() as u64,
-        checkpoint_details: judgement.checks,
-        output_valid: executed.ended == Ended::Completed,
+        success: false,
+        checkpoints_passed: 0,
+        checkpoints_total: 0,
+        checkpoint_details: Vec::new(),
+        output_valid: ended == Ended::Completed,
         provider: run.provenance.runner_id.clone(),
         session_id: Some(run.id.clone()),
         agent_turns: None,
-        completion_reason: match executed.ended {
+        completion_reason: match ended {
             Ended::Completed => Some(CompletionReason::Stop),
             Ended::Failed => Some(CompletionReason::Error),
             Ended::TimedOut => Some(CompletionReason::Timeout),
             Ended::Broken => None,
         },
-        extensions: extensions(trials, &scores),
-        error: verdict.error,
-        error_code: verdict.error_code.map(str::to_owned),
+        extensions: JsonMap::new(),
+        error: None,
+        error_code: None,
         schema_version: Some(SCHEMA_VERSION),
-        outcome: Some(verdict.outcome),
+        outcome: None,
         attempts: Vec::new(),
-        hook_errors: losses,
+        hook_errors: Vec::new(),
         position: slot.position,
         block: slot.block,
         cost_source: Some(cost_source),
@@ -100,15 +94,40 @@ pub(super) fn compose(
             computed_usd: run.metrics.cost.filter(|_| is_computed),
             ..CostReadings::default()
         }),
-        censored: executed.ended == Ended::TimedOut,
-        replayed: executed.nature == Nature::Replayed,
-        simulated: executed.nature == Nature::Simulated,
+        censored: ended == Ended::TimedOut,
+        replayed: parts.executed.nature == Nature::Replayed,
+        simulated: parts.executed.nature == Nature::Simulated,
     };
+    let clash = |metric: &str, giver: &str| trials.say_clash(metric, giver);
+    let records = put_scores(&mut row, parts, clash);
     TrialRecord {
         row,
         trace: None,
         analysis: None,
-        task: Some(TaskRecords { run, scores }),
+        task: Some(records),
+    }
+}
+
+/// Puts into a row what follows from scores, and gives back what else is kept. `clash` is told of metrics that two give.
+pub(super) fn put_scores(
+    row: &mut ProfileRow,
+    parts: Parts,
+    clash: impl Fn(&str, &str),
+) -> TaskRecords {
+    let verdict = verdict(&parts);
+    let checks = parts.judgement.checks;
+    row.success = verdict.outcome == Outcome::Pass;
+    row.outcome = Some(verdict.outcome);
+    row.error = verdict.error;
+    row.error_code = verdict.error_code.map(str::to_owned);
+    row.checkpoints_passed = checks.iter().filter(|check| check.passed).count() as u64;
+    row.checkpoints_total = checks.len() as u64;
+    row.checkpoint_details = checks;
+    row.extensions = extensions(&parts.scores, clash);
+    row.hook_errors.extend(parts.losses);
+    TaskRecords {
+        run: parts.executed.record,
+        scores: parts.scores,
     }
 }
 
@@ -134,7 +153,7 @@ fn verdict(parts: &Parts) -> Verdict {
     let mut broken = parts
         .losses
         .iter()
-        .filter(|loss| loss.hook.starts_with("evaluator:"));
+        .filter(|loss| loss.hook.starts_with(EVALUATOR));
     let judgement = &parts.judgement;
     match (broken.next(), judgement.passed()) {
         (None, true) => of(Outcome::Pass, None, None),
@@ -148,7 +167,7 @@ fn verdict(parts: &Parts) -> Verdict {
 }
 
 /// Scores as metrics: numbers as they are, what holds or not as 1 or 0, labels as text with what was expected beside them.
-fn extensions(trials: &Trials, scores: &[ScoreRecord]) -> JsonMap {
+fn extensions(scores: &[ScoreRecord], clash: impl Fn(&str, &str)) -> JsonMap {
     let mut metrics = JsonMap::with_capacity(scores.len());
     for score in scores {
         let name = name_of(score);
@@ -168,7 +187,7 @@ fn extensions(trials: &Trials, scores: &[ScoreRecord]) -> JsonMap {
             }
         };
         if metrics.contains_key(&name) {
-            trials.say_clash(&name, &score.evaluator_id);
+            clash(&name, &score.evaluator_id);
         }
         metrics.insert(name, value);
     }

@@ -1,6 +1,7 @@
 //! One trial of a task: execute, evaluate, decide, record.
 
 use super::condition::Condition;
+use super::evaluate::{EVALUATOR, evaluate};
 use super::execute::Ended;
 use super::row::{Parts, compose};
 use super::{TaskSet, condition};
@@ -83,9 +84,10 @@ impl Trials {
         let scores = match executed.ended {
             // Nothing was learnt, so there is nothing to score.
             Ended::Broken => Vec::new(),
-            _ => self.evaluate(&executed, &mut losses).await,
+            _ => evaluate(&self.suite.evaluators, &executed, &mut losses).await,
         };
-        let judgement = condition::judge_all(&conditions(slot), &scores);
+        self.say_broken(&losses);
+        let judgement = condition::judge_all(&conditions(&slot.task, slot.set), &scores);
         let parts = Parts {
             executed,
             scores,
@@ -138,23 +140,28 @@ impl Trials {
         record.row.hook_errors.extend(errors);
     }
 
-    /// Says something about a part of the suite once per run.
-    pub(super) fn say_once(&self, code: &str, place: &str, text: String) {
-        let mut said = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.insert(format!("{code}:{place}")) {
-            self.listener.on_event(&Event::Caution(&Caution {
-                code: code.to_owned(),
-                text,
-                place: Some(place.to_owned()),
-            }));
+    /// Says of each evaluator once per run that it broke.
+    fn say_broken(&self, losses: &[HookError]) {
+        for loss in losses {
+            let Some(id) = loss.hook.strip_prefix(EVALUATOR) else {
+                continue;
+            };
+            let mut said = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.insert(loss.hook.clone()) {
+                self.listener.on_event(&Event::Caution(&Caution {
+                    code: "evaluator-broken".to_owned(),
+                    text: format!("the evaluator `{id}` broke: {}", loss.message),
+                    place: Some(id.to_owned()),
+                }));
+            }
         }
     }
 }
 
 /// The task's own conditions, else the suite's. Those that make no sense were found when the suite was loaded.
-fn conditions<'a>(slot: &'a TaskSlot<'_>) -> Cow<'a, [Condition]> {
-    match slot.task.pass() {
-        [] => Cow::Borrowed(&slot.set.pass),
+pub(super) fn conditions<'a>(task: &Task, set: &'a TaskSet) -> Cow<'a, [Condition]> {
+    match task.pass() {
+        [] => Cow::Borrowed(&set.pass),
         own => own.iter().filter_map(|text| text.parse().ok()).collect(),
     }
 }

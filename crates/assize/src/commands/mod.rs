@@ -21,6 +21,7 @@ mod runs;
 mod schema;
 mod score;
 mod show;
+mod show_task;
 mod try_out;
 mod verdict;
 

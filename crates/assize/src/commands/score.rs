@@ -24,7 +24,11 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
         (None, Some(path)) => PathBuf::from(path),
         (None, None) => PathBuf::from("."),
     };
-    let suite = suite::load(&path, &Selection::default(), plugins)?;
+    let selection = Selection {
+        tasks: Selection::of_run(&run.manifest().plan).tasks,
+        ..Selection::default()
+    };
+    let suite = suite::load(&path, &selection, plugins)?;
     if !arguments.yes && !agrees_to_judging(&suite, &run)? {
         say("nothing was changed");
         return Ok(Exit::Incomplete);

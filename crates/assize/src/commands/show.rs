@@ -1,7 +1,7 @@
 //! `assize show`: one trial in the terminal.
 
 use crate::cli::ShowArguments;
-use crate::commands::{UsageError, results_dir};
+use crate::commands::{UsageError, results_dir, show_task};
 use crate::exit::Exit;
 use crate::terminal::{one_line, plain, print};
 use anyhow::Result;
@@ -18,6 +18,18 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     let (run_id, position) = split(&arguments.trial)?;
     let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, run_id)?;
     let row = find_row(&run, position)?;
+    let longest = if arguments.full { usize::MAX } else { EXCERPT };
+    if let Some(record) = run.run_record(&row)? {
+        let scores = run.scores(&row)?;
+        match arguments.json {
+            true => print(json!({"row": row, "run": record, "scores": scores}).to_string()),
+            false => {
+                show_row(&row);
+                show_task::show(&record, &scores, longest);
+            }
+        }
+        return Ok(Exit::Done);
+    }
     let trace = run.traces()?.trace(&CellKey::of(&row))?;
     if arguments.json {
         print(json!({"row": row, "trace": trace}).to_string());
@@ -28,7 +40,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         print(plain(&format!("      workspace {}", archive.display())));
     }
     match &trace {
-        Some(trace) => show_timeline(trace, if arguments.full { usize::MAX } else { EXCERPT }),
+        Some(trace) => show_timeline(trace, longest),
         None => print("no trace was stored for this trial"),
     }
     Ok(Exit::Done)
@@ -124,6 +136,9 @@ fn show_row(row: &ProfileRow) {
             )
         ));
         if !check.passed {
+            if let Some(error) = &check.error {
+                print(format!("      {}", one_line(error, EXCERPT)));
+            }
             for (name, value) in [("expected", &check.expected), ("actual", &check.actual)] {
                 if let Some(value) = value {
                     print(format!(

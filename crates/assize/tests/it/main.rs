@@ -14,6 +14,7 @@ mod history;
 mod init;
 mod judging;
 mod lab;
+mod lab_again;
 mod lab_services;
 mod llm;
 mod mcp;
