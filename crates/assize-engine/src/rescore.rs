@@ -168,7 +168,10 @@ impl<'a> Rescorer<'a> {
             return Fate::Kept("the session did not end well, so there is nothing to score".into());
         }
         let Some(scenario) = self.scenarios.get(row.scenario_id.as_str()) else {
-            return Fate::Kept("the suite has no such scenario or task any more".into());
+            return Fate::Kept(match self.tasks {
+                Some(_) => "the suite has no such scenario or task any more".into(),
+                None => "the suite has no such scenario any more".into(),
+            });
         };
         match self.score(row, scenario).await {
             Ok(score) => Fate::Scored(score),

@@ -344,3 +344,37 @@ fn a_key_that_is_not_set_is_missed_before_anything_runs() {
         "the environment variable `NO_SUCH_KEY_HERE` is not set"
     );
 }
+
+#[tokio::test]
+async fn rule_2_every_runner_notes_its_key_steps() {
+    let service = answering(Reply::json(&json!("fine")));
+    let asked = answering(said("fine"));
+    let check = async |uses: &str, config: Value, expected: &[&str]| {
+        let record = run(uses, config, json!({"text": "hi"})).await;
+        let events: Vec<&str> = record.trace.iter().map(|event| &*event.event).collect();
+        for name in ["started"].iter().chain(expected) {
+            assert!(events.contains(name), "{uses}: {name} is not in {events:?}");
+        }
+    };
+    check(
+        "rules",
+        json!({"rules": [{"output": 1}]}),
+        &["rule_matched"],
+    )
+    .await;
+    check(
+        "command",
+        json!({"command": ["echo", "1"]}),
+        &["program_ended"],
+    )
+    .await;
+    check(
+        "http",
+        json!({"url": service.url()}),
+        &["request", "response"],
+    )
+    .await;
+    check("llm", model(&asked), &["llm_call", "llm_answer"]).await;
+    let agent = json!({"provider": {"uses": "simulated", "latency_ms": 0}});
+    check("agent", agent, &["prompt", "text_output"]).await;
+}

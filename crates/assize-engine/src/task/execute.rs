@@ -107,15 +107,11 @@ impl Trials {
         setting: &RunSetting,
         id: &str,
     ) -> Atom {
-        let clock = Clock::start();
         let Some(used) = slot.mode.runners.get(&task.r#type) else {
             let message = format!("no runner serves the type `{}`", task.r#type);
-            return Atom {
-                record: failed(task, &clock, message, EXECUTE),
-                ended: Ended::Broken,
-                nature: Nature::Live,
-            };
+            return not_executed(task, id, message, EXECUTE, Ended::Broken);
         };
+        let clock = Clock::start();
         let limit = setting.timeout;
         let call = guarded(used.runner.execute_in(task, &used.config, setting));
         let allowed = limit.saturating_add(used.runner.timeout_grace());
@@ -158,14 +154,7 @@ impl Trials {
             }
             let mut step = task.steps[number].clone();
             if let Err(message) = chain.fill_in(&mut step, number) {
-                let mut record = failed(&step, &Clock::start(), message, INPUT_MAP);
-                make_whole(&mut record, &step, &Clock::start());
-                record.id = id.to_owned();
-                let atom = Atom {
-                    record,
-                    ended: Ended::Failed,
-                    nature: Nature::Live,
-                };
+                let atom = not_executed(&step, id, message, INPUT_MAP, Ended::Failed);
                 chain.take(step, atom);
                 continue;
             }
@@ -389,6 +378,19 @@ fn of_runner(mut record: RunRecord, task: &AtomicTask, is_late: bool) -> (RunRec
         error.step.get_or_insert_with(|| EXECUTE.to_owned());
     }
     (record, ended)
+}
+
+/// What is left of a task that no runner got.
+fn not_executed(task: &AtomicTask, id: &str, message: String, phase: &str, ended: Ended) -> Atom {
+    let clock = Clock::start();
+    let mut record = failed(task, &clock, message, phase);
+    make_whole(&mut record, task, &clock);
+    record.id = id.to_owned();
+    Atom {
+        record,
+        ended,
+        nature: Nature::Live,
+    }
 }
 
 /// The record of an execution that gave none.

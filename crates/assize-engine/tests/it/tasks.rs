@@ -237,6 +237,88 @@ async fn rule_1_extensions_reach_the_runner_as_they_are() {
     assert_eq!(done.row().outcome, Some(Outcome::Pass));
 }
 
+#[test]
+fn rule_1_holds_for_chains_and_for_their_steps() {
+    let own = json!({"intentSpecificField": "value"});
+    let with = |change: fn(&mut Value, Value)| {
+        let mut chain = chain(good_map());
+        change(&mut chain, own.clone());
+        serde_json::from_value::<ScenarioTask>(chain)
+    };
+    let outside: [fn(&mut Value, Value); 2] = [
+        |chain, own| chain["intentSpecificField"] = own,
+        |chain, own| chain["steps"][1]["intentSpecificField"] = own,
+    ];
+    for change in outside {
+        let error = with(change).unwrap_err().to_string();
+        assert!(error.contains("`intentSpecificField`"), "{error}");
+    }
+    let inside: [fn(&mut Value, Value); 2] = [
+        |chain, own| chain["extensions"] = own,
+        |chain, own| chain["steps"][1]["extensions"] = own,
+    ];
+    for change in inside {
+        assert!(with(change).is_ok());
+    }
+}
+
+#[test]
+fn rule_2_a_record_without_a_trace_is_no_record() {
+    let task = serde_json::from_value(atomic("t", json!({}))).unwrap();
+    let mut record = json!(bare(&task, Value::Null));
+    record.as_object_mut().unwrap().shift_remove("trace");
+    let error = serde_json::from_value::<RunRecord>(record).unwrap_err();
+    assert!(
+        error.to_string().contains("missing field `trace`"),
+        "{error}"
+    );
+}
+
+/// Every way in which an execution can fail, by the input that makes it.
+fn failing(task: &AtomicTask) -> Result<Value, BoxError> {
+    match task.input.as_str() {
+        Some("error") => Err("it broke".into()),
+        Some("panic") => panic!("it panicked"),
+        Some("hang") => Ok(json!("hang")),
+        Some("unfinished") => Ok(json!({"record": {"status": "running"}})),
+        Some("no reason") => Ok(json!({"record": {"status": "failed"}})),
+        _ => shout(task),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_2_and_3_hold_however_an_execution_fails() {
+    for input in [
+        "error",
+        "panic",
+        "hang",
+        "unfinished",
+        "no reason",
+        "nobody",
+    ] {
+        let kind = if input == "nobody" { "nobody" } else { "a" };
+        let changes = json!({"type": kind, "input": input, "metadata": {"timeout": 50}});
+        let alone = atomic("t", changes.clone());
+        let mut chain = chain(json!({}));
+        chain["steps"][1] = atomic("two", changes);
+        for (task, step) in [(alone, "execute"), (chain, "two")] {
+            let run = record(&bench(vec![task], failing).run().await);
+            let error = run.error.as_ref().unwrap();
+            assert_eq!(error.step.as_deref(), Some(step), "{input}: {error:?}");
+            assert!(!error.message.is_empty());
+            let (first, last) = (&run.trace[0], run.trace.last().unwrap());
+            assert_eq!((&*first.event, &*last.event), ("started", "failed"));
+            assert_eq!(last.level, TaskEventLevel::Error);
+            assert_eq!(last.data.as_ref().unwrap()["error"], *error.message);
+            assert_eq!(
+                (run.status, &run.output),
+                (RunStatus::Failed, &None),
+                "{input}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn rule_2_a_runner_that_keeps_no_trace_gets_one() {
     let done = bench(vec![atomic("t", json!({}))], shout).run().await;

@@ -2,6 +2,7 @@
 
 use crate::support::{Suite, assize};
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -243,6 +244,73 @@ fn check_finds_what_cannot_work() {
         &chain(r#"{"two":[{"from":"step:one.output.intent","to":"input"}]}"#),
         "gives string, but `input` of `intent` takes number",
     );
+}
+
+#[test]
+fn rule_1_a_field_of_a_module_belongs_into_extensions() {
+    let step = |field: &str| {
+        format!(
+            r#"{{"id":"c","steps":[{{"id":"one","type":"intent","input":"x"{field}}}],"input_map":{{}}}}"#
+        )
+    };
+    for task in [
+        r#"{"id":"a","input":"x","intentSpecificField":"value"}"#.to_owned(),
+        step(r#","intentSpecificField":"value""#),
+    ] {
+        let suite = lab(INTENT);
+        suite.write("tasks.jsonl", &task);
+        let said = complaint(&suite);
+        assert!(
+            said.contains("unknown field `intentSpecificField`"),
+            "{said}"
+        );
+        assert!(said.contains("belong into `extensions`"), "{said}");
+        let inside = task.replace(
+            r#""intentSpecificField":"value""#,
+            r#""extensions":{"intentSpecificField":"value"}"#,
+        );
+        suite.write("tasks.jsonl", inside);
+        suite.done(&["check"]);
+    }
+}
+
+/// The most memory that `assize check` had, in kB.
+fn peak_of_check(suite: &Suite) -> u64 {
+    let mut child = assize(suite.path())
+        .arg("check")
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let found = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        peak = peak.max(found.unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+#[test]
+fn tasks_of_a_file_never_sit_in_memory() {
+    let text = "x".repeat(8000);
+    let peak = |tasks: u32| {
+        let suite = lab(INTENT);
+        let path = suite.path().join("tasks.jsonl");
+        let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
+        for number in 0..tasks {
+            let task = format!(r#"{{"id":"t{number}","input":"{text}"}}"#);
+            writeln!(file, "{task}").unwrap();
+        }
+        file.flush().unwrap();
+        peak_of_check(&suite)
+    };
+    // 64 MB of tasks; where they lie is all that is kept of them.
+    let (few, many) = (peak(10), peak(8000));
+    assert!(many < few + 16_000, "{few} kB, then {many} kB");
 }
 
 #[test]
