@@ -99,14 +99,25 @@ def turn_chat(b):
     return n, tools
 
 
+def is_message(item):
+    return item.get("type") == "message" or ("role" in item and item.get("type") is None)
+
+
+def follows_tool(items, i):
+    """Agents tell the model news between a tool's result and its answer; that is no prompt of the user."""
+    while i >= 0 and is_message(items[i]) and items[i].get("role") != "assistant":
+        i -= 1
+    return i >= 0 and (items[i].get("type") or "").endswith("_output")
+
+
 def turn_responses(b):
     n, items = 0, b.get("input")
     if isinstance(items, list):
         prev_call = False
-        for it in reversed(items):
+        for i, it in reversed(list(enumerate(items))):
             t = it.get("type")
-            if t == "message" or ("role" in it and t is None):
-                if it.get("role") == "user":
+            if is_message(it):
+                if it.get("role") == "user" and not follows_tool(items, i):
                     break
             call = t in ("function_call", "custom_tool_call", "local_shell_call")
             if call and not prev_call:

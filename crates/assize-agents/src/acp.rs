@@ -204,3 +204,10 @@ impl SessionProvider for AcpProvider {
         }
     }
 }
+
+impl AcpProvider {
+    /// How the agent of these settings is run.
+    pub fn recipe(overrides: &JsonMap) -> Result<Recipe, OverrideProblem> {
+        Sorted::new(overrides).map(|sorted| sorted.recipe)
+    }
+}

@@ -203,6 +203,11 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// Whether the agent can be told to ask nobody.
+    pub fn approves_everything(&self) -> bool {
+        self.auto_approve.is_some()
+    }
+
     /// The program that is run.
     pub fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)

@@ -24,7 +24,7 @@ pub struct PromptResult {
 pub struct PromptMetrics {
     /// Tokens used.
     pub tokens: TokenBreakdown,
-    /// What the agent says it used, where `tokens` were counted elsewhere and differ.
+    /// What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_tokens: Option<TokenBreakdown>,
     /// Time taken.
@@ -33,6 +33,9 @@ pub struct PromptMetrics {
     pub tool_calls: Option<Vec<ToolCallRecord>>,
     /// Money spent, as the agent reports it.
     pub cost: CostBreakdown,
+    /// What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_cost_usd: Option<Usd>,
     /// The program behind the session. Absent when the provider started none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramUse>,

@@ -56,6 +56,41 @@ impl TokenBreakdown {
             active: add(self.active, other.active),
         }
     }
+
+    /// Counts that are unknown here are taken from the other.
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            input: self.input.or(other.input),
+            output: self.output.or(other.output),
+            reasoning: self.reasoning.or(other.reasoning),
+            cache_read: self.cache_read.or(other.cache_read),
+            cache_write: self.cache_write.or(other.cache_write),
+            total: self.total.or(other.total),
+            active: self.active.or(other.active),
+        }
+    }
+
+    /// Only the counts that another source of the same tokens tells otherwise. None where they agree as far as both know.
+    ///
+    /// Input and output mean the same only where both sources split them in the same way.
+    pub fn differing_from(&self, other: &Self) -> Option<Self> {
+        let differs = |own: Option<u64>, other: Option<u64>| {
+            own.filter(|own| other.is_some_and(|other| *own != other))
+        };
+        let split = |tokens: &Self| (tokens.cache_read.is_some(), tokens.cache_write.is_some());
+        let is_same_input = split(self) == split(other);
+        let is_same_output = self.reasoning.is_some() == other.reasoning.is_some();
+        let found = Self {
+            input: differs(self.input, other.input).filter(|_| is_same_input),
+            output: differs(self.output, other.output).filter(|_| is_same_output),
+            reasoning: differs(self.reasoning, other.reasoning),
+            cache_read: differs(self.cache_read, other.cache_read),
+            cache_write: differs(self.cache_write, other.cache_write),
+            total: differs(self.total, other.total),
+            active: None,
+        };
+        (found != Self::default()).then_some(found)
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +122,37 @@ mod tests {
         assert_eq!(known.with_totals().total, Some(3));
         assert_eq!(known.with_totals().active, None);
         assert_eq!(known.plus(&TokenBreakdown::default()).input, None);
+    }
+
+    #[test]
+    fn sources_differ_only_in_what_both_tell_in_the_same_way() {
+        let wire = TokenBreakdown {
+            input: Some(201),
+            output: Some(97),
+            reasoning: Some(40),
+            cache_read: Some(21163),
+            ..Default::default()
+        }
+        .with_totals();
+        let silent = TokenBreakdown::default();
+        assert_eq!(wire.differing_from(&wire), None);
+        assert_eq!(silent.differing_from(&wire), None);
+        assert_eq!(wire.differing_from(&silent), None);
+        let unsplit = TokenBreakdown {
+            output: Some(137),
+            reasoning: None,
+            ..wire
+        };
+        assert_eq!(unsplit.with_totals().differing_from(&wire), None);
+        let other = TokenBreakdown {
+            input: Some(200),
+            ..wire
+        };
+        let found = TokenBreakdown {
+            input: Some(200),
+            total: Some(21500),
+            ..Default::default()
+        };
+        assert_eq!(other.with_totals().differing_from(&wire), Some(found));
     }
 }

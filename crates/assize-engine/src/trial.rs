@@ -319,6 +319,7 @@ impl Trials {
         let metrics = &mut result.metrics;
         let found = Reckoning::of(metrics, &slot.arm.model, trace, self.prices(slot));
         metrics.cost = found.cost;
+        metrics.reported_cost_usd = found.disputed;
         found
     }
 

@@ -1,6 +1,8 @@
 //! Reasons to read numbers with care, as sentences that travel with the summary.
 
+use crate::arm::Arm;
 use crate::comparison::has_several_models;
+use crate::number::money;
 use crate::summary::Nature;
 use crate::{Analysis, Comparison, SummaryBuilder};
 use assize_stats::{Warning, Warnings};
@@ -75,25 +77,82 @@ pub(crate) fn of_rows(
     cautions
 }
 
-/// Where agents and the wire count differently; the first difference of every arm is shown.
-fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Option<Caution> {
-    let reported = builder.metrics.find("tokens_reported_total")?;
-    let counted = builder.metrics.find("tokens_total")?;
-    let mut places = Vec::new();
-    for (arm, label) in builder.arms.iter().zip(labels) {
-        let trials = arm.cells.values().flat_map(|cell| {
-            let both = |trial| (cell.value(reported, trial), cell.value(counted, trial));
-            (0..cell.success.len()).map(both)
-        });
-        let mut differing = trials.filter(|(reported, _)| reported.is_finite());
-        places.extend(differing.next().map(|(reported, counted)| {
-            let others = differing.count();
-            let trials = count(others as u64 + 1, "trial", "trials");
-            format!("{label} (reports {reported}, wire {counted}; {trials})")
-        }));
-    }
-    let text = "Agents report other token counts than the wire shows; the wire's count.";
-    (!places.is_empty()).then(|| Caution::new("agent-disagrees", text, places))
+/// What agents say about themselves, and what counts instead: the names of both.
+const CLAIMED_TOKENS: [(&str, &str); 6] = [
+    ("tokens_reported_total", "tokens_total"),
+    ("tokens_reported_input", "tokens_input"),
+    ("tokens_reported_output", "tokens_output"),
+    ("tokens_reported_reasoning", "tokens_reasoning"),
+    ("tokens_reported_cache_read", "tokens_cache_read"),
+    ("tokens_reported_cache_write", "tokens_cache_write"),
+];
+const CLAIMED_COST: [(&str, &str); 1] = [("cost_reported_usd", "cost_total_usd")];
+
+/// A number that an agent tells beside the one that counts. It is no result to compare.
+pub(crate) fn is_claim(metric: &str) -> bool {
+    let mut all = CLAIMED_TOKENS.iter().chain(&CLAIMED_COST);
+    all.any(|(claimed, _)| *claimed == metric)
+}
+
+fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
+    let tokens = (
+        "agent-disagrees",
+        "Agents report other token counts than the wire shows; the wire's count.",
+        CLAIMED_TOKENS.as_slice(),
+    );
+    let cost = (
+        "agent-cost-disagrees",
+        "Agents report another cost than the same tokens and the prices used here come to; the computed one counts.",
+        CLAIMED_COST.as_slice(),
+    );
+    let caution = |(code, text, claims): (&str, &str, &[(&str, &str)])| {
+        let places: Vec<String> = builder
+            .arms
+            .iter()
+            .zip(labels)
+            .flat_map(|(arm, label)| {
+                let found = claims
+                    .iter()
+                    .filter_map(|claim| disagreement(builder, arm, *claim));
+                found.map(move |found| format!("{label}: {found}"))
+            })
+            .collect();
+        let first = places.first()?;
+        Some(Caution::new(
+            code,
+            format!("{text} For example {first}."),
+            places.clone(),
+        ))
+    };
+    [tokens, cost].into_iter().filter_map(caution).collect()
+}
+
+/// The first trial of an arm in which both numbers stand, and how many there are.
+fn disagreement(
+    builder: &SummaryBuilder,
+    arm: &Arm,
+    (claimed, counted): (&str, &str),
+) -> Option<String> {
+    let (told, seen) = (
+        builder.metrics.find(claimed)?,
+        builder.metrics.find(counted)?,
+    );
+    let trials = arm.cells.values().flat_map(|cell| {
+        let both = move |trial| (cell.value(told, trial), cell.value(seen, trial));
+        (0..cell.success.len()).map(both)
+    });
+    let mut differing = trials.filter(|(told, seen)| told.is_finite() && seen.is_finite());
+    let (told, seen) = differing.next()?;
+    let trials = count(differing.count() as u64 + 1, "trial", "trials");
+    let shown = |value: f64| match counted.ends_with("_usd") {
+        true => money(value),
+        false => format!("{value}"),
+    };
+    Some(format!(
+        "{counted} {} reported, {} counted, in {trials}",
+        shown(told),
+        shown(seen)
+    ))
 }
 
 fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
@@ -122,7 +181,7 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
 }
 
 fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
-    let distinct = |of: fn(&crate::arm::Arm) -> String| {
+    let distinct = |of: fn(&Arm) -> String| {
         let values: BTreeSet<String> = builder.arms.iter().map(of).collect();
         values.len() > 1
     };

@@ -2,6 +2,7 @@
 
 use crate::analysis::SUCCESS;
 use crate::arm::Arm;
+use crate::caution::is_claim;
 use crate::summary::Nature;
 use crate::{Analysis, ReportError};
 use assize_stats::{
@@ -150,7 +151,7 @@ fn compare_set(
         .metrics
         .iter()
         .enumerate()
-        .filter(|(_, name)| analysis.compares(name))
+        .filter(|(_, name)| analysis.compares(name) && !is_claim(name))
         .map(|(place, name)| Metric {
             name,
             direction: analysis.direction_of(name),

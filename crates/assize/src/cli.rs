@@ -733,7 +733,7 @@ pub(crate) struct AnalyzeArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// The agents to look at [default: all that are known]
+    /// The agents to look at: names, a recipe of your own, a suite [default: all that are known]
     pub(crate) agents: Vec<String>,
     /// Do not start any agent to see whether it reaches a model
     #[arg(long)]

@@ -642,7 +642,7 @@ class PromptMetrics(TypedDict):
 
     #: Tokens used.
     tokens: TokenBreakdown
-    #: What the agent says it used, where `tokens` were counted elsewhere and differ.
+    #: What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ.
     reportedTokens: NotRequired[Union[TokenBreakdown, None]]
     #: Time taken.
     timing: TimingBreakdown
@@ -650,6 +650,8 @@ class PromptMetrics(TypedDict):
     toolCalls: Union[list[ToolCallRecord], None]
     #: Money spent, as the agent reports it.
     cost: CostBreakdown
+    #: What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
+    reportedCostUsd: NotRequired[Union[float, None]]
     #: The program behind the session. Absent when the provider started none.
     program: NotRequired[Union[ProgramUse, None]]
 

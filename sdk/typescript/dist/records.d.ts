@@ -543,7 +543,7 @@ export interface ProgressParams {
 export interface PromptMetrics {
     /** Tokens used. */
     readonly tokens: TokenBreakdown;
-    /** What the agent says it used, where `tokens` were counted elsewhere and differ. */
+    /** What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ. */
     readonly reportedTokens?: TokenBreakdown | null;
     /** Time taken. */
     readonly timing: TimingBreakdown;
@@ -551,6 +551,8 @@ export interface PromptMetrics {
     readonly toolCalls: readonly ToolCallRecord[];
     /** Money spent, as the agent reports it. */
     readonly cost: CostBreakdown;
+    /** What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding. */
+    readonly reportedCostUsd?: number | null;
     /** The program behind the session. Absent when the provider started none. */
     readonly program?: ProgramUse | null;
 }

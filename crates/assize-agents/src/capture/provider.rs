@@ -319,21 +319,38 @@ impl Captured {
         result
     }
 
-    /// What the agent says, if the wire shows something else. Agents may leave side calls out of their sums.
+    /// What the agent says, where the wire shows something else. Agents may leave side calls out of their sums.
     fn disagreement(
         &self,
         own: TokenBreakdown,
         wire: TokenBreakdown,
         main: TokenBreakdown,
     ) -> Option<TokenBreakdown> {
-        let (told, seen) = (own.total?, wire.total?);
-        if told == seen || own.total == main.total {
-            return None;
-        }
+        let has_no_side = own.total.is_some() && own.total == main.total;
+        let seen = if has_no_side { main } else { wire };
+        let told = own.differing_from(&seen)?;
+        let counts = |tokens: TokenBreakdown| {
+            [
+                ("input", tokens.input),
+                ("output", tokens.output),
+                ("reasoning", tokens.reasoning),
+                ("cache read", tokens.cache_read),
+                ("cache write", tokens.cache_write),
+                ("altogether", tokens.total),
+            ]
+        };
+        let differences: Vec<String> = counts(told)
+            .into_iter()
+            .zip(counts(seen))
+            .filter_map(|((kind, told), (_, seen))| {
+                Some(format!("{} {kind}, not {}", told?, seen?))
+            })
+            .collect();
         lock(&self.notes).push(format!(
-            "the agent reports {told} tokens, the wire shows {seen}, which count"
+            "the agent reports other tokens than the wire shows, which count: {}",
+            differences.join("; ")
         ));
-        Some(own)
+        Some(told)
     }
 }
 

@@ -272,6 +272,7 @@ impl Turn {
                 },
                 tool_calls: knows_tools.then(|| story.tool_calls()),
                 cost: story.cost,
+                reported_cost_usd: None,
                 program: Some(program_use(exit)),
             },
             completion_reason: match exit.stopped {

@@ -89,6 +89,7 @@ impl SimulatedSession {
                 timing: timing(elapsed),
                 tool_calls: Some(calls),
                 cost,
+                reported_cost_usd: None,
                 program: None,
             },
             completion_reason,

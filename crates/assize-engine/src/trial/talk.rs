@@ -2,9 +2,9 @@
 
 use crate::guard::guarded_provider;
 use assize_contracts::{
-    BaseScenario, CompletionReason, CostBreakdown, Fault, Millis, Outcome, PromptResult,
-    ProviderError, ScorerCheckResult, SessionHandle, SessionProvider, SessionTrace, TimingSegment,
-    TokenBreakdown,
+    BaseScenario, CompletionReason, CostBreakdown, Fault, Millis, Outcome, PromptMetrics,
+    PromptResult, ProviderError, ScorerCheckResult, SessionHandle, SessionProvider, SessionTrace,
+    TimingSegment, TokenBreakdown,
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -165,6 +165,14 @@ impl Talk {
     }
 }
 
+/// The agent's own count: where it says nothing else, it agrees.
+fn claimed(metrics: &PromptMetrics) -> TokenBreakdown {
+    metrics
+        .reported_tokens
+        .unwrap_or_default()
+        .or(&metrics.tokens)
+}
+
 /// Several answers as one: counts added up, segments one after another, the last text.
 #[derive(Default)]
 struct Merged {
@@ -186,15 +194,10 @@ impl Merged {
         };
         let metrics = &mut so_far.metrics;
         let offset = metrics.timing.wall_ms.unwrap_or_default();
-        metrics.reported_tokens = match (metrics.reported_tokens, next.metrics.reported_tokens) {
-            (None, None) => None,
-            // Where they say nothing of their own, both agree.
-            (earlier, later) => {
-                let later = later.unwrap_or(next.metrics.tokens);
-                Some(earlier.unwrap_or(metrics.tokens).plus(&later))
-            }
-        };
-        metrics.tokens = metrics.tokens.plus(&next.metrics.tokens);
+        let tokens = metrics.tokens.plus(&next.metrics.tokens);
+        let told = claimed(metrics).plus(&claimed(&next.metrics));
+        metrics.reported_tokens = told.differing_from(&tokens);
+        metrics.tokens = tokens;
         metrics.cost = CostBreakdown::plus(&metrics.cost, &next.metrics.cost);
         metrics.timing.wall_ms = Some(offset + wall);
         metrics

@@ -398,6 +398,7 @@ async fn several_user_turns_become_one_result() {
                     total_usd: Usd::new(0.25),
                     ..Default::default()
                 },
+                reported_cost_usd: None,
                 program: None,
             },
             completion_reason: CompletionReason::Stop,

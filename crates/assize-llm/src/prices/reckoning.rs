@@ -1,7 +1,9 @@
 //! What a session cost: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
 
 use super::Prices;
-use assize_contracts::{CostBreakdown, CostReadings, CostSource, PromptMetrics, SessionTrace};
+use assize_contracts::{
+    CostBreakdown, CostReadings, CostSource, ModelCall, PromptMetrics, SessionTrace, Usd,
+};
 
 /// A cost with its source and all its readings.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +14,15 @@ pub struct Reckoning {
     pub source: CostSource,
     /// All figures.
     pub readings: CostReadings,
+    /// The agent's own figure, where it is not what the same tokens come to.
+    pub disputed: Option<Usd>,
 }
+
+/// What differs by less is no contradiction, nor is what differs in the last place that was told, down from cents:
+/// agents round.
+const TOLERANCE: f64 = 0.01;
+
+const CENT: f64 = 0.01;
 
 impl Reckoning {
     /// Requests are priced one by one where the trace has them, because long ones cost more.
@@ -28,6 +38,8 @@ impl Reckoning {
                 .and_then(|trace| prices.of_calls(&trace.model_calls))
                 .or_else(|| prices.of_totals(model, &metrics.tokens))
         });
+        let computed_usd = computed.as_ref().and_then(|cost| cost.breakdown.total_usd);
+        let of_task = || of_task(trace?, prices?);
         let (source, cost) = match &computed {
             Some(computed) => (CostSource::Computed, computed.breakdown),
             None if reported.total_usd.is_some() => (CostSource::Reported, reported),
@@ -35,15 +47,48 @@ impl Reckoning {
         };
         let readings = CostReadings {
             reported_usd: reported.total_usd,
-            computed_usd: computed.as_ref().and_then(|cost| cost.breakdown.total_usd),
+            computed_usd,
             cache_neutral_usd: computed.map(|cost| cost.cache_neutral),
         };
         Self {
             cost,
             source,
             readings,
+            disputed: disputed(metrics, computed_usd, of_task),
         }
     }
+}
+
+fn disputed(
+    metrics: &PromptMetrics,
+    computed: Option<Usd>,
+    of_task: impl FnOnce() -> Option<Usd>,
+) -> Option<Usd> {
+    // Other tokens explain another cost.
+    if metrics.reported_tokens.is_some() {
+        return None;
+    }
+    // Who knows no price says 0.
+    let told = metrics.cost.total_usd.filter(|told| told.value() > 0.0)?;
+    let differs = |cost: Usd| !is_near(told.value(), cost.value());
+    (differs(computed?) && of_task().is_none_or(differs)).then_some(told)
+}
+
+/// The same without calls beside the task, which agents may leave out of their sums.
+fn of_task(trace: &SessionTrace, prices: &Prices) -> Option<Usd> {
+    let calls = trace.model_calls.iter().filter(|call| !call.side);
+    let calls: Vec<ModelCall> = calls.cloned().collect();
+    prices.of_calls(&calls)?.breakdown.total_usd
+}
+
+fn is_near(told: f64, computed: f64) -> bool {
+    let digits = told.to_string();
+    let decimals = digits
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let last_place = 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
+    let share = TOLERANCE * told.max(computed);
+    (told - computed).abs() <= share.max(last_place.min(CENT))
 }
 
 /// Prices the requests in a trace that have no cost yet.
@@ -61,7 +106,7 @@ pub fn price_calls(trace: &mut SessionTrace, prices: &Prices) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assize_contracts::{ModelCall, TokenBreakdown, Usd};
+    use assize_contracts::TokenBreakdown;
     use serde_json::json;
 
     fn metrics(input: u64, reported: Option<f64>) -> PromptMetrics {
@@ -98,6 +143,60 @@ mod tests {
         check("claude-sonnet-4-5", None, CostSource::Computed, Some(0.003));
         check("no-such-model", Some(0.5), CostSource::Reported, Some(0.5));
         check("no-such-model", None, CostSource::Unknown, None);
+    }
+
+    #[test]
+    fn the_agent_disagrees_when_the_same_tokens_come_to_another_cost() {
+        let prices = Prices::default();
+        let told = |reported: f64, tokens: Option<TokenBreakdown>| {
+            let metrics = PromptMetrics {
+                reported_tokens: tokens,
+                ..metrics(1_000_000, Some(reported))
+            };
+            let found = Reckoning::of(&metrics, "claude-haiku-4-5", None, Some(&prices));
+            assert_eq!(found.cost.total_usd.map(Usd::value), Some(1.0));
+            found.disputed.map(Usd::value)
+        };
+        assert_eq!(told(1.2, None), Some(1.2));
+        assert_eq!(told(0.9, None), Some(0.9));
+        assert_eq!(told(1.0, None), None);
+        assert_eq!(told(1.009, None), None);
+        assert_eq!(told(0.0, None), None);
+        assert_eq!(told(1.2, Some(TokenBreakdown::default())), None);
+    }
+
+    #[test]
+    fn rounding_is_no_contradiction() {
+        for (told, computed, expected) in [
+            (0.05, 0.0478, true),
+            (0.0512, 0.0478, false),
+            (0.003, 0.0026, true),
+            (0.00312, 0.0026, false),
+            (3.0, 2.9, false),
+        ] {
+            assert_eq!(is_near(told, computed), expected, "{told} {computed}");
+        }
+    }
+
+    #[test]
+    fn side_calls_may_be_left_out() {
+        let call = |side: bool| -> ModelCall {
+            let tokens = json!({"input": 1_000_000, "output": 0});
+            let call = json!({"id": "c", "model": "claude-haiku-4-5", "status": 200, "side": side, "tokens": tokens});
+            serde_json::from_value(call).unwrap()
+        };
+        let trace = SessionTrace {
+            model_calls: vec![call(false), call(true)],
+            ..SessionTrace::default()
+        };
+        let prices = Prices::default();
+        let disputed = |reported: f64| {
+            let metrics = metrics(2_000_000, Some(reported));
+            Reckoning::of(&metrics, "other", Some(&trace), Some(&prices)).disputed
+        };
+        assert_eq!(disputed(1.0), None);
+        assert_eq!(disputed(2.0), None);
+        assert_eq!(disputed(1.5), Usd::new(1.5));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use assize_contracts::{
 };
 
 /// Metrics `tokens_input`, `_output`, `_reasoning`, `_cache_read`, `_cache_write`, `_total` and `_active`; and
-/// `tokens_reported_total` where the agent's own count differs from that.
+/// `tokens_reported_input` and so on where the agent's own count differs from that.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenCollector;
 
@@ -23,33 +23,50 @@ impl Collector for TokenCollector {
         _mode: &str,
         _trace: Option<&SessionTrace>,
     ) -> Result<Vec<CustomMetric>, BoxError> {
-        let mut metrics = metrics(&result.metrics.tokens);
-        let reported = result
-            .metrics
-            .reported_tokens
-            .and_then(|tokens| tokens.total);
-        let name = "tokens_reported_total";
-        metrics
-            .extend(reported.and_then(|total| CustomMetric::number(name, total as f64, "tokens")));
+        let mut metrics = metrics(&COUNTED, &result.metrics.tokens);
+        if let Some(reported) = &result.metrics.reported_tokens {
+            metrics.extend(self::metrics(&REPORTED, reported));
+        }
         Ok(metrics)
     }
 }
 
-fn metrics(tokens: &TokenBreakdown) -> Vec<CustomMetric> {
+const COUNTED: [&str; 7] = [
+    "tokens_input",
+    "tokens_output",
+    "tokens_reasoning",
+    "tokens_cache_read",
+    "tokens_cache_write",
+    "tokens_total",
+    "tokens_active",
+];
+
+const REPORTED: [&str; 7] = [
+    "tokens_reported_input",
+    "tokens_reported_output",
+    "tokens_reported_reasoning",
+    "tokens_reported_cache_read",
+    "tokens_reported_cache_write",
+    "tokens_reported_total",
+    "tokens_reported_active",
+];
+
+fn metrics(names: &[&str; 7], tokens: &TokenBreakdown) -> Vec<CustomMetric> {
     let counts = [
-        ("tokens_input", tokens.input),
-        ("tokens_output", tokens.output),
-        ("tokens_reasoning", tokens.reasoning),
-        ("tokens_cache_read", tokens.cache_read),
-        ("tokens_cache_write", tokens.cache_write),
-        ("tokens_total", tokens.total),
-        ("tokens_active", tokens.active),
+        tokens.input,
+        tokens.output,
+        tokens.reasoning,
+        tokens.cache_read,
+        tokens.cache_write,
+        tokens.total,
+        tokens.active,
     ];
     let mut metrics = Vec::with_capacity(counts.len());
     metrics.extend(
-        counts
-            .into_iter()
-            .filter_map(|(name, count)| CustomMetric::number(name, count? as f64, "tokens")),
+        names
+            .iter()
+            .zip(counts)
+            .filter_map(|(name, count)| CustomMetric::number(*name, count? as f64, "tokens")),
     );
     metrics
 }
@@ -60,11 +77,12 @@ mod tests {
 
     #[test]
     fn a_count_nobody_took_is_absent_and_a_zero_is_a_zero() {
-        let metrics = metrics(&TokenBreakdown {
+        let tokens = TokenBreakdown {
             input: Some(50),
             cache_read: Some(0),
             ..TokenBreakdown::default()
-        });
+        };
+        let metrics = metrics(&COUNTED, &tokens);
         let expected = [("tokens_input", 50.0), ("tokens_cache_read", 0.0)];
         assert_eq!(
             metrics,

@@ -4,18 +4,17 @@
 use crate::cli::DoctorArguments;
 use crate::commands::UsageError;
 use crate::exit::Exit;
-use crate::suite::suggest;
+use crate::suite::{Agent, SuiteError, agents_of, find, is_path, suggest};
 use crate::terminal::{one_line, plain, print, say};
 use anyhow::Result;
+use assize_agents::Recipe;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
-use assize_agents::{CommandProvider, Recipe};
-use assize_contracts::{
-    CreateSessionParams, PermissionConfig, ProviderConfig, ProviderError, SessionProvider,
-};
+use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
 use assize_process::Command;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,20 +30,22 @@ const REACH_LIMIT: Duration = Duration::from_secs(90);
 
 /// What is known of one agent.
 struct Finding {
-    recipe: &'static Recipe,
-    program: Option<PathBuf>,
+    agent: Agent,
+    /// What is looked for.
+    program: String,
+    path: Option<PathBuf>,
     version: Option<String>,
     /// The variable with a key that is set.
-    key: Option<&'static str>,
+    key: Option<String>,
     reached: Option<Result<(), String>>,
 }
 
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
-    let recipes = chosen(&arguments.agents)?;
+    let agents = chosen(&arguments.agents)?;
     let runtime = tokio::runtime::Runtime::new()?;
     let mut findings = Vec::new();
-    for recipe in recipes {
-        let finding = runtime.block_on(examine(recipe, !arguments.quick));
+    for agent in agents {
+        let finding = runtime.block_on(examine(agent, !arguments.quick));
         if arguments.json {
             print(finding.json().to_string());
         }
@@ -57,45 +58,73 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>> {
+/// Agents by name, by a recipe's file, or all of a suite.
+fn chosen(names: &[String]) -> Result<Vec<Agent>> {
     let all = Recipe::built_in();
-    let find = |name: &String| {
-        let found = all.iter().find(|recipe| recipe.name == *name);
-        found.ok_or_else(|| {
-            let known: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
-            let message = format!("no agent is called `{name}`");
-            anyhow::Error::new(UsageError {
-                message,
-                hint: suggest(name, &known),
-            })
-        })
-    };
-    match names.is_empty() {
-        true => Ok(all.iter().collect()),
-        false => names.iter().map(find).collect(),
+    if names.is_empty() {
+        return Ok(all.iter().cloned().map(Agent::new).collect());
     }
+    let mut chosen = Vec::new();
+    for name in names {
+        if let Some(recipe) = all.iter().find(|recipe| recipe.name == *name) {
+            chosen.push(Agent::new(recipe.clone()));
+        } else if is_path(name) || Path::new(name).exists() {
+            chosen.extend(in_file(Path::new(name))?);
+        } else {
+            let known: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
+            return Err(anyhow::Error::new(UsageError {
+                message: format!("no agent is called `{name}`"),
+                hint: suggest(name, &known),
+            }));
+        }
+    }
+    Ok(chosen)
 }
 
-async fn examine(recipe: &'static Recipe, try_it: bool) -> Finding {
-    let program = in_path(recipe.program());
-    let is_set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+fn in_file(path: &Path) -> Result<Vec<Agent>> {
+    let agents = agents_of(&find(path).map_err(SuiteError::from)?)?;
+    if agents.is_empty() {
+        let message = format!(
+            "no mode of `{}` runs an agent by a recipe or `acp`",
+            path.display()
+        );
+        let hint = Some("`assize check` looks at everything else".to_owned());
+        return Err(anyhow::Error::new(UsageError { message, hint }));
+    }
+    Ok(agents)
+}
+
+async fn examine(agent: Agent, try_it: bool) -> Finding {
+    let named = agent.settings.get("program").and_then(Value::as_str);
+    let program = named.unwrap_or(agent.recipe.program()).to_owned();
+    let is_set = |name: &&String| {
+        let own = agent.environment.get(*name).map(OsString::from);
+        let value = own.or_else(|| std::env::var_os(name));
+        value.is_some_and(|value| !value.is_empty())
+    };
     let mut finding = Finding {
-        recipe,
-        key: recipe.keys.iter().find(is_set).map(String::as_str),
+        path: located(&program, &agent.directory),
+        key: agent.recipe.keys.iter().find(is_set).cloned(),
         version: None,
         reached: None,
         program,
+        agent,
     };
-    if let Some(program) = &finding.program {
-        finding.version = version(program).await;
+    if let Some(path) = &finding.path {
+        finding.version = version(path).await;
         if try_it {
-            finding.reached = Some(reach(recipe).await);
+            finding.reached = Some(reach(&finding.agent).await);
         }
     }
     finding
 }
 
-fn in_path(program: &str) -> Option<PathBuf> {
+/// A path is relative to the suite; anything else is looked for in PATH.
+fn located(program: &str, directory: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        let path = std::path::absolute(directory.join(program)).ok()?;
+        return path.is_file().then_some(path);
+    }
     let path = std::env::var_os("PATH")?;
     let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
     places.find(|place| place.is_file())
@@ -123,14 +152,14 @@ async fn version(program: &Path) -> Option<String> {
 }
 
 /// Starts the agent by its recipe behind the proxy, and waits for its first request to a model.
-async fn reach(recipe: &'static Recipe) -> Result<(), String> {
+async fn reach(agent: &Agent) -> Result<(), String> {
     let listener = TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let (heard, mut hears) = mpsc::unbounded_channel();
     let server = tokio::spawn(refuse_everything(listener, heard));
     let llm = format!("http://{address}");
-    let prompting = prompt(recipe, &llm);
+    let prompting = prompt(agent, &llm);
     let reached = tokio::select! {
         biased;
         Some(()) = hears.recv() => Ok(()),
@@ -149,7 +178,7 @@ async fn reach(recipe: &'static Recipe) -> Result<(), String> {
     reached
 }
 
-async fn prompt(recipe: &Recipe, llm: &str) -> Result<(), ProviderError> {
+async fn prompt(agent: &Agent, llm: &str) -> Result<(), ProviderError> {
     let settings = CaptureSettings {
         upstreams: BTreeMap::from([
             (Service::Anthropic, llm.to_owned()),
@@ -158,27 +187,24 @@ async fn prompt(recipe: &Recipe, llm: &str) -> Result<(), ProviderError> {
         ]),
         ..CaptureSettings::default()
     };
-    let inner = Arc::new(CommandProvider::with_recipe(recipe.clone()));
-    let provider = CapturedProvider::new(inner, Capture::new(settings));
+    let provider = CapturedProvider::new(Arc::clone(&agent.provider), Capture::new(settings));
     let workspace =
         tempfile::tempdir().map_err(|error| ProviderError::service(error.to_string()))?;
+    // An agent without a key does not even ask.
+    let keys = agent.recipe.keys.iter();
+    let mut environment: BTreeMap<String, String> = keys
+        .map(|name| (name.clone(), "doctor".to_owned()))
+        .collect();
+    environment.extend(agent.environment.clone());
+    let model = agent.model.clone();
     let params = CreateSessionParams {
-        model: provider
-            .default_model(&Default::default())
+        model: model
+            .or_else(|| provider.default_model(&agent.settings))
             .unwrap_or_default(),
         workdir: workspace.path().to_owned(),
-        // An agent without a key does not even ask.
-        environment: Arc::new(
-            recipe
-                .keys
-                .iter()
-                .map(|name| (name.clone(), "doctor".to_owned()))
-                .collect(),
-        ),
-        permissions: PermissionConfig {
-            auto_approve: true,
-            ..PermissionConfig::default()
-        },
+        environment: Arc::new(environment),
+        permissions: agent.permissions.clone(),
+        provider_overrides: Arc::new(agent.settings.clone()),
         ..CreateSessionParams::default()
     };
     provider
@@ -188,8 +214,8 @@ async fn prompt(recipe: &Recipe, llm: &str) -> Result<(), ProviderError> {
             mode: "doctor".to_owned(),
             permissions: params.permissions.clone(),
             environment: BTreeMap::new(),
-            workdir: workspace.path().to_owned(),
-            provider_overrides: Default::default(),
+            workdir: agent.directory.clone(),
+            provider_overrides: agent.settings.clone(),
         })
         .await?;
     let session = provider.create_session(&params).await?;
@@ -224,14 +250,22 @@ async fn refuse(mut stream: TcpStream, heard: mpsc::UnboundedSender<()>) -> std:
 
 impl Finding {
     fn json(&self) -> Value {
+        let Recipe {
+            name,
+            install,
+            tested,
+            keys,
+            ..
+        } = &self.agent.recipe;
         json!({
-            "agent": self.recipe.name,
-            "program": self.recipe.program(),
-            "path": self.program,
+            "agent": name,
+            "modes": self.agent.modes,
+            "program": self.program,
+            "path": self.path,
             "version": self.version,
-            "testedVersion": self.recipe.tested,
-            "install": self.recipe.install,
-            "keys": self.recipe.keys,
+            "testedVersion": tested,
+            "install": install,
+            "keys": keys,
             "keySet": self.key,
             "reached": self.reached.as_ref().map(Result::is_ok),
             "problem": self.reached.as_ref().and_then(|reached| reached.as_ref().err()),
@@ -239,51 +273,66 @@ impl Finding {
     }
 
     fn cells(&self) -> [String; 5] {
-        let version = match (&self.program, &self.version) {
+        let version = match (&self.path, &self.version) {
             (None, _) => "not installed".to_owned(),
             (Some(_), None) => "installed".to_owned(),
             (Some(_), Some(version)) => version.clone(),
+        };
+        let key = match &self.key {
+            Some(name) => format!("{name} is set"),
+            None if self.agent.recipe.keys.is_empty() => String::new(),
+            None => "none set".to_owned(),
         };
         let reached = match &self.reached {
             None => String::new(),
             Some(Ok(())) => "reached".to_owned(),
             Some(Err(_)) => "not reached".to_owned(),
         };
-        [
-            self.recipe.name.clone(),
-            version,
-            self.recipe.tested.clone().unwrap_or_default(),
-            self.key
-                .map_or("none set".to_owned(), |name| format!("{name} is set")),
-            reached,
-        ]
+        let tested = self.agent.recipe.tested.clone().unwrap_or_default();
+        [self.name(), version, tested, key, reached].map(|cell| plain(&cell))
+    }
+
+    /// The agent, with its modes where a suite has some.
+    fn name(&self) -> String {
+        let name = &self.agent.recipe.name;
+        match self.agent.modes.is_empty() {
+            true => name.clone(),
+            false => format!("{name} ({})", self.agent.modes.join(", ")),
+        }
     }
 
     /// What to do about what is missing.
     fn advice(&self) -> Vec<String> {
-        let name = &self.recipe.name;
-        if self.program.is_none() {
-            let install = self
-                .recipe
-                .install
-                .as_deref()
-                .unwrap_or("see its documentation");
-            return vec![format!(
-                "{name}: `{}` is in no directory of PATH\n  hint: {install}",
-                self.recipe.program()
-            )];
+        let recipe = &self.agent.recipe;
+        let advice = |what: String, hint: &str| {
+            let what = one_line(&format!("{}: {what}", self.name()), 600);
+            format!("{what}\n  hint: {}", one_line(hint, 400))
+        };
+        if self.path.is_none() {
+            let place = match self.program.contains('/') {
+                true => "is no file",
+                false => "is in no directory of PATH",
+            };
+            let install = recipe.install.as_deref();
+            let install = install.unwrap_or("its recipe can say how one gets it: `install`");
+            return vec![advice(format!("`{}` {place}", self.program), install)];
         }
-        let mut advice = Vec::new();
-        if let Some(Err(problem)) = &self.reached {
-            advice.push(format!("{name}: {}", one_line(&plain(problem), 300)));
-        }
-        if self.key.is_none() {
-            advice.push(format!(
-                "{name}: no key\n  hint: set {}",
-                self.recipe.keys.join(" or ")
-            ));
-        }
-        advice
+        let unreached = self
+            .reached
+            .as_ref()
+            .and_then(|reached| reached.as_ref().err());
+        let unreached = unreached.map(|problem| {
+            let hint = "its recipe must hand `{anthropic_url}`, `{openai_url}` or `{gemini_url}` on to it, or the agent must heed the usual variables";
+            advice(problem.clone(), hint)
+        });
+        let is_keyless = self.key.is_none() && !recipe.keys.is_empty();
+        let keyless = is_keyless.then(|| {
+            advice(
+                "no key".to_owned(),
+                &format!("set {}", recipe.keys.join(" or ")),
+            )
+        });
+        unreached.into_iter().chain(keyless).collect()
     }
 }
 

@@ -402,7 +402,7 @@ fn chosen(flags: &[String], file: &[String]) -> Vec<String> {
     }
 }
 
-fn directory_of(file: &Path) -> PathBuf {
+pub(super) fn directory_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),

@@ -3,6 +3,7 @@
 //! `document` reads YAML, TOML and JSON alike and remembers where everything stood; `file` says which keys there are;
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
+mod agents;
 mod analysis;
 mod capture;
 mod data_set;
@@ -18,6 +19,7 @@ mod problem;
 mod scenario;
 mod selection;
 
+pub(crate) use agents::{Agent, agents_of, is_path};
 pub use analysis::{
     AnalysisSpec, DirectionName, MarginSpec, ScopeName, StatisticName, StatisticSpec,
 };

@@ -1,57 +1,40 @@
-//! The agents on trial: how suites name them, and what they need to reach the scripted LLM.
+//! The agents on trial. Each is run by the suite in its section of docs/agents.md, word for word; only the environment
+//! says where the scripted LLM is.
 
-use crate::offline::{LLM, Offline};
+use crate::offline::{LLM, Offline, repository};
 
 pub(crate) struct Agent {
-    pub(crate) name: &'static str,
-    pub(crate) model: &'static str,
-    /// The `provider` of its mode.
-    pub(crate) provider: &'static str,
+    /// Its section in docs/agents.md.
+    pub(crate) section: &'static str,
+    /// The mode with system instructions, of the suite in that section.
+    pub(crate) mode: &'static str,
 }
 
-pub(crate) const CLAUDE_CODE: Agent = Agent {
-    name: "claude-code",
-    model: "claude-sonnet-4-5",
-    provider: "{ uses: claude-code }",
-};
-
-pub(crate) const CODEX: Agent = Agent {
-    name: "codex",
-    model: "gpt-5.1-codex",
-    provider: "{ uses: codex }",
-};
-
-pub(crate) const OPENCODE: Agent = Agent {
-    name: "opencode",
-    model: "gpt-5.1",
-    provider: "{ uses: opencode }",
-};
-
-pub(crate) const GEMINI: Agent = Agent {
-    name: "gemini",
-    model: "gemini-2.5-pro",
-    provider: "{ uses: gemini }",
-};
-
-pub(crate) const GEMINI_ACP: Agent = Agent {
-    name: "gemini-acp",
-    model: "gemini-2.5-pro",
-    provider: "{ uses: acp, agent: gemini }",
-};
-
-pub(crate) const OPENCODE_ACP: Agent = Agent {
-    name: "opencode-acp",
-    model: "gpt-5.1",
-    provider: "{ uses: acp, agent: opencode }",
-};
-
-/// What all four wire formats need; agents take what is theirs.
-fn environment() -> String {
-    format!(
-        "{{ ANTHROPIC_BASE_URL: '{LLM}', OPENAI_BASE_URL: '{LLM}/v1', GOOGLE_GEMINI_BASE_URL: '{LLM}', \
-         ANTHROPIC_API_KEY: none, OPENAI_API_KEY: none, GEMINI_API_KEY: none }}"
-    )
+const fn agent(section: &'static str) -> Agent {
+    let mode = "brief";
+    Agent { section, mode }
 }
+
+const fn acp(mode: &'static str) -> Agent {
+    let section = "acp";
+    Agent { section, mode }
+}
+
+pub(crate) const CLAUDE_CODE: Agent = agent("claude-code");
+pub(crate) const CODEX: Agent = agent("codex");
+pub(crate) const OPENCODE: Agent = agent("opencode");
+pub(crate) const GEMINI: Agent = agent("gemini");
+pub(crate) const GEMINI_ACP: Agent = acp("gemini");
+pub(crate) const OPENCODE_ACP: Agent = acp("opencode");
+pub(crate) const CHAT: Agent = agent("chat");
+
+pub(crate) const QWEN: Agent = agent("qwen");
+pub(crate) const GOOSE: Agent = agent("goose");
+pub(crate) const PI: Agent = agent("pi");
+pub(crate) const CLINE: Agent = agent("cline");
+pub(crate) const COPILOT: Agent = agent("copilot");
+pub(crate) const AIDER: Agent = agent("aider");
+pub(crate) const MINI_SWE_AGENT: Agent = agent("mini-swe-agent");
 
 pub(crate) const SCENARIO: &str = "\
 id: write-a-file
@@ -63,27 +46,44 @@ checks:
 ";
 
 impl Agent {
-    pub(crate) fn mode(&self) -> String {
-        format!(
-            "  {}: {{ provider: {}, environment: {} }}\n",
-            self.name,
-            self.provider,
-            environment()
-        )
-    }
-
-    /// One trial of the agent; `more` are lines of the suite.
-    pub(crate) fn suite(&self, scenario: &str, more: &str) -> Offline {
-        let suite = format!(
-            "permissions: {{ auto_approve: true }}\nmodels: [{}]\nmodes:\n{}scenarios: {{ paths: [s.yaml] }}\n\
-             execution: {{ repetitions: 1, warmup: false, timeout_default_ms: 120000 }}\n{more}",
-            self.model,
-            self.mode()
-        );
-        Offline::new(&[
-            ("assize.yaml", &suite),
-            ("s.yaml", scenario),
+    /// The suite of its section, on a scenario.
+    pub(crate) fn suite(&self, scenario: &str) -> Offline {
+        let suite = Offline::new(&[
+            ("assize.yaml", &self.page()),
+            ("scenarios/s.yaml", scenario),
             ("workspace/README.md", "# A workspace\n"),
+        ]);
+        suite.with_environment(&[
+            ("ANTHROPIC_BASE_URL", LLM),
+            ("OPENAI_BASE_URL", &format!("{LLM}/v1")),
+            ("GOOGLE_GEMINI_BASE_URL", LLM),
+            ("ANTHROPIC_API_KEY", "none"),
+            ("OPENAI_API_KEY", "none"),
+            ("GEMINI_API_KEY", "none"),
         ])
     }
+
+    /// One trial of the agent.
+    pub(crate) fn run(&self, offline: &Offline) -> Vec<serde_json::Value> {
+        offline.run(&["--mode", self.mode, "--repetitions", "1"])
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (self.section, self.mode) == (other.section, other.mode)
+    }
+
+    /// The first block of its section.
+    fn page(&self) -> String {
+        let page = std::fs::read_to_string(repository().join("docs/agents.md")).unwrap();
+        let heading = format!("\n## {}\n", self.section);
+        let (_, section) = page.split_once(&heading).unwrap();
+        first_block(section)
+    }
+}
+
+/// The first block of YAML in a text.
+pub(crate) fn first_block(text: &str) -> String {
+    let (_, block) = text.split_once("```yaml\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    block.to_owned()
 }

@@ -1,38 +1,19 @@
-//! The example that compares three agents, with the scripted LLM in place of theirs.
+//! The comparison that the README shows, with the scripted LLM in place of the agents' own.
 
-use crate::offline::{LLM, Offline, lines, repository};
+use crate::agents::{CLAUDE_CODE, SCENARIO, first_block};
+use crate::offline::repository;
 
 pub(crate) fn three_agents_come_to_a_verdict() {
-    let example = repository().join("examples/agents");
-    let read = |name: &str| std::fs::read_to_string(example.join(name)).unwrap();
-    let upstream =
-        format!("capture: {{ upstream: {{ anthropic: '{LLM}', openai: '{LLM}/v1' }} }}\n");
-    let offline = Offline::new(&[
-        ("assize.yaml", &(read("assize.yaml") + &upstream)),
-        (
-            "scenarios/write-a-file.yaml",
-            &read("scenarios/write-a-file.yaml"),
-        ),
-        ("workspace/README.md", &read("workspace/README.md")),
-    ]);
-    let output = offline.command(&[
-        "env",
-        "ANTHROPIC_API_KEY=none",
-        "OPENAI_API_KEY=none",
-        env!("CARGO_BIN_EXE_assize"),
-        "run",
-        "--yes",
-        "--repetitions",
-        "2",
-    ]);
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let rows = lines(&offline.run_directory().join("rows.jsonl"));
-    assert_eq!(rows.len(), 6, "{said}");
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, shown) = readme.split_once("Real agents are compared").unwrap();
+    let suite = first_block(shown);
+    assert!(suite.lines().count() <= 10, "{suite}");
+    let offline = CLAUDE_CODE.suite(SCENARIO);
+    offline.write("assize.yaml", &suite);
+    let rows = offline.run(&["--repetitions", "2"]);
+    assert_eq!(rows.len(), 6, "{rows:#?}");
     assert!(rows.iter().all(|row| row["outcome"] == "pass"), "{rows:#?}");
+    let said = offline.assize(&["compare"]);
     for mode in ["codex", "opencode"] {
         assert!(
             said.contains("against claude-code") && said.contains(&format!("{mode}: ")),

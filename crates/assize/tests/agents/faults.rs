@@ -1,6 +1,6 @@
 //! What can go wrong with an agent: never a pass, never longer than the trial may take, and nobody left behind.
 
-use crate::agents::{Agent, SCENARIO};
+use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, SCENARIO};
 use crate::offline::Offline;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -50,9 +50,9 @@ for_agent!(opencode_acp, OPENCODE_ACP);
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AROUND: Duration = Duration::from_secs(60);
 
-fn the_row(offline: &Offline) -> Value {
+fn the_row(agent: &Agent, offline: &Offline) -> Value {
     let began = Instant::now();
-    let row = offline.run().remove(0);
+    let row = agent.run(offline).remove(0);
     assert!(
         began.elapsed() < TIMEOUT + AROUND,
         "took {:?}",
@@ -69,61 +69,49 @@ fn limited(scenario: &str) -> String {
 fn failing_llm(agent: &Agent, fault: &str, code: &str) {
     let offline =
         agent
-            .suite(&limited(SCENARIO), "")
+            .suite(&limited(SCENARIO))
             .with_llm(&["--fault", fault, "--drop-after", "2"]);
-    let row = the_row(&offline);
+    let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "void", "{row:#}");
     assert_eq!(row["errorCode"], code, "{row:#}");
 }
 
 /// Claude Code asks again without a stream, and gets its answer; the others have none.
 fn every_stream_is_cut(agent: &Agent) {
-    if agent.name != "claude-code" {
+    if !agent.is(&CLAUDE_CODE) {
         return failing_llm(agent, "drop", "llm_cut");
     }
     let offline = agent
-        .suite(&limited(SCENARIO), "")
+        .suite(&limited(SCENARIO))
         .with_llm(&["--fault", "drop"]);
-    let row = the_row(&offline);
+    let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "pass", "{row:#}");
 }
 
 /// Agents that try again come to their goal; for the others nothing was learnt.
 fn one_stream_is_cut(agent: &Agent) {
     let fault = ["--fault", "drop", "--drop-after", "2", "--fault-count", "1"];
-    let offline = agent.suite(&limited(SCENARIO), "").with_llm(&fault);
-    let row = the_row(&offline);
-    let expected = match agent.name {
-        "gemini" | "gemini-acp" => "void",
-        _ => "pass",
-    };
+    let offline = agent.suite(&limited(SCENARIO)).with_llm(&fault);
+    let row = the_row(agent, &offline);
+    let gives_up = agent.is(&GEMINI) || agent.is(&GEMINI_ACP);
+    let expected = if gives_up { "void" } else { "pass" };
     assert_eq!(row["outcome"], expected, "{row:#}");
 }
 
+/// Nobody is left: [`Offline::command`] sees to that after every run.
 fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
-    // A number that no other process sleeps.
-    let sleep = format!("sleep {}.{}", 3600 + std::process::id(), agent.name.len());
-    let command = format!("echo hi > out.txt; {sleep}");
     // Codex goes on without the result of a command after ten seconds.
-    let timeout_ms = if agent.name == "codex" { 6000 } else { 20000 };
+    let timeout_ms = if agent.is(&CODEX) { 6000 } else { 20000 };
     let scenario = format!("{SCENARIO}timeout_ms: {timeout_ms}\n");
-    let offline = agent
-        .suite(&scenario, "")
-        .with_llm(&["--command", &command]);
-    let row = the_row(&offline);
+    let offline = agent.suite(&scenario);
+    let running = offline.path("running");
+    let command = format!("touch {}; sleep 3600", running.display());
+    let offline = offline.with_llm(&["--command", &command]);
+    let row = the_row(agent, &offline);
+    assert!(running.exists(), "no tool was running: {row:#}");
     assert_eq!(row["outcome"], "fail", "{row:#}");
     assert_eq!(row["completionReason"], "timeout", "{row:#}");
     assert_eq!(row["censored"], true, "{row:#}");
-    assert_eq!(processes_with(&sleep), Vec::<String>::new());
-}
-
-fn processes_with(words: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(words))
-        .collect()
 }
 
 pub(crate) fn script(offline: Offline, script: &Value) -> Offline {
@@ -138,8 +126,8 @@ fn tools_in_parallel(agent: &Agent) {
          "also": [{"tool": "shell", "command": "echo ho > two.txt"}]},
         {"text": "Done: out.txt now contains the word hi."}
     ]});
-    let offline = script(agent.suite(&limited(&scenario), ""), &turns);
-    let row = the_row(&offline);
+    let offline = script(agent.suite(&limited(&scenario)), &turns);
+    let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "pass", "{row:#}");
     assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
     let calls = offline.trace(0)["events"].as_array().unwrap().clone();
@@ -155,8 +143,8 @@ fn tools_in_parallel(agent: &Agent) {
 /// The second prompt is asked in the conversation of the first.
 fn several_prompts(agent: &Agent) {
     let scenario = limited(&SCENARIO.replace("workspace:", "turns: [And once more.]\nworkspace:"));
-    let offline = agent.suite(&scenario, "");
-    let row = the_row(&offline);
+    let offline = agent.suite(&scenario);
+    let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "pass", "{row:#}");
     assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
     let wire = offline.wire();

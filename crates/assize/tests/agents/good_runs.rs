@@ -1,7 +1,7 @@
 //! One good run of each agent: it does its work, and every token of the script is counted.
 
 use crate::agents::{
-    Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, OPENCODE, OPENCODE_ACP, SCENARIO,
+    Agent, CHAT, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, OPENCODE, OPENCODE_ACP, SCENARIO,
 };
 use crate::offline::Offline;
 use serde_json::Value;
@@ -30,28 +30,56 @@ pub(crate) fn opencode_acp() {
     check(&OPENCODE_ACP);
 }
 
+/// No agent at all: the bare model with tools.
+pub(crate) fn chat() {
+    check(&CHAT);
+}
+
 fn check(agent: &Agent) {
-    let offline = agent.suite(SCENARIO, "");
-    check_run(&offline);
+    check_run(agent, &agent.suite(SCENARIO));
 }
 
 /// The trial passes, and its numbers are those of the script; agent and wire agree.
-pub(crate) fn check_run(offline: &Offline) {
-    let rows = offline.run();
-    let row = &rows[0];
-    assert_eq!(row["outcome"], "pass", "{row:#}");
-    assert_eq!(tokens(row), expected(&offline.wire()), "{row:#}");
+pub(crate) fn check_run(agent: &Agent, offline: &Offline) {
+    let row = &agent.run(offline)[0];
+    check_tokens(row, offline);
+    check_reach(row, offline);
     let calls = row["toolCalls"]["records"].as_array().unwrap();
     assert_eq!(calls.len(), 1, "{row:#}");
     assert_ne!(calls[0]["success"], false, "{row:#}");
-    assert_eq!(
-        row["extensions"]["tokens_reported_total"],
-        Value::Null,
-        "{row:#}"
-    );
     let calls = offline.trace(0)["modelCalls"].as_array().unwrap().clone();
     let main = calls.iter().filter(|call| call["side"] == false);
     assert_eq!(main.count(), 2, "{calls:#?}");
+}
+
+/// A pass with the tokens of the script, to which the agent has nothing else to say.
+pub(crate) fn check_tokens(row: &Value, offline: &Offline) {
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(tokens(row), expected(&offline.wire()), "{row:#}");
+    let measured = row["extensions"].as_object().unwrap();
+    let is_claim = |name: &&String| name.contains("_reported_");
+    assert_eq!(measured.keys().find(is_claim), None, "{row:#}");
+}
+
+/// Model and instructions of the suite reach the LLM, nobody else is looked for, and the user's home stays as it was.
+pub(crate) fn check_reach(row: &Value, offline: &Offline) {
+    let model = row["model"].as_str().unwrap();
+    let wire = offline.wire();
+    let main: Vec<&Value> = wire
+        .iter()
+        .filter(|exchange| exchange["side"] == false)
+        .collect();
+    let first = main.first().unwrap()["request"].to_string();
+    assert!(first.contains("Answer in one sentence."), "{first}");
+    for exchange in main {
+        let path = exchange["path"].as_str().unwrap();
+        let asked = exchange["request"]["model"].as_str().unwrap_or_default();
+        let is_asked = asked.ends_with(model) || path.contains(model);
+        assert!(is_asked, "{model} is not asked by {exchange:#}");
+    }
+    assert_eq!(offline.names(), "", "hosts that were looked for");
+    let home: Vec<_> = std::fs::read_dir(offline.path("home")).unwrap().collect();
+    assert_eq!(home.len(), 1, "{home:?}");
 }
 
 /// All input, cache reads, all output.

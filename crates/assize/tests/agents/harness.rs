@@ -62,19 +62,20 @@ pub(crate) fn run(tests: &[Test]) -> ExitCode {
     let (mut passed, mut ignored, mut failed) = (0, 0, Vec::new());
     let started = Instant::now();
     for test in &wanted {
-        match why_not(test, has("--all")) {
-            Some(reason) => {
-                println!("test {} ... ignored, {reason}", test.name);
-                ignored += 1;
-            }
-            None if catch_unwind(test.body).is_ok() => {
-                println!("test {} ... ok", test.name);
-                passed += 1;
-            }
-            None => {
-                println!("test {} ... FAILED", test.name);
-                failed.push(test.name);
-            }
+        if let Some(reason) = why_not(test, has("--all")) {
+            println!("test {} ... ignored, {reason}", test.name);
+            ignored += 1;
+            continue;
+        }
+        let began = Instant::now();
+        let is_fine = catch_unwind(test.body).is_ok();
+        let seconds = began.elapsed().as_secs_f64();
+        if is_fine {
+            println!("test {} ... ok ({seconds:.1} s)", test.name);
+            passed += 1;
+        } else {
+            println!("test {} ... FAILED ({seconds:.1} s)", test.name);
+            failed.push(test.name);
         }
     }
     let word = if failed.is_empty() { "ok" } else { "FAILED" };

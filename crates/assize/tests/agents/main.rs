@@ -13,6 +13,7 @@ mod doctor;
 mod faults;
 mod good_runs;
 mod harness;
+mod isolation;
 mod lab;
 mod mcp;
 mod offline;
@@ -30,7 +31,7 @@ macro_rules! tests {
 
 #[rustfmt::skip]
 const TESTS: &[Test] = tests! {
-    quick []: offline::only_the_scripted_llm_is_there;
+    quick []: offline::only_the_scripted_llm_is_there, offline::what_is_left_behind_is_seen, good_runs::chat;
     quick ["claude", "codex", "gemini"]: doctor::installed_agents_are_reached_through_the_proxy;
     quick ["claude"]: good_runs::claude_code, record::claude_code;
     quick ["codex"]: good_runs::codex, record::codex;
@@ -59,19 +60,19 @@ const TESTS: &[Test] = tests! {
     slow ["aider"]: recipes::aider;
     slow ["mini"]: recipes::mini_swe_agent;
     quick ["gemini"]: good_runs::gemini, record::gemini;
-    slow ["claude"]: faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
+    slow ["claude"]: isolation::claude_code, faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut,
         faults::claude_code::time_is_over_while_a_tool_sleeps, faults::claude_code::tools_in_parallel,
         faults::claude_code::several_prompts;
-    slow ["codex"]: faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401,
+    slow ["codex"]: isolation::codex, faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401,
         faults::codex::every_stream_is_cut, faults::codex::one_stream_is_cut,
         faults::codex::time_is_over_while_a_tool_sleeps, faults::codex::tools_in_parallel,
         faults::codex::several_prompts;
-    slow ["opencode"]: faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401,
+    slow ["opencode"]: isolation::opencode, faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401,
         faults::opencode::every_stream_is_cut, faults::opencode::one_stream_is_cut,
         faults::opencode::time_is_over_while_a_tool_sleeps, faults::opencode::tools_in_parallel,
         faults::opencode::several_prompts;
-    slow ["gemini"]: faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401,
+    slow ["gemini"]: isolation::gemini, faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401,
         faults::gemini::every_stream_is_cut, faults::gemini::one_stream_is_cut,
         faults::gemini::time_is_over_while_a_tool_sleeps, faults::gemini::tools_in_parallel,
         faults::gemini::several_prompts;

@@ -1,17 +1,12 @@
 //! The same MCP servers for every kind of agent: each starts or reaches them by its own means and calls a tool of both.
 
-use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, OPENCODE, OPENCODE_ACP};
+use crate::agents::{
+    Agent, CHAT, CLAUDE_CODE, CODEX, COPILOT, GEMINI, GEMINI_ACP, GOOSE, OPENCODE, OPENCODE_ACP,
+    QWEN,
+};
 use crate::faults::script;
 use crate::offline::{Offline, lines, repository};
 use serde_json::{Value, json};
-
-const fn agent(name: &'static str, provider: &'static str) -> Agent {
-    Agent {
-        name,
-        model: "fake-model",
-        provider,
-    }
-}
 
 pub(crate) fn claude_code() {
     check(&CLAUDE_CODE, &[]);
@@ -40,19 +35,19 @@ pub(crate) fn gemini_acp() {
 /// It offers tools of servers only to a model that has looked for them.
 pub(crate) fn qwen() {
     let search = json!({"tool": "tool_search", "args": {"query": "variable lookup"}});
-    check(&agent("qwen", "{ uses: qwen }"), &[search]);
+    check(&QWEN, &[search]);
 }
 
 pub(crate) fn copilot() {
-    check(&agent("copilot", "{ uses: copilot }"), &[]);
+    check(&COPILOT, &[]);
 }
 
 pub(crate) fn goose() {
-    check(&agent("goose", "{ uses: goose }"), &[]);
+    check(&GOOSE, &[]);
 }
 
 pub(crate) fn chat() {
-    check(&agent("chat", "{ uses: chat }"), &[]);
+    check(&CHAT, &[]);
 }
 
 const SCENARIO: &str = "\
@@ -82,9 +77,10 @@ fn check(agent: &Agent, first: &[Value]) {
         "export COLOUR={SECRET}\n\
          ONLY=lookup TOKEN=$COLOUR python3 {} --http 8100 > url &\n\
          while ! test -s url; do sleep 0.1; done\n\
-         {} run --quiet --yes; status=$?; kill $!; exit $status",
+         {} run --quiet --yes --mode {} --repetitions 1; status=$?; kill $!; exit $status",
         server.display(),
         env!("CARGO_BIN_EXE_assize"),
+        agent.mode,
     );
     let output = offline.command(&["sh", "-c", &run]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -103,9 +99,9 @@ fn check(agent: &Agent, first: &[Value]) {
 
 /// The agent's suite with servers in its mode.
 fn with_servers(agent: &Agent, scenario: &str, servers: &Value) -> Offline {
-    let offline = agent.suite(scenario, "");
+    let offline = agent.suite(scenario);
     let suite = std::fs::read_to_string(offline.path("assize.yaml")).unwrap();
-    let mode = format!("  {}: {{ ", agent.name);
+    let mode = format!("{}: {{ ", agent.mode);
     let more = format!("{mode}provider_overrides: {{ mcp_servers: {servers} }}, ");
     offline.write("assize.yaml", &suite.replace(&mode, &more));
     offline
@@ -128,13 +124,15 @@ fn calls(offline: &Offline) -> Vec<Value> {
 pub(crate) fn a_server_by_others() {
     let scenario = format!("{SCENARIO}checks: [ {{ file: {{ path: out.txt, equals: hi }} }} ]\n");
     let servers = json!({"files": {"command": "mcp-server-filesystem", "args": ["{workspace}"]}});
-    let chat = agent("chat", "{ uses: chat, tools: [] }");
-    let offline = with_servers(&chat, &scenario, &servers);
+    let offline = with_servers(&CHAT, &scenario, &servers);
+    let suite = std::fs::read_to_string(offline.path("assize.yaml")).unwrap();
+    let bare = suite.replace("[shell, read_file, write_file]", "[]");
+    offline.write("assize.yaml", &bare);
     let write = json!({"tool": "write_file", "args": {"path": "out.txt", "content": "hi"}});
     let read = json!({"tool": "read_text_file", "args": {"path": "out.txt"}});
     let turns = json!({"turns": [write, read, {"text": "Now I know."}]});
     let offline = script(offline, &turns);
-    offline.run();
+    CHAT.run(&offline);
     let calls = calls(&offline);
     assert_eq!(calls[0]["name"], "files__write_file");
     assert_eq!(calls[1]["output"], "hi");

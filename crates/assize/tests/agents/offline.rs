@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Where the scripted LLM listens inside the namespace.
@@ -26,7 +27,8 @@ fn programs() -> PathBuf {
 pub(crate) fn why_no_namespace() -> Option<String> {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     let reason = || {
-        let made = Command::new("unshare").args(["-rn", "true"]).output();
+        let mount = ["mount", "--bind", "/dev/null", "/etc/resolv.conf"];
+        let made = Command::new("unshare").arg("-rnm").args(mount).output();
         let said = match made {
             Ok(output) if output.status.success() => return None,
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
@@ -40,7 +42,11 @@ pub(crate) fn why_no_namespace() -> Option<String> {
 pub(crate) struct Offline {
     directory: TempDir,
     llm_options: Vec<String>,
+    environment: Vec<(String, String)>,
 }
+
+/// Longer than anything here may take.
+const LIMIT: Duration = Duration::from_secs(300);
 
 impl Offline {
     /// Files by path and content.
@@ -48,6 +54,7 @@ impl Offline {
         let made = Self {
             directory: tempfile::tempdir().unwrap(),
             llm_options: Vec::new(),
+            environment: Vec::new(),
         };
         made.write("tmp/.keep", "");
         made.write("home/.keep", "");
@@ -67,20 +74,19 @@ impl Offline {
         std::fs::write(path, content).unwrap();
     }
 
-    /// Runs a command beside the scripted LLM.
+    /// Runs a command beside the scripted LLM. Nothing that it starts may be left when it has ended.
     pub(crate) fn command(&self, argv: &[&str]) -> Output {
-        let offline = repository().join("tests/fake-llm/offline.py");
         let path = format!(
             "{}:{}",
             programs().display(),
             std::env::var("PATH").unwrap_or_default()
         );
-        let mut command = Command::new("unshare");
-        command
-            .args(["-rn", "python3"])
-            .arg(offline)
-            .arg("--log")
-            .arg(self.path("wire.jsonl"))
+        let output = Command::new("unshare")
+            .args(["-rnm", "python3"])
+            .arg(repository().join("tests/fake-llm/offline.py"))
+            .args(["--limit", &LIMIT.as_secs().to_string()])
+            .args(["--names", "names.txt", "--left", "left.txt"])
+            .args(["--log", "wire.jsonl"])
             .args(&self.llm_options)
             .arg("--")
             .args(argv)
@@ -88,13 +94,24 @@ impl Offline {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path("home"))
-            .env("TMPDIR", self.path("tmp"));
-        command.output().unwrap()
+            .env("TMPDIR", self.path("tmp"))
+            .envs(self.environment.iter().cloned())
+            .output()
+            .unwrap();
+        assert_eq!(self.read("left.txt"), "", "left behind by {argv:?}");
+        output
     }
 
     /// The same with options for the scripted LLM.
     pub(crate) fn with_llm(mut self, options: &[&str]) -> Self {
         self.llm_options = options.iter().map(|&option| option.to_owned()).collect();
+        self
+    }
+
+    /// The same with variables.
+    pub(crate) fn with_environment(mut self, variables: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        self.environment = variables.iter().map(owned).collect();
         self
     }
 
@@ -111,8 +128,9 @@ impl Offline {
     }
 
     /// Runs the suite and gives its rows.
-    pub(crate) fn run(&self) -> Vec<Value> {
-        self.assize(&["run", "--quiet", "--yes"]);
+    pub(crate) fn run(&self, arguments: &[&str]) -> Vec<Value> {
+        let usual = ["run", "--quiet", "--yes", "--skip-warmup"];
+        self.assize(&[&usual, arguments].concat());
         lines(&self.run_directory().join("rows.jsonl"))
     }
 
@@ -137,6 +155,18 @@ impl Offline {
     pub(crate) fn wire(&self) -> Vec<Value> {
         lines(&self.path("wire.jsonl"))
     }
+
+    /// Hosts whose address somebody asked for.
+    pub(crate) fn names(&self) -> String {
+        let names = self.read("names.txt");
+        // Cline's feature flags, which nothing turns off.
+        let unknown = names.lines().filter(|name| *name != "data.cline.bot");
+        unknown.collect::<Vec<_>>().join(" ")
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
 }
 
 pub(crate) fn lines(path: &Path) -> Vec<Value> {
@@ -151,9 +181,24 @@ pub(crate) fn only_the_scripted_llm_is_there() {
     let script = "import sys, urllib.request as u
 print(u.urlopen(sys.argv[1] + '/v1/models').status)
 try: u.urlopen('http://192.0.2.1/', timeout=5)
-except OSError as e: print(e.reason.strerror)";
+except OSError as e: print(e.reason.strerror)
+try: u.urlopen('http://telemetry.example/', timeout=5)
+except OSError as e: print('no such name')";
     let output = offline.command(&["python3", "-c", script, LLM]);
     let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said, "200\nNetwork is unreachable\n", "{:?}", output.stderr);
+    let expected = "200\nNetwork is unreachable\nno such name\n";
+    assert_eq!(said, expected, "{:?}", output.stderr);
+    assert!(offline.names().contains("telemetry.example"));
     assert_eq!(offline.wire().len(), 1);
+}
+
+pub(crate) fn what_is_left_behind_is_seen() {
+    let leave = ["sh", "-c", "setsid sleep 1000 > /dev/null 2>&1 &"];
+    let offline = Offline::new(&[]);
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let seen = std::panic::catch_unwind(|| offline.command(&leave));
+    std::panic::set_hook(quiet);
+    assert!(seen.is_err());
+    assert_eq!(offline.read("left.txt"), "sleep 1000\n");
 }

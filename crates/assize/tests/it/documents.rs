@@ -61,13 +61,18 @@ fn check(page: &str, snippet: &str) {
 #[test]
 fn suites_and_scenarios_in_the_documents_are_valid() {
     let mut count = 0;
-    for page in ["README.md", "docs/suites.md", "docs/providers.md"] {
+    for page in [
+        "README.md",
+        "docs/suites.md",
+        "docs/providers.md",
+        "docs/agents.md",
+    ] {
         for snippet in blocks(page, "yaml") {
             check(page, &snippet);
             count += 1;
         }
     }
-    assert!(count >= 6, "only {count} snippets were found");
+    assert!(count >= 20, "only {count} snippets were found");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Recipes of agents: those that come with Assize, and files of the suite's author.
 
 use super::{Loader, directory_of};
-use crate::suite::document::Document;
+use crate::suite::agents::{is_path, read_recipe};
 use crate::suite::file::SuiteFile;
-use crate::suite::problem::Problem;
 use assize_agents::{CommandProvider, Recipe};
 use assize_contracts::ProviderSource;
 use assize_engine::Mode;
 use assize_engine::store::Secrets;
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Loader<'_> {
@@ -28,7 +28,7 @@ impl Loader<'_> {
             self.unknown(&keys, "provider", uses, &known);
             return None;
         }
-        match self.read_recipe(uses) {
+        match read_recipe(&directory_of(self.document.path()).join(uses)) {
             Ok(recipe) => {
                 self.recipe_keys.extend(recipe.keys.iter().cloned());
                 let make = move || Arc::new(CommandProvider::with_recipe(recipe.clone())) as _;
@@ -52,18 +52,6 @@ impl Loader<'_> {
         is_built_in || self.recipes.contains_key(provider)
     }
 
-    fn read_recipe(&self, uses: &str) -> Result<Recipe, Problem> {
-        let path = directory_of(self.document.path()).join(uses);
-        let document = Document::read(&path)?;
-        Recipe::from_value(document.value()).map_err(|found| {
-            let problem = document.explain(&found.path, &found.message, &[]);
-            match found.hint {
-                Some(hint) => problem.hint(hint),
-                None => problem,
-            }
-        })
-    }
-
     /// Reads the recipes that only runners name.
     pub(super) fn runner_recipes(&mut self, file: &SuiteFile) {
         for (number, uses) in providers_of_runners(file) {
@@ -76,8 +64,14 @@ impl Loader<'_> {
 
     /// Credentials that agents get by their recipes must not reach any record.
     pub(super) fn keep_keys_secret(&self, file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
+        // An agent that is reached in another way has the same keys.
+        let runs = |mode: &Mode, recipe: &Recipe| {
+            mode.provider == recipe.name
+                || (mode.provider == "acp"
+                    && mode.overrides.get("agent").and_then(Value::as_str) == Some(&recipe.name))
+        };
         let is_used = |recipe: &&Recipe| {
-            modes.iter().any(|mode| mode.provider == recipe.name)
+            modes.iter().any(|mode| runs(mode, recipe))
                 || providers_of_runners(file).any(|(_, uses)| uses == recipe.name)
         };
         let built_in = Recipe::built_in().iter().filter(is_used);
@@ -97,10 +91,4 @@ fn providers_of_runners(file: &SuiteFile) -> impl Iterator<Item = (usize, &str)>
         let uses = runner.config.get("provider")?.get("uses")?.as_str()?;
         Some((number, uses))
     })
-}
-
-/// A recipe is named by its file, so that nobody takes it for a provider.
-fn is_path(uses: &str) -> bool {
-    let endings = [".yaml", ".yml", ".toml", ".json"];
-    uses.contains('/') || endings.iter().any(|ending| uses.ends_with(ending))
 }
