@@ -131,7 +131,7 @@ impl SessionProvider for CommandProvider {
         let turn = self.with(handle, |session| {
             let turn = Turn::new(&session.invocation, events_file, running.started_at());
             session.begin_turn(turn.started_at());
-            turn
+            turn.after(session.tokens)
         })?;
         let Ended { story, result } = turn
             .follow(running)

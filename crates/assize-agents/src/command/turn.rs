@@ -5,7 +5,7 @@ use super::settings::{CommandSettings, SuccessExit};
 use crate::output::{LlmFailure, Story};
 use assize_contracts::{
     CompletionReason, EventPlace, Millis, ProgramUse, PromptMetrics, PromptResult, ProviderError,
-    Timestamp, TimingBreakdown, TimingSegment, TraceEvent,
+    Timestamp, TimingBreakdown, TimingSegment, TokenBreakdown, TraceEvent,
 };
 use assize_process::{Captured, Chunk, Exit, LineSplitter, Running, Status, Stopped, Stream};
 use std::fs::File;
@@ -89,6 +89,12 @@ impl Turn {
             stdout: Captured::default(),
             stderr: Captured::default(),
         }
+    }
+
+    /// The program goes on with a session that took so much before.
+    pub(super) fn after(mut self, tokens: Option<TokenBreakdown>) -> Self {
+        self.story.earlier = tokens;
+        self
     }
 
     /// Takes all output and waits for the end of the program and everything it started.

@@ -120,7 +120,25 @@ fn used(usage: &Value, story: &mut Story) {
         cache_write,
         ..TokenBreakdown::default()
     };
+    // A session that is gone on with counts from its beginning.
+    let tokens = story
+        .earlier
+        .map_or(tokens, |earlier| since(&earlier, tokens));
     story.add_usage("unknown", tokens, None);
+}
+
+fn since(earlier: &TokenBreakdown, sum: TokenBreakdown) -> TokenBreakdown {
+    let minus = |sum: Option<u64>, earlier: Option<u64>| {
+        sum.map(|sum| sum.saturating_sub(earlier.unwrap_or(0)))
+    };
+    TokenBreakdown {
+        input: minus(sum.input, earlier.input),
+        output: minus(sum.output, earlier.output),
+        reasoning: minus(sum.reasoning, earlier.reasoning),
+        cache_read: minus(sum.cache_read, earlier.cache_read),
+        cache_write: minus(sum.cache_write, earlier.cache_write),
+        ..TokenBreakdown::default()
+    }
 }
 
 /// A turn fails when the LLM does; what else went wrong has its own words.

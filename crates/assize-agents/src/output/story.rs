@@ -19,6 +19,8 @@ pub(crate) struct Story {
     /// The text since the last tool call.
     pub(crate) answer: String,
     pub(crate) tokens: Option<TokenBreakdown>,
+    /// What the program says that earlier prompts of its session took. Some hold it in their later sums.
+    pub(crate) earlier: Option<TokenBreakdown>,
     pub(crate) cost: CostBreakdown,
     pub(crate) model_calls: Vec<ModelCall>,
     /// The first error that the program did not recover from.

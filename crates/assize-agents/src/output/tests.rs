@@ -97,6 +97,18 @@ fn reasoning_is_told_apart_where_the_agent_does() {
 }
 
 #[test]
+fn codex_counts_a_session_from_its_beginning() {
+    let mut story = Story::new(OutputForm::Codex);
+    story.earlier = self::story("codex", "ok").tokens;
+    let usage = r#"{"input_tokens":48596,"cached_input_tokens":42326,"cache_write_input_tokens":0,"output_tokens":274,"reasoning_output_tokens":80}"#;
+    story.take(
+        &format!(r#"{{"type":"turn.completed","usage":{usage}}}"#),
+        None,
+    );
+    check_tokens(story.tokens.unwrap());
+}
+
+#[test]
 fn costs_are_those_the_agent_tells() {
     let cost = |agent| story(agent, "ok").cost.total_usd;
     assert_eq!(cost("claude-code"), Usd::new(0.0200094));

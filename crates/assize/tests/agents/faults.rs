@@ -1,6 +1,7 @@
 //! What can go wrong with an agent: never a pass, never longer than the trial may take, and nobody left behind.
 
 use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, SCENARIO};
+use crate::good_runs::check_tokens;
 use crate::offline::Offline;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -26,6 +27,9 @@ macro_rules! for_agent {
             pub(crate) fn one_stream_is_cut() {
                 super::one_stream_is_cut(&$agent);
             }
+            pub(crate) fn a_void_attempt_is_tried_again() {
+                super::a_void_attempt_is_tried_again(&$agent);
+            }
             pub(crate) fn time_is_over_while_a_tool_sleeps() {
                 super::time_is_over_while_a_tool_sleeps(&$agent);
             }
@@ -50,6 +54,9 @@ for_agent!(opencode_acp, OPENCODE_ACP);
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AROUND: Duration = Duration::from_secs(60);
 
+/// The same where nothing but failures is to come: opencode tries again until its time is over.
+const TIMEOUT_OF_FAILURES: Duration = Duration::from_secs(40);
+
 fn the_row(agent: &Agent, offline: &Offline) -> Value {
     let began = Instant::now();
     let row = agent.run(offline).remove(0);
@@ -61,19 +68,30 @@ fn the_row(agent: &Agent, offline: &Offline) -> Value {
     row
 }
 
-fn limited(scenario: &str) -> String {
-    format!("{scenario}timeout_ms: {}\n", TIMEOUT.as_millis())
+fn limited(scenario: &str, timeout: Duration) -> String {
+    format!("{scenario}timeout_ms: {}\n", timeout.as_millis())
+}
+
+/// An agent on the usual scenario, with an LLM that fails.
+fn failing(agent: &Agent, timeout: Duration, fault: &[&str]) -> Offline {
+    let scenario = limited(SCENARIO, timeout);
+    let fault = [&["--drop-after", "2", "--fault"], fault].concat();
+    agent.suite(&scenario).with_llm(&fault)
+}
+
+/// How many requests the LLM failed.
+fn failures(offline: &Offline) -> usize {
+    let wire = offline.wire();
+    wire.iter().filter(|call| !call["fault"].is_null()).count()
 }
 
 /// The LLM fails for good: nothing was learnt about the agent, whatever its exit code says.
 fn failing_llm(agent: &Agent, fault: &str, code: &str) {
-    let offline =
-        agent
-            .suite(&limited(SCENARIO))
-            .with_llm(&["--fault", fault, "--drop-after", "2"]);
+    let offline = failing(agent, TIMEOUT_OF_FAILURES, &[fault]);
     let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "void", "{row:#}");
     assert_eq!(row["errorCode"], code, "{row:#}");
+    assert_ne!(failures(&offline), 0);
 }
 
 /// Claude Code asks again without a stream, and gets its answer; the others have none.
@@ -81,21 +99,40 @@ fn every_stream_is_cut(agent: &Agent) {
     if !agent.is(&CLAUDE_CODE) {
         return failing_llm(agent, "drop", "llm_cut");
     }
-    let offline = agent
-        .suite(&limited(SCENARIO))
-        .with_llm(&["--fault", "drop"]);
+    let offline = failing(agent, TIMEOUT, &["drop"]);
     let row = the_row(agent, &offline);
     assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_ne!(failures(&offline), 0);
 }
 
 /// Agents that try again come to their goal; for the others nothing was learnt.
 fn one_stream_is_cut(agent: &Agent) {
-    let fault = ["--fault", "drop", "--drop-after", "2", "--fault-count", "1"];
-    let offline = agent.suite(&limited(SCENARIO)).with_llm(&fault);
+    let offline = failing(agent, TIMEOUT, &["drop", "--fault-count", "1"]);
     let row = the_row(agent, &offline);
     let gives_up = agent.is(&GEMINI) || agent.is(&GEMINI_ACP);
     let expected = if gives_up { "void" } else { "pass" };
     assert_eq!(row["outcome"], expected, "{row:#}");
+    assert_eq!(failures(&offline), 1);
+    let calls = offline.trace(0)["modelCalls"].to_string();
+    assert!(calls.contains(r#""ending":"cut""#), "{calls}");
+}
+
+/// A scenario may allow another attempt where the LLM failed the first one; what the agent did then is what counts.
+fn a_void_attempt_is_tried_again(agent: &Agent) {
+    // Some agents try again themselves first.
+    let is_stubborn = agent.is(&CLAUDE_CODE) || agent.is(&CODEX);
+    let count = if is_stubborn { "4" } else { "1" };
+    let offline = failing(agent, TIMEOUT, &["401", "--fault-count", count]);
+    let scenario = limited(SCENARIO, TIMEOUT) + "allowed_retries: 2\n";
+    offline.write("scenarios/s.yaml", &scenario);
+    let row = the_row(agent, &offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    let attempts = row["attempts"].as_array().unwrap();
+    assert!(!attempts.is_empty(), "{row:#}");
+    for attempt in attempts {
+        assert_eq!(attempt["outcome"], "void", "{row:#}");
+        assert_eq!(attempt["errorCode"], "llm_401", "{row:#}");
+    }
 }
 
 /// Nobody is left: [`Offline::command`] sees to that after every run.
@@ -126,9 +163,9 @@ fn tools_in_parallel(agent: &Agent) {
          "also": [{"tool": "shell", "command": "echo ho > two.txt"}]},
         {"text": "Done: out.txt now contains the word hi."}
     ]});
-    let offline = script(agent.suite(&limited(&scenario)), &turns);
+    let offline = script(agent.suite(&limited(&scenario, TIMEOUT)), &turns);
     let row = the_row(agent, &offline);
-    assert_eq!(row["outcome"], "pass", "{row:#}");
+    check_tokens(&row, &offline);
     assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
     let calls = offline.trace(0)["events"].as_array().unwrap().clone();
     let calls = calls.iter().filter(|event| event["type"] == "tool_call");
@@ -142,10 +179,11 @@ fn tools_in_parallel(agent: &Agent) {
 
 /// The second prompt is asked in the conversation of the first.
 fn several_prompts(agent: &Agent) {
-    let scenario = limited(&SCENARIO.replace("workspace:", "turns: [And once more.]\nworkspace:"));
+    let scenario = SCENARIO.replace("workspace:", "turns: [And once more.]\nworkspace:");
+    let scenario = limited(&scenario, TIMEOUT);
     let offline = agent.suite(&scenario);
     let row = the_row(agent, &offline);
-    assert_eq!(row["outcome"], "pass", "{row:#}");
+    check_tokens(&row, &offline);
     assert_eq!(row["toolCalls"]["total"], 2, "{row:#}");
     let wire = offline.wire();
     let last = wire
