@@ -1,7 +1,8 @@
 //! Agents by recipes of one's own.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, words};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 
 const SUITE: &str = "\
 modes: { mine: { provider: { uses: ./recipes/mine.yaml, args: [--more] }, system_instructions: Be brief. } }
@@ -92,6 +93,27 @@ fn credentials_of_a_recipe_are_in_no_record() {
     let row = &sandbox.rows()[0];
     assert_eq!(row["outcome"], "pass", "{row:#}");
     assert!(!row.to_string().contains(secret));
+}
+
+#[test]
+fn credentials_of_an_agent_that_speaks_acp_are_in_no_record() {
+    let sandbox = sandbox(RECIPE, "");
+    let acp = "{ uses: acp, agent: gemini, program: ./leak.sh }";
+    let suite = SUITE.replace("{ uses: ./recipes/mine.yaml, args: [--more] }", acp);
+    sandbox.write("assize.yaml", &suite);
+    sandbox.write(
+        "leak.sh",
+        "#!/bin/sh\necho \"key=$GEMINI_API_KEY\" >&2\nexit 1\n",
+    );
+    let program = sandbox.path("leak.sh");
+    std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
+    let secret = concat!("not-a-", "real-secret-5678");
+    let mut command = sandbox.assize(&["run", "-q", "--skip-warmup", "-n", "1"]);
+    let output = command.env("GEMINI_API_KEY", secret).output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    let row = &sandbox.rows()[0];
+    let error = row["error"].as_str().unwrap();
+    assert!(error.contains("key=[redacted]"), "{row:#}");
 }
 
 #[test]
