@@ -380,10 +380,11 @@ fn of_runner(mut record: RunRecord, task: &AtomicTask, is_late: bool) -> (RunRec
     (record, ended)
 }
 
-/// What is left of a task that no runner got.
+/// What is left of a task that no runner got, which therefore used nothing.
 fn not_executed(task: &AtomicTask, id: &str, message: String, phase: &str, ended: Ended) -> Atom {
     let clock = Clock::start();
     let mut record = failed(task, &clock, message, phase);
+    (record.metrics.tokens, record.metrics.cost) = (Some(0), Some(Usd::default()));
     make_whole(&mut record, task, &clock);
     record.id = id.to_owned();
     Atom {

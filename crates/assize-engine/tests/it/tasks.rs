@@ -493,6 +493,7 @@ async fn rule_3_a_wrong_path_fails_its_step_and_names_both_ends() {
         ]
     );
     assert_eq!(events(&run).last(), Some(&"failed"));
+    assert_eq!(run.metrics.tokens, Some(10), "what was used until then");
     let outcomes: Vec<_> = done.rows().iter().map(|row| row.outcome.unwrap()).collect();
     assert_eq!(
         outcomes,
