@@ -443,14 +443,18 @@ impl Trials {
         let scored = guarded(self.suite.scorer.evaluate(scenario, &context)).await;
         let mut score = scored.unwrap_or_else(|error| ScorerResult {
             error: Some(error.to_string()),
+            output_valid: scenario.output_schema.is_none(),
             ..ScorerResult::default()
         });
         let metrics = std::mem::take(&mut score.metrics);
         self.keep(metrics, self.suite.scorer.id(), &mut parts.metrics);
-        match score.error {
-            Some(message) => parts.failure = Some(Failure::of_scorer(message, score.details)),
-            None => parts.score = Some(score),
+        if let Some(message) = score.error.take() {
+            parts.failure = Some(Failure::of_scorer(message));
+            // A scorer that broke may not have come to count.
+            score.passed = score.details.iter().filter(|check| check.passed).count() as u64;
+            score.total = score.details.len() as u64;
         }
+        parts.score = Some(score);
     }
 
     /// Ends the session. After a cancel there is only so much patience.

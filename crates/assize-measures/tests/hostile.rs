@@ -4,7 +4,7 @@
 
 use assize_contracts::{
     AnalysisFinding, AnalysisResult, BaseScenario, EventPlace, Millis, ModelCall, PromptResult,
-    Scorer, ScorerContext, SessionTrace, Timestamp, TokenBreakdown, TraceEvent,
+    Scorer, ScorerContext, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, WorkspaceSpec,
 };
 use assize_measures::ChecksScorer;
 use assize_measures::analyzers::{ALL, FIVE};
@@ -234,6 +234,7 @@ proptest! {
     ) {
         let mut scenario = BaseScenario::new("s", "p");
         scenario.checks = checks;
+        scenario.workspace = Some(WorkspaceSpec::default());
         let scorer = ChecksScorer::new();
         let context = ScorerContext {
             agent_output: output,

@@ -76,7 +76,7 @@ pub(super) fn compose(
     let result = parts.result.map(Arc::unwrap_or_clone);
     let reason = result.as_ref().map(|result| result.completion_reason);
     let metrics = result.map(|result| result.metrics).unwrap_or_default();
-    let score = parts.score.unwrap_or_else(|| unscored(failure));
+    let score = parts.score.unwrap_or_default();
     let outcome = match failure {
         Some(failure) => failure.outcome,
         None if score.success => Outcome::Pass,
@@ -123,19 +123,6 @@ pub(super) fn compose(
         trace: parts.trace,
         analysis: parts.analysis,
         task: None,
-    }
-}
-
-/// What stands in the row where no scorer spoke.
-fn unscored(failure: Option<&Failure>) -> ScorerResult {
-    let details = failure
-        .map(|failure| failure.details.clone())
-        .unwrap_or_default();
-    ScorerResult {
-        passed: details.iter().filter(|check| check.passed).count() as u64,
-        total: details.len() as u64,
-        details,
-        ..ScorerResult::default()
     }
 }
 

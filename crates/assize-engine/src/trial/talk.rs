@@ -3,8 +3,8 @@
 use crate::guard::guarded_provider;
 use assize_contracts::{
     BaseScenario, CompletionReason, CostBreakdown, Fault, Millis, Outcome, PromptMetrics,
-    PromptResult, ProviderError, ScorerCheckResult, SessionHandle, SessionProvider, SessionTrace,
-    TimingSegment, TokenBreakdown,
+    PromptResult, ProviderError, SessionHandle, SessionProvider, SessionTrace, TimingSegment,
+    TokenBreakdown,
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -21,8 +21,6 @@ pub(super) struct Failure {
     pub(super) code: String,
     pub(super) message: String,
     pub(super) reason: Option<CompletionReason>,
-    /// Checks that were made before the scorer broke.
-    pub(super) details: Vec<ScorerCheckResult>,
 }
 
 impl Failure {
@@ -33,7 +31,6 @@ impl Failure {
             code: code.to_owned(),
             message,
             reason,
-            details: Vec::new(),
         }
     }
 
@@ -45,7 +42,6 @@ impl Failure {
                 .unwrap_or_else(|| "create_session_failed".to_owned()),
             message: error.message,
             reason: None,
-            details: Vec::new(),
         }
     }
 
@@ -56,16 +52,12 @@ impl Failure {
             code: code.to_owned(),
             message,
             reason: None,
-            details: Vec::new(),
         }
     }
 
-    pub(super) fn of_scorer(message: String, details: Vec<ScorerCheckResult>) -> Self {
+    pub(super) fn of_scorer(message: String) -> Self {
         let reason = CompletionReason::Stop;
-        Self {
-            details,
-            ..Self::new(Outcome::Void, "scorer_error", message, reason)
-        }
+        Self::new(Outcome::Void, "scorer_error", message, reason)
     }
 
     fn of_prompt(error: ProviderError) -> Self {

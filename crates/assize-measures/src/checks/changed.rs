@@ -52,13 +52,11 @@ impl ChangedCheck {
             let changes = subject.context.changes.iter();
             changes.filter(|change| !self.allowed.is_match(&change.path))
         };
-        Ok(Seen {
-            holds: strange().next().is_none(),
-            actual: strange()
-                .take(super::NAMED)
-                .map(|change| Value::String(format!("{} {}", change.kind, change.path)))
-                .collect(),
-        })
+        let named = strange()
+            .take(super::NAMED)
+            .map(|change| Value::String(format!("{} {}", change.kind, change.path)))
+            .collect();
+        Ok(Seen::new(strange().next().is_none(), named))
     }
 }
 

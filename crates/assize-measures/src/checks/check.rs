@@ -55,18 +55,31 @@ impl<'a> Subject<'a> {
 pub(super) type Look = Result<Seen, String>;
 
 pub(super) struct Seen {
-    pub(super) holds: bool,
-    pub(super) actual: Value,
+    holds: bool,
+    actual: Value,
+    doubt: Option<&'static str>,
 }
 
 impl Seen {
+    pub(super) fn new(holds: bool, actual: Value) -> Self {
+        let doubt = None;
+        Self {
+            holds,
+            actual,
+            doubt,
+        }
+    }
+
+    /// The same, with the reason why it does not prove the opposite either, if there is one.
+    pub(super) fn doubted(self, doubt: Option<&'static str>) -> Self {
+        Self { doubt, ..self }
+    }
+
     /// All tests hold on the text, or what the first broken one found.
     pub(super) fn of_tests(tests: &[TextTest], text: &Text<'_>) -> Self {
         let broken_by = tests.iter().find_map(|test| test.broken_by(text));
-        Self {
-            holds: broken_by.is_none(),
-            actual: broken_by.unwrap_or_else(|| text.excerpt()),
-        }
+        let holds = broken_by.is_none();
+        Self::new(holds, broken_by.unwrap_or_else(|| text.excerpt()))
     }
 }
 
@@ -156,6 +169,16 @@ impl Check {
         })
     }
 
+    /// The kind of the check, if it looks at the workspace.
+    pub(super) fn workspace_kind(&self) -> Option<&'static str> {
+        match self.body {
+            Body::File(_) => Some("file"),
+            Body::Command(_) => Some("command"),
+            Body::Changed(_) => Some("changed"),
+            Body::Output(_) | Body::Tool(_) | Body::Limit(_) => None,
+        }
+    }
+
     /// Never fails: what could not be looked at is an error in the result.
     pub(super) async fn evaluate(&self, subject: &Subject<'_>) -> ScorerCheckResult {
         let look = self.body.look(subject).await;
@@ -167,8 +190,10 @@ impl Check {
         };
         match look {
             Ok(seen) => {
-                result.passed = seen.holds != self.negated;
+                let doubt = seen.doubt.filter(|_| self.negated);
+                result.passed = doubt.is_none() && seen.holds != self.negated;
                 result.actual = Some(seen.actual);
+                result.error = doubt.map(str::to_owned);
             }
             Err(error) => result.error = Some(error),
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const KEYS: [&str; 4] = ["run", "exit", "timeout_ms", "files"];
+pub(super) const KEYS: [&str; 4] = ["run", "exit", "timeout_ms", "files"];
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs the programs that checks ask for.
@@ -98,10 +98,20 @@ impl CommandCheck {
             .run(&spec)
             .await
             .map_err(|error| format!("the command could not be run: {error}"))?;
-        Ok(Seen {
-            holds: outcome.exit == Some(self.exit),
-            actual: json!({ "exit": outcome.exit, "output": end_of(&outcome.output) }),
-        })
+        let holds = outcome.exit == Some(self.exit);
+        let actual = json!({ "exit": outcome.exit, "output": end_of(&outcome.output) });
+        let doubt = doubt(outcome.exit).filter(|_| !holds);
+        Ok(Seen::new(holds, actual).doubted(doubt))
+    }
+}
+
+/// A command that did not get to say anything has not denied anything either.
+fn doubt(exit: Option<i32>) -> Option<&'static str> {
+    match exit {
+        None => Some("the command did not come to an end of its own"),
+        // What shells give for a program that is missing or cannot be executed.
+        Some(126 | 127) => Some("the shell could not run the command"),
+        Some(_) => None,
     }
 }
 
@@ -141,17 +151,25 @@ mod tests {
     impl CommandRunner for Scripted {
         async fn run(&self, spec: &CommandSpec<'_>) -> Result<CommandOutcome, BoxError> {
             assert_eq!(spec.workspace, Path::new("w"));
+            let exit = match spec.run {
+                "hangs" => None,
+                code => Some(code.parse()?),
+            };
             Ok(CommandOutcome {
-                exit: Some(spec.run.parse()?),
+                exit,
                 output: format!("took {:?}\n", spec.timeout),
             })
         }
     }
 
     fn score(scorer: &ChecksScorer, command: Value) -> ScorerResult {
+        score_check(scorer, json!({ "command": command }))
+    }
+
+    fn score_check(scorer: &ChecksScorer, check: Value) -> ScorerResult {
         let mut context = answering("");
         context.workspace = Some("w".into());
-        let scenario = scenario(json!([{ "command": command }]));
+        let scenario = scenario(json!([check]));
         pollster::block_on(scorer.evaluate(&scenario, &context)).unwrap()
     }
 
@@ -175,6 +193,22 @@ mod tests {
             error.unwrap(),
             "check `command-1`: commands cannot be run here"
         );
+    }
+
+    #[test]
+    fn a_command_that_said_nothing_has_not_denied_anything() {
+        let scorer = ChecksScorer::with_commands(Arc::new(Scripted));
+        for run in ["hangs", "127", "126"] {
+            let result = score(&scorer, json!({ "run": run }));
+            assert_eq!((result.success, result.error), (false, None));
+            let result = score_check(&scorer, json!({"not": {"command": {"run": run}}}));
+            assert!(!result.success && result.error.is_some(), "{run}");
+            assert!(result.details[0].actual.is_some());
+        }
+        let negated = |command: Value| score_check(&scorer, json!({"not": {"command": command}}));
+        assert!(negated(json!({"run": "1"})).success);
+        let result = negated(json!({"run": "127", "exit": 127}));
+        assert_eq!((result.success, result.error), (false, None));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-const KEYS: [&str; 7] = [
+pub(super) const KEYS: [&str; 7] = [
     "path", "exists", "absent", "contains", "equals", "matches", "schema",
 ];
 const SIZE_LIMIT: u64 = 16 << 20;
@@ -134,10 +134,7 @@ impl FileState {
             Self::Other(what) => what,
             Self::Regular(_) => "a file",
         };
-        Seen {
-            holds,
-            actual: Value::from(actual),
-        }
+        Seen::new(holds, Value::from(actual))
     }
 }
 

@@ -1,11 +1,12 @@
 //! `limit`: how much a session may take. What nobody measured cannot be held against a limit.
 
 use super::check::{Look, Seen, Sentence, Subject};
+use super::tool::TOOLS_UNKNOWN;
 use crate::spec::Spec;
 use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::{Number, Value};
 
-const KEYS: [&str; 5] = ["turns", "tokens_total", "cost_usd", "wall_ms", "tool_calls"];
+pub(super) const KEYS: [&str; 5] = ["turns", "tokens_total", "cost_usd", "wall_ms", "tool_calls"];
 
 pub(super) struct LimitCheck {
     limits: Vec<Limit>,
@@ -59,12 +60,10 @@ impl LimitCheck {
         let broken = limits().any(|(limit, value)| value.is_some_and(|value| value > limit.most));
         let unknown = limits().find(|(_, value)| value.is_none());
         if let (false, Some((limit, _))) = (broken, unknown) {
-            return Err(format!("`{}` was not measured", limit.key));
+            return Err(limit.unmeasured());
         }
-        Ok(Seen {
-            holds: !broken,
-            actual: per_key(limits().map(|(limit, value)| (limit, number(*value)))),
-        })
+        let actual = per_key(limits().map(|(limit, value)| (limit, number(*value))));
+        Ok(Seen::new(!broken, actual))
     }
 }
 
@@ -77,6 +76,13 @@ impl Limit {
             "cost_usd" => format!("{most} USD"),
             "wall_ms" => format!("{most} ms"),
             _ => format!("{most} tool calls"),
+        }
+    }
+
+    fn unmeasured(&self) -> String {
+        match self.key {
+            "tool_calls" => format!("`tool_calls` was not measured: {TOOLS_UNKNOWN}"),
+            key => format!("`{key}` was not measured"),
         }
     }
 }
@@ -104,7 +110,8 @@ fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
             .or_else(|| {
                 let is_call = |event: &&_| matches!(**event, TraceEvent::ToolCall { .. });
                 let events = trace?.events.iter().map(AsRef::as_ref);
-                Some(events.filter(is_call).count())
+                // A trace without any call may come from an agent whose calls nobody can see.
+                Some(events.filter(is_call).count()).filter(|count| *count > 0)
             })
             .map(|count| count as f64),
     }
@@ -135,13 +142,22 @@ fn number(value: Option<f64>) -> Value {
 #[cfg(test)]
 mod tests {
     use crate::checks::tests::{answering, scenario, score_of};
-    use assize_contracts::{PromptResult, SessionTrace, TokenBreakdown};
+    use assize_contracts::{PromptResult, SessionTrace, TokenBreakdown, ToolCallRecord};
     use serde_json::{Value, json};
     use std::sync::Arc;
 
     fn check(limit: Value, expected: Result<bool, &str>) {
+        check_with_tools(Some(Vec::new()), limit, expected);
+    }
+
+    fn check_with_tools(
+        tool_calls: Option<Vec<ToolCallRecord>>,
+        limit: Value,
+        expected: Result<bool, &str>,
+    ) {
         let mut context = answering("");
         let mut result = PromptResult::default();
+        result.metrics.tool_calls = tool_calls;
         result.metrics.tokens = TokenBreakdown {
             total: Some(1000),
             ..TokenBreakdown::default()
@@ -175,5 +191,16 @@ mod tests {
             Err("check `limit-turns-1`: `cost_usd` was not measured"),
         );
         check(json!({"cost_usd": 1.5, "tokens_total": 10}), Ok(false));
+    }
+
+    #[test]
+    fn calls_that_nobody_can_see_are_not_zero_calls() {
+        let limit = json!({"tool_calls": 0});
+        check(limit.clone(), Ok(true));
+        let unknown = format!(
+            "check `limit-tool-calls-1`: `tool_calls` was not measured: {}",
+            super::TOOLS_UNKNOWN
+        );
+        check_with_tools(None, limit, Err(&unknown));
     }
 }

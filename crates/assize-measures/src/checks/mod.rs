@@ -97,7 +97,11 @@ impl Scorer for ChecksScorer {
     }
 
     fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
-        self.compiled(scenario).map(drop)
+        let compiled = self.compiled(scenario)?;
+        match scenario.workspace {
+            Some(_) => Ok(()),
+            None => compiled.without_workspace(),
+        }
     }
 
     async fn evaluate(
@@ -137,6 +141,23 @@ impl CompiledChecks {
             checks: parse_checks(&scenario.checks)?,
             output_schema: schema_spec.as_ref().map(Schema::parse).transpose()?,
         })
+    }
+
+    /// Without a workspace some checks could never be made, in no trial.
+    fn without_workspace(&self) -> Result<(), OverrideProblem> {
+        for (position, check) in self.checks.iter().enumerate() {
+            if let Some(kind) = check.workspace_kind() {
+                return Err(OverrideProblem {
+                    path: vec!["checks".to_owned(), position.to_string()],
+                    message: format!("a `{kind}` check needs a workspace, the scenario has none"),
+                    hint: Some(
+                        "add `workspace: { from: DIRECTORY }`, or `workspace: {}` for an empty one"
+                            .to_owned(),
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn is_of(&self, scenario: &BaseScenario) -> bool {

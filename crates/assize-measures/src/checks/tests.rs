@@ -145,6 +145,48 @@ fn a_replaced_scenario_is_scored_by_its_own_checks() {
 }
 
 #[test]
+fn checks_of_a_workspace_that_is_not_there_are_refused() {
+    for (check, kind) in [
+        (json!({"file": {"path": "a"}}), "file"),
+        (json!({"not": {"command": {"run": "true"}}}), "command"),
+        (
+            json!({"changed": {"only": []}, "required": false}),
+            "changed",
+        ),
+    ] {
+        let mut scenario = scenario(json!([{"output": {"contains": "a"}}, check]));
+        let problem = ChecksScorer::new().check_scenario(&scenario).unwrap_err();
+        assert_eq!(problem.path, ["checks", "1"]);
+        assert!(problem.message.starts_with(&format!("a `{kind}` check")));
+        assert!(problem.hint.unwrap().contains("workspace: {}"));
+        scenario.workspace = Some(Default::default());
+        assert_eq!(ChecksScorer::new().check_scenario(&scenario), Ok(()));
+    }
+}
+
+#[test]
+fn every_form_of_every_check_has_an_example_that_is_run() {
+    let page = include_str!("../../../../docs/scenarios.md");
+    for (kind, keys) in [
+        ("output", &text::TEXT_KEYS[..]),
+        ("file", &file::KEYS[..]),
+        ("command", &command::KEYS[..]),
+        ("tool", &tool::KEYS[..]),
+        ("limit", &limit::KEYS[..]),
+        ("changed", &["only"][..]),
+    ] {
+        for key in keys {
+            let (kind, key) = (format!("{kind}: {{"), format!("{key}:"));
+            let is_example = |line: &str| {
+                let line = line.trim_start();
+                line.starts_with("- ") && line.contains(&kind) && line.contains(&key)
+            };
+            assert!(page.lines().any(is_example), "{kind} {key}");
+        }
+    }
+}
+
+#[test]
 fn mistakes_are_found_before_a_run_with_their_place() {
     let check = |checks: Value, path: &str, message: &str| {
         let problem = problem_in(checks);

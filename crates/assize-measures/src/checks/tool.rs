@@ -8,7 +8,10 @@ use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
-const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
+pub(super) const TOOLS_UNKNOWN: &str = "nobody saw which tools were called; \
+    let the agent tell its calls (`output: events`) or read its traffic (`capture`)";
+
+pub(super) const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
 
 pub(super) enum ToolCheck {
     Called(Called),
@@ -92,14 +95,13 @@ impl ToolCheck {
                 let mut ahead = calls.iter();
                 let holds = tools.iter().all(|tool| ahead.any(|name| name == tool));
                 let actual = calls.iter().take(super::NAMED).copied().collect();
-                Ok(Seen { holds, actual })
+                Ok(Seen::new(holds, actual))
             }
             Self::Only(tools) => {
                 let mut strange = names(subject)?;
                 strange.retain(|name| !tools.iter().any(|tool| tool == name));
                 let actual = strange.iter().take(super::NAMED).copied().collect();
-                let holds = strange.is_empty();
-                Ok(Seen { holds, actual })
+                Ok(Seen::new(strange.is_empty(), actual))
             }
         }
     }
@@ -146,20 +148,21 @@ impl Called {
     }
 
     fn look(&self, subject: &Subject<'_>) -> Look {
-        let count = if self.with.is_empty() {
-            let calls = names(subject)?;
-            calls.iter().filter(|name| **name == self.tool).count()
-        } else {
-            let Some(trace) = &subject.context.trace else {
-                return Err("without a trace nobody knows the arguments of tools".to_owned());
-            };
-            let events = trace.events.iter();
-            events.filter(|event| self.is_call(event)).count()
-        } as u64;
-        Ok(Seen {
-            holds: count >= self.at_least && self.at_most.is_none_or(|most| count <= most),
-            actual: Value::from(count),
-        })
+        let calls = names(subject)?;
+        let mut count = calls.iter().filter(|name| **name == self.tool).count() as u64;
+        if !self.with.is_empty() && count > 0 {
+            count = self.count_with_arguments(subject)?;
+        }
+        let holds = count >= self.at_least && self.at_most.is_none_or(|most| count <= most);
+        Ok(Seen::new(holds, Value::from(count)))
+    }
+
+    fn count_with_arguments(&self, subject: &Subject<'_>) -> Result<u64, &'static str> {
+        if traced(subject).is_empty() {
+            return Err("without calls in the trace nobody knows the arguments of tools");
+        }
+        let events = subject.context.trace.iter().flat_map(|trace| &trace.events);
+        Ok(events.filter(|event| self.is_call(event)).count() as u64)
     }
 
     fn is_call(&self, event: &TraceEvent) -> bool {
@@ -199,29 +202,34 @@ fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
         .collect()
 }
 
-/// The tools called, in order: from the trace where it has any, else from the result.
+/// The tools called, in order: from the trace where it has any, else from the result. That none was called only the
+/// result can say: a trace without any may come from an agent whose calls nobody can see.
 fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, &'static str> {
-    let trace = subject.context.trace.as_deref();
-    let traced = trace.map(|trace| {
-        let events = trace.events.iter();
-        let name = |event: &'a Arc<TraceEvent>| match &**event {
-            TraceEvent::ToolCall { name, .. } => Some(name.as_str()),
-            _ => None,
-        };
-        events.filter_map(name).collect::<Vec<_>>()
-    });
+    let traced = traced(subject);
+    if !traced.is_empty() {
+        return Ok(traced);
+    }
     let result = subject.context.result.as_deref();
     let told = result.and_then(|result| result.metrics.tool_calls.as_ref());
-    let told = told.map(|calls| calls.iter().map(|call| call.name.as_str()).collect());
-    let traced_some = traced.as_ref().is_some_and(|names| !names.is_empty());
-    let names = if traced_some { traced } else { told.or(traced) };
-    names.ok_or("nobody saw which tools were called")
+    let told = told.ok_or(TOOLS_UNKNOWN)?;
+    Ok(told.iter().map(|call| call.name.as_str()).collect())
+}
+
+fn traced<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
+    let events = subject.context.trace.iter().flat_map(|trace| &trace.events);
+    let name = |event: &'a Arc<TraceEvent>| match &**event {
+        TraceEvent::ToolCall { name, .. } => Some(name.as_str()),
+        _ => None,
+    };
+    events.filter_map(name).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::checks::tests::{answering, problem_in, scenario, score_of};
-    use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent};
+    use assize_contracts::{
+        PromptResult, ScorerResult, SessionTrace, TokenBreakdown, ToolCallRecord, TraceEvent,
+    };
     use serde_json::{Value, json};
     use std::sync::Arc;
 
@@ -296,13 +304,50 @@ mod tests {
         check(json!({"only": ["Read", "Bash"]}), false);
     }
 
+    /// The score of a session of which only this is known about tools. Its trace has no calls.
+    fn score_without_calls(tool_calls: Option<Vec<ToolCallRecord>>, check: Value) -> ScorerResult {
+        let mut context = answering("");
+        let mut result = PromptResult::default();
+        result.metrics.tool_calls = tool_calls;
+        context.result = Some(Arc::new(result));
+        context.trace = Some(Arc::default());
+        score_of(&scenario(json!([check])), &context)
+    }
+
     #[test]
-    fn without_a_trace_arguments_are_unknown() {
-        let checks = json!([{"tool": {"called": "Bash", "with": {"command": "ls"}}}]);
-        let error = score_of(&scenario(checks), &answering("")).error.unwrap();
-        assert!(error.contains("arguments"), "{error}");
-        let checks = json!([{"tool": {"only": []}}]);
-        assert!(score_of(&scenario(checks), &answering("")).error.is_some());
+    fn calls_that_nobody_can_see_are_not_zero_calls() {
+        for (check, if_none) in [
+            (json!({"tool": {"called": "Bash"}}), false),
+            (json!({"tool": {"called": "Bash", "at_most": 0}}), true),
+            (json!({"not": {"tool": {"called": "Bash"}}}), true),
+            (
+                json!({"tool": {"called": "Bash", "with": {"command": "ls"}}}),
+                false,
+            ),
+            (json!({"tool": {"only": []}}), true),
+            (json!({"tool": {"order": ["Bash"]}}), false),
+        ] {
+            let unknown = score_without_calls(None, check.clone());
+            assert_eq!(unknown.details[0].actual, None, "{check}");
+            assert!(
+                unknown.error.unwrap().contains("`output: events`"),
+                "{check}"
+            );
+            let known = score_without_calls(Some(Vec::new()), check.clone());
+            assert_eq!((known.success, known.error), (if_none, None), "{check}");
+        }
+    }
+
+    #[test]
+    fn without_calls_in_the_trace_arguments_are_unknown() {
+        let events = vec![call("Bash", json!({"command": "ls"}))];
+        let trace = SessionTrace::from_events("t".into(), events, TokenBreakdown::default());
+        let score = |tool: &str| {
+            let check = json!({"tool": {"called": tool, "with": {"command": "ls"}}});
+            score_without_calls(Some(trace.tool_call_records()), check)
+        };
+        assert!(score("Bash").error.unwrap().contains("arguments"));
+        assert_eq!(score("Read").error, None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::commands::{UsageError, results_dir, show_task};
 use crate::exit::Exit;
 use crate::terminal::{one_line, plain, print};
 use anyhow::Result;
-use assize_contracts::{Outcome, Plugins, ProfileRow, SessionTrace, TraceEvent};
+use assize_contracts::{Outcome, Plugins, ProfileRow, ScorerCheckResult, SessionTrace, TraceEvent};
 use assize_engine::store::{CellKey, RunDirectory};
 use assize_report::{duration, money, quantity};
 use console::style;
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 /// How much of an input or output is shown unless asked for more.
 const EXCERPT: usize = 100;
+/// Why a verdict is what it is takes a few sentences.
+const RATIONALE: usize = 1000;
 
 pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit> {
     let (run_id, position) = split(&arguments.trial)?;
@@ -118,37 +120,7 @@ fn show_row(row: &ProfileRow) {
             one_line(error, EXCERPT)
         ));
     }
-    for check in &row.checkpoint_details {
-        let mark = if check.passed {
-            style("✓").green()
-        } else {
-            style("✗").red()
-        };
-        print(format!(
-            "  {mark} {}",
-            one_line(
-                if check.description.is_empty() {
-                    &check.id
-                } else {
-                    &check.description
-                },
-                EXCERPT
-            )
-        ));
-        if !check.passed {
-            if let Some(error) = &check.error {
-                print(format!("      {}", one_line(error, EXCERPT)));
-            }
-            for (name, value) in [("expected", &check.expected), ("actual", &check.actual)] {
-                if let Some(value) = value {
-                    print(format!(
-                        "      {name}: {}",
-                        one_line(&text_of(value), EXCERPT)
-                    ));
-                }
-            }
-        }
-    }
+    row.checkpoint_details.iter().for_each(show_check);
     for loss in &row.hook_errors {
         print(format!(
             "  {} {}: {}",
@@ -156,6 +128,40 @@ fn show_row(row: &ProfileRow) {
             plain(&loss.hook),
             one_line(&loss.message, EXCERPT)
         ));
+    }
+}
+
+fn show_check(check: &ScorerCheckResult) {
+    let mark = match (&check.error, check.passed) {
+        (Some(_), _) => style("?").yellow(),
+        (None, true) => style("✓").green(),
+        (None, false) => style("✗").red(),
+    };
+    let title = match check.description.as_str() {
+        "" => &check.id,
+        description => description,
+    };
+    print(format!("  {mark} {}", one_line(title, EXCERPT)));
+    let detail = |name: &str, text: &str, longest| {
+        print(format!("      {name}: {}", one_line(text, longest)));
+    };
+    let mut actual = check.actual.clone();
+    let rationale = actual
+        .as_mut()
+        .and_then(Value::as_object_mut)
+        .and_then(|found| found.remove("rationale"));
+    if !check.passed {
+        for (name, value) in [("expected", &check.expected), ("actual", &actual)] {
+            if let Some(value) = value {
+                detail(name, &text_of(value), EXCERPT);
+            }
+        }
+    }
+    if let Some(rationale) = rationale {
+        detail("rationale", &text_of(&rationale), RATIONALE);
+    }
+    if let Some(error) = &check.error {
+        detail("could not be judged", error, RATIONALE);
     }
 }
 

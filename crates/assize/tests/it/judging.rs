@@ -84,7 +84,12 @@ fn the_example_of_the_page_is_judged() {
         "{manifest}"
     );
     let shown = sandbox.done(&["show", "last/0", "--output", ".assize/runs"]);
-    assert!(shown.contains("a detour"), "{shown}");
+    for rationale in ["names line 7", "friendly", "a detour"] {
+        assert!(
+            shown.contains(&format!("rationale: {rationale}")),
+            "{shown}"
+        );
+    }
 }
 
 #[test]
@@ -100,6 +105,8 @@ fn a_judge_that_cannot_be_used_makes_the_trial_void() {
         error.starts_with("judge: the judge gave no verdict in 3 answers"),
         "{error}"
     );
+    // No schema asks anything of the answer.
+    assert_eq!(row["outputValid"], true);
     // What the checks found is kept, and so is what was paid.
     assert_eq!(row["checkpointDetails"][0]["passed"], true);
     assert_eq!(row["extensions"]["judge_calls"], 9);

@@ -6,6 +6,7 @@ mod agreement;
 mod analyze;
 mod bad_input;
 mod capture;
+mod checks;
 mod ci;
 mod crash;
 mod doctor;
