@@ -2,8 +2,8 @@
 
 use crate::spec::nearest;
 use assize_contracts::{
-    BaseScenario, BoxError, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext, ScorerResult,
-    async_trait,
+    BaseScenario, BoxError, CustomMetric, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext,
+    ScorerResult, async_trait,
 };
 use serde_json::Value;
 use std::future::poll_fn;
@@ -12,15 +12,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Passes when all its scorers do. Ids of checks are prefixed with their scorer's: `judge:clear`.
+/// Passes when all its scorers do. Ids of checks are prefixed with their scorer's: `judge:clear`, and `judge_2:clear` for
+/// a second one of its kind.
 pub struct CompositeScorer {
-    scorers: Vec<Arc<dyn Scorer>>,
+    scorers: Vec<(String, Arc<dyn Scorer>)>,
 }
 
 impl CompositeScorer {
     /// All of these together.
     pub fn new(scorers: Vec<Arc<dyn Scorer>>) -> Self {
-        Self { scorers }
+        let mut named: Vec<(String, Arc<dyn Scorer>)> = Vec::new();
+        for scorer in scorers {
+            let id = scorer.id().to_owned();
+            let same = named.iter().filter(|(_, known)| known.id() == id).count();
+            let name = match same {
+                0 => id,
+                _ => format!("{id}_{}", same + 1),
+            };
+            named.push((name, scorer));
+        }
+        Self { scorers: named }
     }
 }
 
@@ -33,7 +44,7 @@ impl Scorer for CompositeScorer {
     fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
         self.scorers
             .iter()
-            .try_for_each(|scorer| scorer.check_scenario(scenario))
+            .try_for_each(|(_, scorer)| scorer.check_scenario(scenario))
     }
 
     async fn evaluate(
@@ -46,9 +57,9 @@ impl Scorer for CompositeScorer {
             output_valid: true,
             ..ScorerResult::default()
         };
-        for scorer in &self.scorers {
+        for (name, scorer) in &self.scorers {
             let result = unless_it_panics(scorer.evaluate(scenario, context)).await;
-            add(&mut all, scorer.id(), result);
+            add(&mut all, scorer.id(), name, result);
         }
         Ok(all)
     }
@@ -65,7 +76,7 @@ async fn unless_it_panics(mut evaluation: Evaluation<'_>) -> Result<ScorerResult
     .await
 }
 
-fn add(all: &mut ScorerResult, id: &str, result: Result<ScorerResult, BoxError>) {
+fn add(all: &mut ScorerResult, kind: &str, name: &str, result: Result<ScorerResult, BoxError>) {
     let result = result.unwrap_or_else(|error| ScorerResult {
         output_valid: true,
         error: Some(error.to_string()),
@@ -75,19 +86,30 @@ fn add(all: &mut ScorerResult, id: &str, result: Result<ScorerResult, BoxError>)
     all.output_valid &= result.output_valid;
     all.passed += result.passed;
     all.total += result.total;
-    all.metrics.extend(result.metrics);
+    for metric in result.metrics {
+        add_metric(&mut all.metrics, metric, kind, name);
+    }
     all.details
         .extend(result.details.into_iter().map(|mut detail| {
-            detail.id = format!("{id}:{}", detail.id);
+            detail.id = format!("{name}:{}", detail.id);
             detail
         }));
     if let Some(error) = result.error {
-        let error = format!("{id}: {error}");
+        let error = format!("{name}: {error}");
         all.error = Some(match all.error.take() {
             Some(earlier) => format!("{earlier}; {error}"),
             None => error,
         });
     }
+}
+
+/// A metric that an earlier scorer gave, too, is named after this one: `judge_2_calls` where there is a `judge_calls`.
+fn add_metric(all: &mut Vec<CustomMetric>, mut metric: CustomMetric, kind: &str, name: &str) {
+    if all.iter().any(|known| known.name == metric.name) {
+        let own = metric.name.strip_prefix(kind).unwrap_or(&metric.name);
+        metric.name = format!("{name}_{}", own.trim_start_matches('_'));
+    }
+    all.push(metric);
 }
 
 /// The scorer that a suite's `scorer` asks for: `{ uses: checks }`, or `{ composite: [ … ] }` of several.
@@ -168,7 +190,7 @@ fn problem(path: &[String], key: &str, message: String, hint: Option<String>) ->
 mod tests {
     use super::*;
     use crate::ChecksScorer;
-    use assize_contracts::PromptResult;
+    use assize_contracts::{PromptResult, ScorerCheckResult};
     use serde_json::json;
 
     struct Broken;
@@ -228,6 +250,41 @@ mod tests {
         assert_eq!((result.passed, result.total), (1, 1));
         assert_eq!(result.details[0].id, "checks:agrees");
         assert!(!result.success);
+    }
+
+    struct Judge(f64);
+
+    #[async_trait]
+    impl Scorer for Judge {
+        fn id(&self) -> &str {
+            "judge"
+        }
+
+        async fn evaluate(
+            &self,
+            _scenario: &BaseScenario,
+            _context: &ScorerContext,
+        ) -> Result<ScorerResult, BoxError> {
+            let calls = CustomMetric::number("judge_calls", self.0, "count");
+            Ok(ScorerResult {
+                metrics: calls.into_iter().collect(),
+                details: vec![ScorerCheckResult {
+                    id: "clear".to_owned(),
+                    ..ScorerCheckResult::default()
+                }],
+                ..ScorerResult::default()
+            })
+        }
+    }
+
+    #[test]
+    fn two_scorers_of_a_kind_are_told_apart() {
+        let scorer = CompositeScorer::new(vec![Arc::new(Judge(1.0)), Arc::new(Judge(2.0))]);
+        let result = evaluate(&scorer);
+        let ids: Vec<&str> = result.details.iter().map(|check| &*check.id).collect();
+        assert_eq!(ids, ["judge:clear", "judge_2:clear"]);
+        let metrics: Vec<&str> = result.metrics.iter().map(|metric| &*metric.name).collect();
+        assert_eq!(metrics, ["judge_calls", "judge_2_calls"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Line;
 use super::story::{Story, millis};
-use assize_contracts::{TokenBreakdown, TraceEvent};
+use assize_contracts::{EventPlace, Millis, Timestamp, TokenBreakdown, TraceEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -59,18 +59,23 @@ pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
             duration_ms,
             error,
         } => {
-            // A call is told when it is over: nobody knows how long it took unless the program says so.
             story.answer.clear();
-            let context = story.place(at, None);
+            let (began, took, is_bound) = times(story, at, duration_ms);
+            let context = EventPlace {
+                timestamp: began.map(Timestamp::from_unix_ms),
+                duration_is_bound: is_bound,
+                ..EventPlace::default()
+            };
             story.push(TraceEvent::ToolCall {
                 name,
                 input,
                 output,
-                duration_ms: millis(duration_ms),
+                duration_ms: took,
                 success,
                 error,
-                context,
+                context: Some(Box::new(context)),
             });
+            return Line::Understood;
         }
         ProgramEvent::Usage(usage) => {
             let tokens = TokenBreakdown {
@@ -89,14 +94,35 @@ pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
             recoverable,
         } => story.complain(&message, recoverable, at),
     }
+    story.since = at;
     Line::Understood
+}
+
+/// When a call began, how long it took, and whether that is a bound. A call is told when it is over; one that does not
+/// say how long it took began at the earliest when the program last told something else.
+fn times(
+    story: &Story,
+    over: Option<i64>,
+    duration_ms: Option<f64>,
+) -> (Option<i64>, Option<Millis>, bool) {
+    if let Some(took) = millis(duration_ms) {
+        let began = over.and_then(|over| over.checked_sub(took.value() as i64));
+        return (began.filter(|began| *began >= 0), Some(took), false);
+    }
+    match over.zip(story.since) {
+        Some((over, since)) => {
+            let took = millis(Some(over.saturating_sub(since) as f64));
+            (Some(since), took, took.is_some())
+        }
+        None => (None, None, false),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::output::OutputForm;
-    use assize_contracts::{Millis, Usd};
+    use assize_contracts::Usd;
 
     fn told(lines: &[&str]) -> Story {
         let mut told = Story::new(OutputForm::Events);
@@ -124,6 +150,31 @@ mod tests {
         assert_eq!(told.cost.total_usd, Usd::new(0.75));
         assert_eq!((told.fatal.as_deref(), told.complaint()), (None, None));
         assert_eq!(told.model_calls.len(), 2);
+    }
+
+    #[test]
+    fn a_call_began_before_it_was_told() {
+        let timed = |line: &str| {
+            let mut told = Story::new(OutputForm::Events);
+            told.take(r#"{"type":"text","text":"Looking."}"#, Some(1_000));
+            told.take(line, Some(4_000));
+            let call = told.events.pop().unwrap();
+            let began = call.timestamp().and_then(Timestamp::unix_ms);
+            let took = call.tool_call_record().unwrap().duration_ms;
+            (began, took, call.duration_is_bound())
+        };
+        assert_eq!(
+            timed(r#"{"type":"tool_call","name":"sh","duration_ms":500}"#),
+            (Some(3_500), Millis::new(500.0), false)
+        );
+        assert_eq!(
+            timed(r#"{"type":"tool_call","name":"sh"}"#),
+            (Some(1_000), Millis::new(3_000.0), true)
+        );
+        assert_eq!(
+            timed(r#"{"type":"tool_call","name":"sh","duration_ms":1e300}"#),
+            (None, Millis::new(1e300), false)
+        );
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Story {
     pub(crate) is_at_limit: bool,
     /// The subagent that is being told about. What it says is no answer to the user.
     pub(super) agent: Option<String>,
+    /// When something else than the end of a tool call was told last.
+    pub(super) since: Option<i64>,
     form: OutputForm,
     /// Where the calls of tools stand that have not ended, by the program's ids.
     open: HashMap<String, OpenCall>,

@@ -14,7 +14,7 @@ pub const LOOPS: TraceAnalyzer = TraceAnalyzer {
 };
 
 /// The longest cycle looked for.
-const CYCLE_LENGTH: usize = 8;
+const CYCLE_LENGTH: usize = 24;
 /// A test run twice is no loop.
 const REPEATS: usize = 3;
 

@@ -272,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn times_that_run_backwards_are_left_out() {
+    fn events_out_of_order_are_put_in_order_and_negative_times_left_out() {
         let trace = trace(vec![boundary(3), tool("a", 1000, Some(-50.0)), boundary(1)]);
-        let turns = json!([["1", "2000", "100.0%"]]);
+        let turns = json!([["1", "2000", "100.0%"], ["3", "0", "0.0%"]]);
         assert_eq!(
             finding(&TIME, &trace, "time_by_turn").unwrap()["rows"],
             turns

@@ -186,9 +186,9 @@ fn tool_spans<'a>(trace: &'a SessionTrace, times: &[Option<f64>]) -> Vec<Span<'a
         .collect()
 }
 
-/// From each boundary to the next, the last one to the end. A turn that ends before it begins is left out.
+/// From each boundary to the next in time, the last one to the end.
 fn turn_times(trace: &SessionTrace, times: &[Option<f64>], end: f64) -> Vec<TurnTime> {
-    let boundaries: Vec<(u64, f64)> = trace
+    let mut boundaries: Vec<(u64, f64)> = trace
         .events
         .iter()
         .zip(times)
@@ -197,6 +197,7 @@ fn turn_times(trace: &SessionTrace, times: &[Option<f64>], end: f64) -> Vec<Turn
             _ => None,
         })
         .collect();
+    boundaries.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     let ends = boundaries
         .iter()
         .skip(1)

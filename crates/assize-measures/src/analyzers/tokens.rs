@@ -41,12 +41,16 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     );
     findings.number("tokens_input_growth", growth, "tokens");
     if !calls.is_empty() {
-        let headers = ["call", "input", "output", "cache hits", "USD"];
-        let rows = calls
-            .iter()
-            .zip(1..)
-            .map(|(call, number)| call_row(number, call));
-        findings.table("tokens_by_call", &headers, rows.collect());
+        let headers = [
+            "call",
+            "turn",
+            "input",
+            "grown by",
+            "output",
+            "cache hits",
+            "USD",
+        ];
+        findings.table("tokens_by_call", &headers, call_rows(trace, &calls));
     }
     let bytes: usize = outputs.iter().map(|(_, output)| output.bytes).sum();
     if bytes > 0 {
@@ -124,19 +128,54 @@ fn input_growth(calls: &[&ModelCall]) -> Option<f64> {
     }
 }
 
-fn call_row(number: usize, call: &ModelCall) -> Vec<String> {
+/// A line per call: the turn it belongs to, and how much more input it had than the last call that counted.
+fn call_rows(trace: &SessionTrace, calls: &[&ModelCall]) -> Vec<Vec<String>> {
+    let turns = turns_of_calls(trace);
     let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-    let tokens = &call.tokens;
-    let output = tokens
-        .output
-        .map(|output| output.saturating_add(tokens.reasoning.unwrap_or(0)));
-    vec![
-        number.to_string(),
-        known(input_of(tokens).map(|input| input.to_string())),
-        known(output.map(|output| output.to_string())),
-        known(cache_hit_rate(tokens).map(percent)),
-        known(call.cost_usd.map(|cost| cost.value().to_string())),
-    ]
+    let mut before: Option<u64> = None;
+    let row = |(number, call): (usize, &&ModelCall)| {
+        let tokens = &call.tokens;
+        let input = input_of(tokens);
+        let grown = input
+            .zip(before)
+            .map(|(now, before)| now as i128 - before as i128);
+        before = input.or(before);
+        // Traces that do not say which call an event is from have a turn for every call, or none.
+        let turn = turns.get(call.id.as_str()).copied();
+        let in_place = || {
+            let turn = trace.turns.get(number).map(|turn| turn.number);
+            turn.filter(|_| turns.is_empty() && trace.turns.len() == calls.len())
+        };
+        let output = tokens
+            .output
+            .map(|output| output.saturating_add(tokens.reasoning.unwrap_or(0)));
+        vec![
+            (number + 1).to_string(),
+            known(turn.or_else(in_place).map(|turn| turn.to_string())),
+            known(input.map(|input| input.to_string())),
+            grown.map(|grown| grown.to_string()).unwrap_or_default(),
+            known(output.map(|output| output.to_string())),
+            known(cache_hit_rate(tokens).map(percent)),
+            known(call.cost_usd.map(|cost| cost.value().to_string())),
+        ]
+    };
+    calls.iter().enumerate().map(row).collect()
+}
+
+/// By call id: the turn in which its first event stands.
+fn turns_of_calls(trace: &SessionTrace) -> FastMap<&str, u64> {
+    let mut turns = FastMap::default();
+    let mut turn = None;
+    for event in &trace.events {
+        if let TraceEvent::TurnBoundary { turn_number, .. } = **event {
+            turn = Some(turn_number);
+        }
+        let call = event.place().and_then(|place| place.call_ref.as_deref());
+        if let Some((call, turn)) = call.zip(turn) {
+            turns.entry(call).or_insert(turn);
+        }
+    }
+    turns
 }
 
 /// The tools that were called, the largest output first.
@@ -177,10 +216,12 @@ fn tool_outputs<'a>(trace: &'a SessionTrace, calls: &[&ModelCall]) -> Outputs<'a
     outputs
 }
 
-/// By call id: how much more input the next call had, less what the call itself put out. An upper bound of what its
-/// tools added, because users and harnesses add text too.
+/// By call id: how much more input the next call that counted had, less what the call itself put out. An upper bound of
+/// what its tools added, because users and harnesses add text too.
 fn growth_after<'a>(calls: &[&'a ModelCall]) -> FastMap<&'a str, f64> {
-    calls
+    let counted = |call: &&&ModelCall| input_of(&call.tokens).is_some_and(|input| input > 0);
+    let counted: Vec<&ModelCall> = calls.iter().filter(counted).copied().collect();
+    counted
         .windows(2)
         .filter_map(|pair| {
             let (before, after) = (&pair[0].tokens, &pair[1].tokens);
@@ -218,7 +259,7 @@ fn json_length(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{call, finding, model_call, placed, trace};
+    use crate::analyzers::testing::{boundary, call, finding, model_call, placed, trace};
     use assize_contracts::EventPlace;
     use serde_json::json;
 
@@ -257,12 +298,41 @@ mod tests {
         );
         assert_eq!(
             rows("tokens_by_call")[1],
-            json!(["2", "1500", "10", "0.0%", "unknown"])
+            json!(["2", "unknown", "1500", "500", "10", "0.0%", "unknown"])
         );
         assert_eq!(
             TOKENS.find(&trace).summary,
             "cache use unknown, input grew by 400 tokens, 77.8% of tool output from read"
         );
+    }
+
+    #[test]
+    fn calls_stand_in_their_turns_and_a_failed_request_hides_no_growth() {
+        let mut trace = trace(vec![
+            boundary(0),
+            returning("read", 300, "m1"),
+            boundary(1),
+            returning("grep", 100, "m3"),
+        ]);
+        let failed = ModelCall {
+            status: Some(529),
+            tokens: TokenBreakdown::default(),
+            ..model_call("m2", 0, 0)
+        };
+        trace.model_calls = vec![
+            model_call("m1", 1000, 100),
+            failed,
+            model_call("m3", 1500, 10),
+        ];
+        let rows = |key| finding(&TOKENS, &trace, key).unwrap()["rows"].take();
+        let columns = |row: usize| {
+            let row = rows("tokens_by_call")[row].take();
+            json!([row[1], row[2], row[3]])
+        };
+        assert_eq!(columns(0), json!(["0", "1000", ""]));
+        assert_eq!(columns(1), json!(["unknown", "unknown", ""]));
+        assert_eq!(columns(2), json!(["1", "1500", "500"]));
+        assert_eq!(rows("tokens_growth_by_tool"), json!([["read", "400"]]));
     }
 
     #[test]

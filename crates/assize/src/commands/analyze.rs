@@ -1,5 +1,6 @@
 //! `assize analyze`: explain stored sessions again, without any agent.
 
+mod earlier;
 mod panel;
 mod show;
 
@@ -12,6 +13,7 @@ use assize_contracts::{
     BaseScenario, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace,
 };
 use assize_engine::store::{CellKey, RunDirectory, TraceReader};
+use earlier::Earlier;
 use panel::{Explained, Panel};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -42,6 +44,12 @@ pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result
         let path = Path::new(source);
         if path.exists() && !path.join("manifest.json").exists() {
             let sessions: Vec<Session> = files(path)?.into_iter().map(Session::File).collect();
+            if sessions.is_empty() {
+                anyhow::bail!(
+                    "there is no session in `{}`; sessions are files that end in .json",
+                    path.display()
+                );
+            }
             unreadable += explain(&sessions, None, &panel, arguments, |_| Ok(()))?;
         } else {
             let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, source)?;
@@ -80,13 +88,15 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Explains every trial of a run that has a trace, and keeps the findings beside the rows.
+/// Explains every trial of a run that has a trace, and keeps the findings beside the rows, with those that other
+/// analyzers made before.
 fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) -> Result<u64> {
     let sessions: Vec<Session> = run
         .rows()?
         .map(|row| row.map(|row| Session::Trial(run.path().to_owned(), CellKey::of(&row))))
         .collect::<Result<_, _>>()?;
     let path = run.path().join("analysis.jsonl");
+    let mut earlier = Earlier::of(&path)?;
     let written = path.with_extension("tmp");
     let mut file = std::io::BufWriter::new(
         std::fs::File::create(&written)
@@ -94,9 +104,11 @@ fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) 
     );
     let trials = Trials::of(run)?;
     let unreadable = explain(&sessions, Some(&trials), panel, arguments, |bundle| {
-        serde_json::to_writer(&mut file, bundle)?;
+        let bundle = earlier.completed(bundle)?;
+        serde_json::to_writer(&mut file, &bundle)?;
         Ok(file.write_all(b"\n")?)
     })?;
+    earlier.copy_rest(&mut file)?;
     file.into_inner()?.sync_data()?;
     std::fs::rename(&written, &path)
         .with_context(|| format!("cannot replace `{}`", path.display()))?;

@@ -60,6 +60,16 @@ fn a_run_is_explained_again_and_the_findings_kept() {
     suite.done(&["analyze", "last"]);
     let kept = std::fs::read_to_string(suite.run_directory().join("analysis.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 12);
+
+    // Another analyzer adds to what is known.
+    suite.done(&["analyze", "last", "--analyzer", "loops"]);
+    let kept = std::fs::read_to_string(suite.run_directory().join("analysis.jsonl")).unwrap();
+    assert_eq!(kept.lines().count(), 12);
+    for line in kept.lines() {
+        let bundle: Value = serde_json::from_str(line).unwrap();
+        let analyzers: Vec<&String> = bundle["results"].as_object().unwrap().keys().collect();
+        assert_eq!(analyzers.len(), 6, "{analyzers:?}");
+    }
 }
 
 #[test]
