@@ -12,7 +12,7 @@ use crate::store::{
 use crate::suite::{Mode, ProfileSuite};
 use crate::task::UsedRunner;
 use crate::trial::Trials;
-use crate::workspace::TrialWorkspaces;
+use crate::workspace::{self, TrialWorkspaces};
 use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -312,6 +312,11 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
     manifest.plan.tasks = suite.tasks.as_ref().map(|tasks| tasks.record.clone());
     let kept = serde_json::json!(suite.output.keep_workspace);
     manifest.provenance.insert("keepWorkspace".to_owned(), kept);
+    let fixtures = workspace::fixtures(suite);
+    if !fixtures.is_empty() {
+        let fixtures = serde_json::json!(fixtures);
+        manifest.provenance.insert("fixtures".to_owned(), fixtures);
+    }
     manifest
 }
 

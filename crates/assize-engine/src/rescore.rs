@@ -7,7 +7,7 @@ use crate::store::{CellKey, Redactor, RunDirectory, RunRecords, Scoring, StoreEr
 use crate::suite::{KeepWorkspace, ProfileSuite};
 use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
-use crate::workspace::{Setting, TrialWorkspace, TrialWorkspaces};
+use crate::workspace::{self, Setting, TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
     BaseScenario, CustomMetric, JsonMap, MetricValue, Outcome, ProfileRow, PromptMetrics,
     PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task, WorkspaceChange,
@@ -15,7 +15,7 @@ use assize_contracts::{
 use foldhash::fast::FixedState;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -100,7 +100,10 @@ impl Rescored {
                 void(old, "not_scored_again", reason)
             }
             Fate::Scored(score) => {
-                self.scored += 1;
+                match &score.error {
+                    Some(reason) => *self.lost.entry(reason.clone()).or_default() += 1,
+                    None => self.scored += 1,
+                }
                 scoring.learn_units(&score.metrics);
                 with_score(old, score)
             }
@@ -124,6 +127,8 @@ struct Rescorer<'a> {
     tasks: Option<StoredTasks<'a>>,
     /// The scenarios as they were run.
     before: Value,
+    /// Directories that workspaces were copied from, and that hold something else now.
+    edited: BTreeSet<String>,
     /// Archives hold whole workspaces, not only changes.
     has_whole_workspaces: bool,
     traces: TraceReader,
@@ -147,6 +152,7 @@ impl<'a> Rescorer<'a> {
                 _ => None,
             },
             before: manifest.suite.get("scenarios").cloned().unwrap_or_default(),
+            edited: edited(manifest.provenance.get("fixtures"), suite),
             has_whole_workspaces: kept.and_then(Value::as_str) == Some("all"),
             traces: run.traces()?,
             workspaces: TrialWorkspaces::new(run.path(), KeepWorkspace::None),
@@ -190,11 +196,18 @@ impl<'a> Rescorer<'a> {
         let trace = self.traces.trace(&CellKey::of(row));
         let trace = trace.map_err(|error| format!("its trace cannot be read: {error}"))?;
         let trace = trace.ok_or("its trace was not kept")?;
+        // Checks that need no files can do without the workspace; the others say that they cannot.
+        let needs_it = self.suite.scorer.id() != "checks";
+        let mut without = None;
         let (workspace, changes) = match &scenario.workspace {
-            Some(_) => self
-                .workspace(row, scenario)
-                .await
-                .map(|(place, changes)| (Some(place), changes))?,
+            Some(_) => match self.workspace(row, scenario).await {
+                Ok((place, changes)) => (Some(place), changes),
+                Err(reason) if needs_it => return Err(reason),
+                Err(reason) => {
+                    without = Some(reason);
+                    (None, Vec::new())
+                }
+            },
             None => (None, Vec::new()),
         };
         let place = workspace
@@ -210,10 +223,14 @@ impl<'a> Rescorer<'a> {
         if let Some(workspace) = workspace {
             workspace.remove().await;
         }
-        Ok(scored.unwrap_or_else(|error| ScorerResult {
+        let score = scored.unwrap_or_else(|error| ScorerResult {
             error: Some(error.to_string()),
             ..ScorerResult::default()
-        }))
+        });
+        match without.filter(|_| score.error.is_some()) {
+            Some(reason) => Err(reason),
+            None => Ok(score),
+        }
     }
 
     /// What of the task itself, not of its checks, is no longer what it was.
@@ -234,6 +251,16 @@ impl<'a> Rescorer<'a> {
         let archive = self.archives.workspace(row);
         if archive.is_none() && !changed_nothing(row) {
             return Err("what the agent changed in its workspace was not kept".into());
+        }
+        let from = scenario
+            .workspace
+            .as_ref()
+            .and_then(|spec| spec.from.as_ref());
+        let is_complete = self.has_whole_workspaces && archive.is_some();
+        if let Some(from) = from.filter(|from| !is_complete && self.edited.contains(*from)) {
+            return Err(format!(
+                "its workspace `{from}` holds something else now than the agent was given"
+            ));
         }
         let mode = self.suite.modes.iter().find(|mode| mode.name == row.mode);
         let mode = mode.ok_or("the suite has no such mode any more")?;
@@ -328,6 +355,18 @@ fn hash(id: &str) -> u64 {
 }
 
 /// Nothing is kept of a workspace in which nothing was changed.
+/// What holds something else now than when the run began. A run that did not note it is trusted.
+fn edited(noted: Option<&Value>, suite: &ProfileSuite) -> BTreeSet<String> {
+    let Some(noted) = noted else {
+        return BTreeSet::new();
+    };
+    workspace::fixtures(suite)
+        .into_iter()
+        .filter(|(name, now)| noted.get(name).and_then(Value::as_str) != Some(now))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
 fn changed_nothing(row: &ProfileRow) -> bool {
     ["files_added", "files_modified", "files_deleted"]
         .iter()

@@ -1,13 +1,13 @@
 //! Workspaces of trials: a fresh one for every attempt, what the agent changed in it, and what is kept of it.
 
-use crate::suite::KeepWorkspace;
+use crate::suite::{KeepWorkspace, ProfileSuite};
 use assize_contracts::{WorkspaceChange, WorkspaceSpec};
 use assize_process::workspace::{
     Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, remove_tree,
     restore, store,
 };
 use assize_process::{Bound, Command, Error, Output};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,27 @@ pub(crate) struct TrialWorkspaces {
 pub(crate) struct TrialWorkspace {
     workspace: Workspace,
     before: Arc<Snapshot>,
+}
+
+/// What the directories that workspaces are copied from hold now, by their name in the suite. One that cannot be read is
+/// left out.
+pub(crate) fn fixtures(suite: &ProfileSuite) -> BTreeMap<&str, String> {
+    let specs = suite
+        .scenarios
+        .iter()
+        .filter_map(|each| each.workspace.as_ref());
+    let names: BTreeSet<&str> = specs.filter_map(|spec| spec.from.as_deref()).collect();
+    let fingerprint = |name: &str| {
+        Some(
+            Snapshot::of(&suite.directory.join(name))
+                .ok()?
+                .fingerprint(),
+        )
+    };
+    names
+        .into_iter()
+        .filter_map(|name| Some((name, fingerprint(name)?)))
+        .collect()
 }
 
 /// The file of a kept workspace. Names of scenarios and modes are not fit to be paths.

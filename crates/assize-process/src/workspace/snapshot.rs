@@ -87,6 +87,21 @@ impl Snapshot {
         }
     }
 
+    /// The same for directories with the same content and modes, whenever and wherever they were read.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (path, entry) in &self.entries {
+            let path = path.as_os_str().as_bytes();
+            hasher.update(&(path.len() as u64).to_le_bytes());
+            hasher.update(path);
+            hasher.update(&[entry.node as u8]);
+            hasher.update(&entry.mode.to_le_bytes());
+            let content = entry.hash.map_or([0; 32], |hash| *hash.as_bytes());
+            hasher.update(&content);
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// How many paths there were.
     pub fn len(&self) -> usize {
         self.entries.len()

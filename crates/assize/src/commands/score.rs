@@ -42,12 +42,17 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
         .build()
         .context("cannot start the runtime")?;
     let rescored = runtime.block_on(score_again(run, suite.profile, keeping))?;
-    match arguments.json {
-        true => print(as_json(&id, &rescored).to_string()),
-        false => tell(&rescored),
+    if arguments.json {
+        print(as_json(&id, &rescored).to_string());
     }
     if rescored.scored == 0 {
+        if !arguments.json {
+            tell_losses(&rescored, "could not be scored");
+        }
         anyhow::bail!("no trial of run {id} can be scored again; the run is as it was");
+    }
+    if !arguments.json {
+        tell(&rescored);
     }
     if arguments.dry_run {
         say("nothing was changed");
@@ -103,10 +108,12 @@ fn tell(rescored: &Rescored) {
             word(*after)
         ));
     }
+    tell_losses(rescored, "could not be scored and are void now");
+}
+
+fn tell_losses(rescored: &Rescored, how: &str) {
     for (reason, count) in &rescored.lost {
-        warn(&plain(&format!(
-            "{count} could not be scored and are void now: {reason}"
-        )));
+        warn(&plain(&format!("{count} {how}: {reason}")));
     }
     for (reason, count) in &rescored.kept {
         say(plain(&format!("{count} are as before: {reason}")));

@@ -151,6 +151,34 @@ fn mistakes_are_found_before_anything_runs() {
     );
 }
 
+#[test]
+fn a_judge_that_is_gone_takes_no_score_away() {
+    let verdicts = json!({"verdicts": [
+        {"id": "success", "rationale": "names line 7", "pass": true},
+        {"id": "constructive", "rationale": "friendly", "pass": true},
+        {"id": "efficiency", "rationale": "a detour", "score": 2},
+    ]});
+    let endpoint = ScriptedEndpoint::start(move |_, number| match number {
+        0..3 => says(verdicts.to_string()),
+        _ => Reply::Body(
+            401,
+            json!({"error": {"message": "no such key"}}).to_string(),
+        ),
+    })
+    .unwrap();
+    let sandbox = example(&format!("{}/v1", endpoint.url()));
+    assert_eq!(run(&sandbox)["outcome"], "pass");
+    let mut again = sandbox.assize(&["score"]);
+    let output = again.env("JUDGE_KEY", "hush-hush-hush").output().unwrap();
+    let said = words(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("1 could not be scored") && said.contains("401"),
+        "{said}"
+    );
+    assert_eq!(sandbox.rows()[0]["outcome"], "pass");
+}
+
 /// What a command prints on a terminal where somebody types this answer, and its exit code.
 fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], answer: &str) -> (Option<i32>, String) {
     let inner = sandbox.assize(arguments);

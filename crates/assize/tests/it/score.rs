@@ -136,8 +136,13 @@ fn a_run_of_which_nothing_can_be_scored_stays_as_it_is() {
     );
     check(
         &format!("{SUITE}\noutput: {{ keep_workspace: none }}"),
-        same,
+        &format!("{same}checks: [ {{ file: {{ path: made.txt, exists: true }} }} ]"),
         "was not kept",
+    );
+    check(
+        SUITE,
+        &format!("{same}checks: [ {{ limit: {{ cost_usd: 1 }} }} ]"),
+        "2 could not be scored:",
     );
     check(
         SUITE,
@@ -149,6 +154,31 @@ fn a_run_of_which_nothing_can_be_scored_stays_as_it_is() {
         "id: t\nprompt: hello\n",
         "the suite has no such scenario any more",
     );
+}
+
+#[test]
+fn checks_of_the_answer_need_no_workspace() {
+    let suite = format!("{SUITE}\noutput: {{ keep_workspace: none }}");
+    let sandbox = sandbox("checks: [ { output: { contains: '43' } } ]", &suite);
+    sandbox.run(&[]);
+    rewrite(&sandbox, "checks: [ { output: { contains: '42' } } ]");
+    let said = words(&sandbox.assize(&["score"]).output().unwrap());
+    assert!(said.contains("2 trials scored again"), "{said}");
+}
+
+#[test]
+fn an_edited_fixture_is_noticed() {
+    let sandbox = sandbox(
+        "checks: [ { file: { path: made.txt, exists: true } } ]",
+        SUITE,
+    );
+    sandbox.run(&[]);
+    sandbox.write("fixture/more.txt", "new");
+    let output = sandbox.assize(&["score"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = words(&output);
+    let expected = "its workspace `fixture` holds something else now than the agent was given";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]
