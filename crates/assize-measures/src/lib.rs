@@ -36,13 +36,17 @@ pub fn plugins_with_commands(commands: Arc<dyn CommandRunner>) -> Plugins {
 }
 
 fn plugins_scoring_by(checks: ChecksScorer) -> Plugins {
+    let checks = Arc::new(checks);
     let plugins = Plugins::new()
         .collector(TokenCollector)
         .collector(LatencyCollector)
         .collector(CostCollector)
         .collector(ToolCallsCollector)
         .collector(ProgramCollector)
-        .scorer(checks)
+        .scorer_with("checks", move |settings| match settings.keys().next() {
+            Some(key) => Err(format!("unknown key `{key}`: the scorer has no settings").into()),
+            None => Ok(Arc::<ChecksScorer>::clone(&checks)),
+        })
         .scorer_with("judge", JudgeScorer::from_settings);
     let plugins = analyzers::ALL.into_iter().fold(plugins, Plugins::analyzer);
     evaluators::register(plugins)

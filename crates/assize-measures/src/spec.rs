@@ -24,6 +24,16 @@ impl<'a> Spec<'a> {
         }
     }
 
+    /// A problem further inside, at a JSON Pointer.
+    pub(super) fn problem_at(&self, pointer: &str, message: impl Into<String>) -> OverrideProblem {
+        let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
+        let mut problem = self.problem(message);
+        problem
+            .path
+            .extend(pointer.split('/').skip(1).map(unescaped));
+        problem
+    }
+
     fn expected(&self, what: &str) -> OverrideProblem {
         self.problem(format!("expected {what}, found {}", kind(self.value)))
     }
@@ -156,6 +166,18 @@ impl<'a> Fields<'a> {
         let mut path = self.path.clone();
         path.push(key.clone());
         Some(Spec { value, path })
+    }
+
+    /// The weight of a check or criterion, 1 unless it has one.
+    pub(super) fn weight(&self) -> Result<u64, OverrideProblem> {
+        let Some(spec) = self.get("weight") else {
+            return Ok(1);
+        };
+        match spec.count()? {
+            0 => Err(spec.problem("expected a weight of at least 1")),
+            weight @ 1..=1000 => Ok(weight),
+            _ => Err(spec.problem("expected a weight of at most 1000")),
+        }
     }
 }
 

@@ -159,7 +159,7 @@ impl Check {
         Ok(Self {
             id,
             description,
-            weight: parse_weight(&fields)?,
+            weight: fields.weight()?,
             required: fields
                 .get("required")
                 .map_or(Ok(true), |spec| spec.flag())?,
@@ -290,16 +290,5 @@ impl Ids {
                 return id;
             }
         }
-    }
-}
-
-fn parse_weight(fields: &Fields<'_>) -> Result<u64, OverrideProblem> {
-    let Some(spec) = fields.get("weight") else {
-        return Ok(1);
-    };
-    match spec.count()? {
-        0 => Err(spec.problem("expected a weight of at least 1")),
-        weight @ 1..=1000 => Ok(weight),
-        _ => Err(spec.problem("expected a weight of at most 1000")),
     }
 }

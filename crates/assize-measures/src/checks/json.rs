@@ -1,5 +1,6 @@
 //! Patterns, JSONPaths and schemas, compiled once; JSON in an agent's answer.
 
+use super::json_path::patterns_in;
 use crate::spec::Spec;
 use assize_contracts::OverrideProblem;
 use jsonpath_rust::parser::model::JpQuery;
@@ -16,7 +17,12 @@ pub(super) struct Pattern(Regex);
 
 impl Pattern {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
-        RegexBuilder::new(&spec.text()?)
+        Self::compile(&spec.text()?, spec)
+    }
+
+    /// `spec` is where the text stands.
+    fn compile(text: &str, spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+        RegexBuilder::new(text)
             .size_limit(PATTERN_SIZE_LIMIT)
             .build()
             .map(Self)
@@ -43,6 +49,10 @@ impl JsonPath {
     pub(super) fn parse(text: &str, spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         let query = parse_json_path(text)
             .map_err(|error| spec.problem(format!("invalid JSONPath: {error}")))?;
+        // To the library a broken pattern is one that matches nothing.
+        for pattern in patterns_in(&query) {
+            Pattern::compile(pattern, spec)?;
+        }
         let text = text.to_owned();
         Ok(Self { text, query })
     }
@@ -72,7 +82,10 @@ impl Schema {
             )
             .build(spec.value)
             .map(Self)
-            .map_err(|error| spec.problem(format!("invalid JSON Schema: {error}")))
+            .map_err(|error| {
+                let message = format!("invalid JSON Schema: {error}");
+                spec.problem_at(place_in_schema(spec.value, &error), message)
+            })
     }
 
     pub(super) fn is_valid(&self, value: &Value) -> bool {
@@ -88,6 +101,14 @@ impl Schema {
         };
         Some(super::excerpt(&text, super::ACTUAL_LENGTH))
     }
+}
+
+/// Where a schema is wrong, as a JSON Pointer. What breaks the rules for schemas has its place in the instance, what
+/// cannot be compiled in the schema.
+fn place_in_schema<'a>(schema: &Value, error: &'a jsonschema::ValidationError<'_>) -> &'a str {
+    let places = [error.instance_path(), error.schema_path()].map(|place| place.as_str());
+    let is_inside = |place: &&str| !place.is_empty() && schema.pointer(place).is_some();
+    places.into_iter().find(is_inside).unwrap_or("")
 }
 
 /// The whole text as JSON, else its last fenced block that is JSON.

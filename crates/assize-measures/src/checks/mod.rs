@@ -8,6 +8,7 @@ mod check;
 mod command;
 mod file;
 mod json;
+mod json_path;
 mod limit;
 mod output;
 mod references;

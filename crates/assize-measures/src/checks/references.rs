@@ -1,8 +1,11 @@
 //! Files that a scenario's checks refer to: schemas are read into the checks, so that a stored run can be scored again
 //! without them, and files to be placed get their whole path.
 
+use super::json::Schema;
+use crate::spec::Spec;
 use assize_contracts::{BaseScenario, OverrideProblem};
 use serde_json::Value;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -55,14 +58,20 @@ fn load_schema(schema: &mut Value, directory: &Path, path: &[&str]) -> Result<()
     };
     let problem = |error: String| OverrideProblem {
         path: path.iter().map(|&part| part.to_owned()).collect(),
-        message: format!("the schema `{name}` cannot be read: {error}"),
+        message: format!("the schema `{name}` {error}"),
         hint: None,
     };
+    let unreadable = |error: &dyn Display| problem(format!("cannot be read: {error}"));
     let mut text = String::new();
     File::open(directory.join(&*name))
         .and_then(|file| file.take(SCHEMA_SIZE).read_to_string(&mut text))
-        .map_err(|error| problem(error.to_string()))?;
-    *schema = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+        .map_err(|error| unreadable(&error))?;
+    let read: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+    Schema::parse(&Spec::at(&[], &read)).map_err(|found| {
+        let place = found.path.join("/");
+        problem(format!("is no use at `/{place}`: {}", found.message))
+    })?;
+    *schema = read;
     Ok(())
 }
 
@@ -77,6 +86,8 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("good.json"), r#"{"type": "object"}"#).unwrap();
         std::fs::write(directory.join("bad.json"), "{").unwrap();
+        let wrong = r#"{"properties": {"a": {"type": "objct"}}}"#;
+        std::fs::write(directory.join("wrong.json"), wrong).unwrap();
         let mut scenario = BaseScenario::new("s", "p");
         scenario.checks = checks.as_array().unwrap().clone();
         let loaded = load_references(&mut scenario, &directory);
@@ -99,6 +110,14 @@ mod tests {
             assert_eq!(problem.path, ["checks", "0", "output", "schema"]);
             assert!(problem.message.contains(name));
         }
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_named_with_the_place_in_it() {
+        let checks = json!([{"output": {"schema": "wrong.json"}}]);
+        let problem = loaded("wrong-schemas", checks).unwrap_err();
+        let said = "the schema `wrong.json` is no use at `/properties/a/type`: invalid JSON Schema";
+        assert!(problem.message.starts_with(said), "{problem}");
     }
 
     #[test]

@@ -66,6 +66,12 @@ fn the_output_is_checked_in_every_way() {
         check(json!([{"not": {"output": output}}]), answer, !expected);
     }
     check(json!([{"output": {"equals": 42}}]), "42\n", true);
+    let path = json!({r#"$[?match(@, "a[1-3]")]"#: {"matches": "2"}, "$.x": {"y": 1}});
+    check(
+        json!([{"output": {"path": path}}]),
+        r#"{"a": "a2", "x": {"y": 1}}"#,
+        true,
+    );
 }
 
 #[test]
@@ -205,9 +211,36 @@ fn mistakes_are_found_before_a_run_with_their_place() {
         "invalid JSONPath",
     );
     check(
-        json!([{"output": {"schema": {"type": "objct"}}}]),
-        "checks.0.output.schema",
+        json!([{"output": {"schema": {"properties": {"a/b": {"type": "objct"}}}}}]),
+        "checks.0.output.schema.properties.a/b.type",
         "invalid JSON Schema",
+    );
+    check(
+        json!([{"output": {"schema": {"properties": {"a": {"pattern": "["}}}}}]),
+        "checks.0.output.schema.properties.a.pattern",
+        "invalid JSON Schema",
+    );
+    for path in [
+        r#"$[?match(@.a, "[")]"#,
+        r#"$..b[?@.c == 1 && (@.d || !search(@.e, "("))]"#,
+        r#"$[?count(@.a[?search(@, "[")]) > 1]"#,
+    ] {
+        check(
+            json!([{"output": {"path": {path: 1}}}]),
+            &format!("checks.0.output.path.{path}"),
+            "invalid regular expression",
+        );
+    }
+    let with = |with: Value| json!([{"tool": {"called": "a", "with": with}}]);
+    check(
+        with(json!({"a": {"match": "x"}})),
+        "checks.0.tool.with.a.match",
+        "found `match`, did you mean `matches`?",
+    );
+    check(
+        with(json!({"a": {"contains": "x", "matches": "y"}})),
+        "checks.0.tool.with.a.contains",
+        "found `contains` among other keys",
     );
     check(
         json!([{"output": {}}]),

@@ -1,7 +1,7 @@
 //! What a text must be: the part that checks of the output and of files share.
 
 use super::json::{JsonPath, Pattern, Schema, parse_answer, same_value};
-use crate::spec::{Fields, Spec, excerpt, quoted};
+use crate::spec::{Fields, Spec, excerpt, nearest, quoted};
 use assize_contracts::OverrideProblem;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -169,6 +169,8 @@ pub(super) enum Matcher {
     Matches(Pattern),
 }
 
+const MATCHERS: [&str; 3] = ["matches", "contains", "equals"];
+
 impl Matcher {
     pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         let entries = spec.entries().unwrap_or_default();
@@ -176,7 +178,10 @@ impl Matcher {
             [("matches", inner)] => Pattern::parse(inner).map(Self::Matches),
             [("contains", inner)] => inner.text().map(Self::Contains),
             [("equals", inner)] => Ok(Self::Equals(inner.value.clone())),
-            _ => Ok(Self::Equals(spec.value.clone())),
+            entries => match entries.iter().find(|(key, _)| is_meant(key, entries.len())) {
+                Some((key, inner)) => Err(misused(key, inner)),
+                None => Ok(Self::Equals(spec.value.clone())),
+            },
         }
     }
 
@@ -187,6 +192,20 @@ impl Matcher {
             Self::Matches(pattern) => pattern.is_match(&as_text(value)),
         }
     }
+}
+
+/// Whether a key among so many was probably meant as one of the matchers.
+fn is_meant(key: &str, entries: usize) -> bool {
+    MATCHERS.contains(&key) || entries == 1 && nearest(key, &MATCHERS).is_some()
+}
+
+fn misused(key: &str, spec: &Spec<'_>) -> OverrideProblem {
+    let mut problem = spec.problem(match nearest(key, &MATCHERS) {
+        Some(name) if name != key => format!("found `{key}`, did you mean `{name}`?"),
+        _ => format!("found `{key}` among other keys, expected it alone"),
+    });
+    problem.hint = Some("an object to be found as it is stands in `{ equals: … }`".to_owned());
+    problem
 }
 
 fn as_text(value: &Value) -> Cow<'_, str> {

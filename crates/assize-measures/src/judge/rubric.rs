@@ -78,15 +78,15 @@ impl Rubric {
 impl Criterion {
     fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         let fields = spec.fields(&["id", "description", "scale", "pass", "weight", "required"])?;
-        let id = fields.get("id").map(|id| id.text()).transpose()?;
-        let id = id.ok_or_else(|| spec.problem("expected `id`: a short name"))?;
+        let id_spec = fields.get("id");
+        let id_spec = id_spec.ok_or_else(|| spec.problem("expected `id`: a short name"))?;
+        let id = id_spec.text()?;
+        if id.trim().is_empty() {
+            return Err(id_spec.problem("an id must not be empty"));
+        }
         let description = fields
             .get("description")
             .map(|text| text.text())
-            .transpose()?;
-        let weight = fields
-            .get("weight")
-            .map(|weight| weight.count())
             .transpose()?;
         let required = fields.get("required").map(|flag| flag.flag()).transpose()?;
         let scale = match (fields.get("scale"), fields.get("pass")) {
@@ -104,7 +104,7 @@ impl Criterion {
                 .ok_or_else(|| spec.problem("expected `description`: what must hold"))?,
             id,
             scale,
-            weight: weight.unwrap_or(1),
+            weight: fields.weight()?,
             required: required.unwrap_or(true),
         })
     }
@@ -275,6 +275,16 @@ mod tests {
             one(json!({"id": "a", "description": "d", "scale": [1, 5], "pass": "good"})),
             "rubric.criteria.0.pass",
             "such as `>= 4`",
+        );
+        check(
+            one(json!({"id": " ", "description": "d"})),
+            "rubric.criteria.0.id",
+            "must not be empty",
+        );
+        check(
+            one(json!({"id": "a", "description": "d", "weight": 0})),
+            "rubric.criteria.0.weight",
+            "at least 1",
         );
         let twice =
             json!({"criteria": [{"id": "a", "description": "d"}, {"id": "a", "description": "e"}]});

@@ -244,6 +244,7 @@ impl Loader<'_> {
             }
         };
         let mut remarks = self.remarks(&profile);
+        remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
         remarks.extend(self.gate_remarks(&gates, &plan));
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),

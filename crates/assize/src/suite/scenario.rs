@@ -3,6 +3,7 @@
 use super::document::Document;
 use super::problem::Problem;
 use assize_contracts::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec};
+use assize_measures::SchemaCheck;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -186,14 +187,13 @@ fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Valu
         return Ok(None);
     };
     let path = document.path().with_file_name("").join(path);
-    Document::read(&path)
-        .map(|schema| Some(schema.value().clone()))
-        .map_err(|problem| {
-            document.problem(
-                &["output_schema"],
-                format!("the schema is no use: {problem}"),
-            )
-        })
+    let schema = Document::read(&path).map_err(|problem| {
+        let message = format!("the schema is no use: {problem}");
+        document.problem(&["output_schema"], message)
+    })?;
+    SchemaCheck::new(schema.value())
+        .map_err(|found| schema.explain(&found.path, &found.message, &[]))?;
+    Ok(Some(schema.value().clone()))
 }
 
 /// Every combination of the variables' values, in the order of the file. One empty combination without variables.

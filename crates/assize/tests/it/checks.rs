@@ -1,6 +1,6 @@
 //! Checks that cannot be judged, and mistakes in them that are found before anything runs.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, words};
 use serde_json::Value;
 
 fn sandbox(scenario: &str) -> Sandbox {
@@ -46,4 +46,66 @@ fn checks_of_files_without_a_workspace_are_refused_with_their_place() {
     assert!(said.contains("s.yaml:5:"), "{said}");
     assert!(said.contains("a `file` check needs a workspace"), "{said}");
     assert!(said.contains("hint: add `workspace:"), "{said}");
+}
+
+const SUITE: &str =
+    "provider: { uses: simulated }\nmodes: { a: {} }\nscenarios: { paths: [s.yaml] }\n";
+
+fn refused(suite: &str, files: &[(&str, &str)]) -> String {
+    let suite = format!("{SUITE}{suite}");
+    let sandbox = Sandbox::new(&[&[("assize.yaml", suite.as_str())], files].concat());
+    sandbox.refused(&["check"])
+}
+
+#[test]
+fn a_mistake_in_a_schema_has_its_place_in_it() {
+    let wrong = "{ \"properties\": {\n  \"a\": { \"type\": \"objct\" } } }";
+    let scenario = "id: s\nprompt: x\noutput_schema: out.json\n";
+    let said = refused("", &[("s.yaml", scenario), ("out.json", wrong)]);
+    assert!(said.contains("out.json:2:"), "{said}");
+    assert!(
+        said.contains("`properties.a.type`: invalid JSON Schema"),
+        "{said}"
+    );
+    let scenario = "id: s\nprompt: x\nchecks:\n  - output:\n      schema:\n        type: objct\n";
+    let said = refused("", &[("s.yaml", scenario)]);
+    assert!(said.contains("s.yaml:6:"), "{said}");
+}
+
+#[test]
+fn a_schema_that_is_missing_is_one_mistake() {
+    let scenario = "id: s\nprompt: x\nchecks: [ { output: { schema: none.json } } ]\n";
+    let said = refused("", &[("s.yaml", scenario)]);
+    assert_eq!(said.matches("s.yaml:").count(), 1, "{said}");
+    assert!(said.contains("`none.json` cannot be read"), "{said}");
+}
+
+#[test]
+fn a_scorer_has_no_keys_that_nobody_reads() {
+    let scenario = ("s.yaml", "id: s\nprompt: x\n");
+    let said = refused("scorer: { uses: checks, foo: 1 }\n", &[scenario]);
+    assert!(
+        said.contains("assize.yaml:4:") && said.contains("unknown key `foo`"),
+        "{said}"
+    );
+    let both = "scorer: { uses: checks, composite: [ { uses: checks } ] }\n";
+    let said = refused(both, &[scenario]);
+    assert!(
+        said.contains("assize.yaml:4:11: found `uses` beside `composite`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn checks_that_a_judge_alone_does_not_make_are_said() {
+    let suite = format!(
+        "{SUITE}scorer: {{ uses: judge, api: openai, model: m, base_url: 'http://127.0.0.1:1' }}\n"
+    );
+    let scenario = "id: s\nprompt: x\nchecks: [ { output: { contains: a } } ]\n\
+                    rubric: { criteria: [ { id: a, description: b } ] }\n";
+    let sandbox = Sandbox::new(&[("assize.yaml", &suite), ("s.yaml", scenario)]);
+    let output = sandbox.assize(&["check"]).output().unwrap();
+    let said = words(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the checks of `s` are not made"), "{said}");
 }

@@ -3,11 +3,12 @@
 use super::Loader;
 use crate::suite::file::{JudgeSpec, LATER, SuiteFile};
 use crate::suite::scenario::LoadedScenario;
-use assize_contracts::JsonMap;
+use assize_contracts::{BaseScenario, JsonMap};
 use assize_engine::store::Secrets;
 use assize_measures::JudgeScorer;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 impl Loader<'_> {
     /// What the `judge` scorer is made of. The key goes nowhere else, and into no record.
@@ -120,6 +121,19 @@ impl Loader<'_> {
                 .push(problem.hint("add `judge: { api: …, model: … }` to the suite"));
         }
     }
+}
+
+/// A judge alone makes no checks, which their author may not know.
+pub(super) fn ignored_checks(file: &SuiteFile, scenarios: &[Arc<BaseScenario>]) -> Option<String> {
+    let settings = file.scorer.as_ref()?;
+    let ignored = scenarios.iter().find(|one| !one.checks.is_empty())?;
+    uses(settings, "judge").then(|| {
+        let id = &ignored.id;
+        format!(
+            "the checks of `{id}` are not made, because the scorer `judge` reads rubrics only; for both write \
+             `scorer: {{ composite: [ {{ uses: checks }}, {{ uses: judge }} ] }}`"
+        )
+    })
 }
 
 /// Whether this is, or holds, the scorer `judge`.

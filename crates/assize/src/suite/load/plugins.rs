@@ -70,6 +70,14 @@ impl Loader<'_> {
         if !uses_judge(&settings) {
             self.forgotten_rubric(&settings, scenarios);
         }
+        if settings.contains_key("composite")
+            && let Some(key) = settings.keys().find(|key| *key != "composite")
+        {
+            let message = format!("found `{key}` beside `composite`");
+            let problem = self.document.problem(&["scorer", key], message);
+            self.problems
+                .push(problem.hint("all scorers stand in the list, each with its settings"));
+        }
         let scorer = match make_scorer(self.plugins, &settings) {
             Ok(scorer) => scorer,
             Err(found) => {

@@ -3,6 +3,7 @@
 use super::Loader;
 use crate::suite::file::{Scenarios, SuiteFile};
 use crate::suite::places;
+use crate::suite::problem::Problem;
 use crate::suite::scenario::{self, Defaults, LoadedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,14 +42,16 @@ impl Loader<'_> {
         }
         self.refuse_duplicates(&loaded);
         let mut chosen = self.choose(spec, loaded);
-        for scenario in &mut chosen {
+        // What names files that are not there is not looked at any further: all else about it would follow from that.
+        chosen.retain_mut(|scenario| {
+            let resolved = places::resolve(scenario, directory);
+            let is_resolved = resolved.is_ok();
             // Scenarios made from one file by variables may share what is wrong.
-            if let Err(problem) = places::resolve(scenario, directory)
-                && !self.problems.contains(&problem)
-            {
-                self.problems.push(problem);
-            }
-        }
+            let is_new = |problem: &Problem| !self.problems.contains(problem);
+            let new = resolved.err().filter(is_new);
+            self.problems.extend(new);
+            is_resolved
+        });
         chosen
     }
 
