@@ -506,7 +506,7 @@ fn provenance(
 
 /// Everything that could change the result: runner, configuration, mode, model and task.
 fn fingerprint(used: &UsedRunner, task: &AtomicTask, setting: &RunSetting) -> String {
-    let mut hasher = blake3::Hasher::new();
+    let mut text = Vec::new();
     let parts = [
         used.id.as_str(),
         used.runner.version(),
@@ -519,23 +519,68 @@ fn fingerprint(used: &UsedRunner, task: &AtomicTask, setting: &RunSetting) -> St
         .iter()
         .flat_map(|(name, value)| [name, value]);
     for part in parts.into_iter().chain(environment.map(String::as_str)) {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
+        text.extend((part.len() as u64).to_le_bytes());
+        text.extend(part.as_bytes());
     }
-    // What a hasher takes is never refused.
-    let _ = serde_json::to_writer(&mut hasher, task);
-    hasher.finalize().to_hex()[..32].to_owned()
+    // A list of bytes refuses nothing.
+    let _ = serde_json::to_writer(&mut text, task);
+    hash_of(&text)
 }
 
 /// Of what a capability is given. What is expected of it, and how it is scored, may change.
 pub(super) fn input_hash(task: &Task) -> String {
-    let given = |atom: &AtomicTask| json!([atom.id, atom.r#type, atom.input, atom.context]);
-    let flow = match task {
-        Task::Atomic(_) => Value::Null,
-        Task::Scenario(chain) => json!([chain.input_map, chain.input, chain.metadata]),
-    };
-    let steps: Vec<Value> = task.atoms().iter().map(given).collect();
-    config_hash(&json!([steps, flow]), None)
+    let mut text = Vec::new();
+    for AtomicTask {
+        id,
+        r#type,
+        input,
+        context,
+        ..
+    } in task.atoms()
+    {
+        let _ = serde_json::to_writer(&mut text, &(id, r#type));
+        write_sorted(input, &mut text);
+        if let Some(context) = context {
+            write_sorted(&json!(context), &mut text);
+        }
+    }
+    if let Task::Scenario(chain) = task {
+        let flow = json!([chain.input_map, chain.input, chain.metadata]);
+        write_sorted(&flow, &mut text);
+    }
+    hash_of(&text)
+}
+
+fn hash_of(text: &[u8]) -> String {
+    blake3::hash(text).to_hex()[..32].to_owned()
+}
+
+/// The same for equal values, however their keys are ordered. Every task is written, so nothing of it is copied first.
+fn write_sorted(value: &Value, text: &mut Vec<u8>) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_unstable_by_key(|(name, _)| *name);
+            text.push(b'{');
+            for (name, value) in entries {
+                let _ = serde_json::to_writer(&mut *text, name);
+                text.push(b':');
+                write_sorted(value, text);
+            }
+            text.push(b'}');
+        }
+        Value::Array(values) => {
+            text.push(b'[');
+            for value in values {
+                write_sorted(value, text);
+                text.push(b',');
+            }
+            text.push(b']');
+        }
+        other => {
+            let _ = serde_json::to_writer(text, other);
+        }
+    }
 }
 
 fn chain_provenance(task: &ScenarioTask, steps: &[Step]) -> Provenance {
