@@ -39,8 +39,8 @@ pub(crate) async fn score_again(
     }
     let executed = Executed {
         task: match task {
-            Task::Atomic(task) => ExecutedTask::Atomic(task.clone()),
-            Task::Scenario(task) => ExecutedTask::Scenario(task.clone(), steps(task, &record)?),
+            Task::Atomic(task) => ExecutedTask::Atomic(task),
+            Task::Scenario(task) => ExecutedTask::Scenario(task, steps(task, &record)?),
         },
         ended: ended(old),
         nature: Nature::Live,

@@ -16,7 +16,7 @@ const SCENARIO: &str = "scenario";
 /// All scores of an execution. An evaluator that breaks loses its own.
 pub(super) async fn evaluate(
     evaluators: &[UsedEvaluator],
-    executed: &Executed,
+    executed: &Executed<'_>,
     losses: &mut Vec<HookError>,
 ) -> Vec<ScoreRecord> {
     let mut scores = Vec::new();

@@ -36,17 +36,17 @@ pub(super) enum Ended {
 }
 
 /// An execution that is over.
-pub(super) struct Executed {
+pub(super) struct Executed<'t> {
     pub(super) record: RunRecord,
     pub(super) ended: Ended,
     pub(super) nature: Nature,
-    pub(super) task: ExecutedTask,
+    pub(super) task: ExecutedTask<'t>,
 }
 
 /// What was executed: a task, or a chain with the steps that were begun.
-pub(super) enum ExecutedTask {
-    Atomic(AtomicTask),
-    Scenario(ScenarioTask, Vec<Step>),
+pub(super) enum ExecutedTask<'t> {
+    Atomic(&'t AtomicTask),
+    Scenario(&'t ScenarioTask, Vec<Step>),
 }
 
 /// A step as it was executed, with the input that it got.
@@ -63,12 +63,12 @@ struct Atom {
 
 impl Trials {
     /// Executes the task of a trial. `id` is the id of its record.
-    pub(super) async fn execute(
+    pub(super) async fn execute<'t>(
         &self,
-        slot: &TaskSlot<'_>,
+        slot: &'t TaskSlot<'_>,
         setting: &RunSetting,
         id: String,
-    ) -> Executed {
+    ) -> Executed<'t> {
         let mut executed = match &*slot.task {
             Task::Atomic(task) => {
                 let _room = self.room_at_runner(slot, task).await;
@@ -81,7 +81,7 @@ impl Trials {
                     record,
                     ended,
                     nature,
-                    task: ExecutedTask::Atomic(task.clone()),
+                    task: ExecutedTask::Atomic(task),
                 }
             }
             Task::Scenario(task) => self.execute_chain(slot, task, setting, &id).await,
@@ -137,13 +137,13 @@ impl Trials {
     }
 
     /// Step by step; the first that fails fails the whole, and those after it are skipped.
-    async fn execute_chain(
+    async fn execute_chain<'t>(
         &self,
         slot: &TaskSlot<'_>,
-        task: &ScenarioTask,
+        task: &'t ScenarioTask,
         setting: &RunSetting,
         id: &str,
-    ) -> Executed {
+    ) -> Executed<'t> {
         let clock = Clock::start();
         let mut waited = Duration::ZERO;
         let mut chain = Chain::begin(task, &clock);
@@ -179,9 +179,9 @@ impl Trials {
 }
 
 /// A chain under way.
-struct Chain<'a> {
-    task: &'a ScenarioTask,
-    clock: &'a Clock,
+struct Chain<'t, 'c> {
+    task: &'t ScenarioTask,
+    clock: &'c Clock,
     outputs: Vec<Value>,
     trace: Vec<TaskEvent>,
     summaries: Vec<StepSummary>,
@@ -192,8 +192,8 @@ struct Chain<'a> {
     nature: Nature,
 }
 
-impl<'a> Chain<'a> {
-    fn begin(task: &'a ScenarioTask, clock: &'a Clock) -> Self {
+impl<'t, 'c> Chain<'t, 'c> {
+    fn begin(task: &'t ScenarioTask, clock: &'c Clock) -> Self {
         Self {
             task,
             clock,
@@ -297,7 +297,7 @@ impl<'a> Chain<'a> {
         });
     }
 
-    fn end(self, id: &str) -> Executed {
+    fn end(self, id: &str) -> Executed<'t> {
         let completed_at = self.clock.now();
         let is_complete = self.ended == Ended::Completed;
         let mut trace = self.trace;
@@ -324,7 +324,7 @@ impl<'a> Chain<'a> {
             record,
             ended: self.ended,
             nature: self.nature,
-            task: ExecutedTask::Scenario(self.task.clone(), self.steps),
+            task: ExecutedTask::Scenario(self.task, self.steps),
         }
     }
 }

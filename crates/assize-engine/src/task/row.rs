@@ -15,8 +15,8 @@ use assize_contracts::{
 use serde_json::Value;
 
 /// What an attempt leaves behind.
-pub(super) struct Parts {
-    pub(super) executed: Executed,
+pub(super) struct Parts<'t> {
+    pub(super) executed: Executed<'t>,
     pub(super) scores: Vec<ScoreRecord>,
     pub(super) judgement: Judgement,
     pub(super) losses: Vec<HookError>,
