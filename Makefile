@@ -2,22 +2,32 @@
 
 CARGO ?= cargo
 TOOLS := .cache/tools
+DIST_FLAGS := -C relocation-model=static -C link-arg=-Wl,--icf=safe
 DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build test test-agents agents fmt lint kits unit browser docs deny bench clean
+.PHONY: build dist test test-agents agents fmt lint builds kits unit browser docs deny bench study clean
 
 build:
 	$(CARGO) build --workspace --all-targets
 
-test: fmt lint kits unit browser docs deny
+# The program as it is shipped: every feature, thin LTO, at a fixed address, equal functions folded into one.
+dist:
+	RUSTFLAGS="$(DIST_FLAGS)" $(CARGO) build -p assize --profile dist --all-features --locked
+	ls -l $${CARGO_TARGET_DIR:-target}/dist/assize
+
+test: fmt lint builds kits unit browser docs deny
 
 fmt:
 	$(CARGO) fmt --all --check
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+# A second build does nothing, and every set of features compiles.
+builds:
+	tests/build/check.sh
 
 unit: agents
 	$(CARGO) test --workspace --all-features --locked
@@ -60,6 +70,12 @@ $(DENY):
 bench:
 	$(CARGO) build --release --workspace --examples
 	$(CARGO) bench --workspace
+
+# Simulated experiments: intervals and verdicts of the library, then whole reports, some of them through the command. The tables stand in docs/statistics.md.
+study:
+	$(CARGO) build --release -p assize --locked
+	$(CARGO) run --release -p assize-stats --locked --example study -- --simulations 3000 --seed 1
+	$(CARGO) run --release -p assize-report --locked --example study -- --reports 400 --seed 1 --binary target/release/assize --through 20
 
 clean:
 	$(CARGO) clean

@@ -35,12 +35,15 @@ DEFAULT_SCRIPT = {
 # Preferred shell-like tools, best first; matched case-insensitively against the offered names.
 SHELL_TOOLS = ["bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands",
                "execute_command", "local_shell", "developer__shell", "container.exec", "terminal", "run_terminal_cmd"]
+AGENT_TOOLS = ["agent", "task", "spawn_agent", "invoke_agent", "delegate", "subagent", "generalist"]
 READ_TOOLS = ["read", "read_file", "view", "str_replace_based_edit_tool"]
 
 
 def pick_tool(tools, kind):
-    """tools: {name: json_schema}. Returns (name, schema) or None."""
-    want = {"shell": SHELL_TOOLS, "read": READ_TOOLS}.get(kind, [kind])
+    """tools: {name: json_schema}. Returns (name, schema) or None. `=name` is called whether it is offered or not."""
+    if kind.startswith("="):
+        return kind[1:], {}
+    want = {"shell": SHELL_TOOLS, "read": READ_TOOLS, "agent": AGENT_TOOLS}.get(kind, [kind])
     low = {n.lower(): n for n in tools}
     for w in want:
         if w.lower() in low:
@@ -66,6 +69,8 @@ def build_args(schema, turn):
             args[k] = ["bash", "-lc", cmd] if t == "array" else cmd
         elif k == "commands":
             args[k] = [cmd] if t in ("array", "") else cmd
+        elif k in ("prompt", "message", "task", "objective", "instructions") and turn.get("prompt"):
+            args[k] = turn["prompt"]
         elif k in ("file_path", "filePath", "path", "absolute_path") and turn.get("path"):
             args[k] = path
         elif k in ("description", "title", "explanation", "justification") and k in req | {"description"}:
@@ -74,7 +79,7 @@ def build_args(schema, turn):
             args[k] = False if t == "boolean" else 10 if t in ("integer", "number") else [] if t == "array" \
                 else {} if t == "object" else (p.get("enum") or ["x"])[0]
     args.update(turn.get("args", {}))
-    return args or {"command": cmd}
+    return args if args or turn["tool"].startswith("=") else {"command": cmd}
 
 
 def rid(prefix):
@@ -164,6 +169,25 @@ def turn_gemini(b):
     return n, tools
 
 
+def texts_in(content):
+    """Texts in a message's content, whatever its form."""
+    if isinstance(content, str):
+        return [content]
+    return [c["text"] for c in content or [] if isinstance(c, dict) and isinstance(c.get("text"), str)]
+
+
+def user_texts(proto, b):
+    """Everything that the user, or whoever started the conversation, said in it."""
+    if proto == "gemini":
+        said = [m.get("parts") for m in b.get("contents", []) if m.get("role") != "model"]
+    elif proto == "responses":
+        items = b.get("input")
+        said = [items] if isinstance(items, str) else [i.get("content") for i in items or [] if i.get("role") == "user"]
+    else:
+        said = [m.get("content") for m in b.get("messages", []) if m.get("role") == "user"]
+    return [text for content in said for text in texts_in(content)]
+
+
 READERS = {"chat": turn_chat, "responses": turn_responses, "anthropic": turn_anthropic, "gemini": turn_gemini}
 
 
@@ -189,13 +213,15 @@ def classify(path):
 def plan(script, proto, body):
     """Decides what to answer: {"text"|"calls", "say", "think", "usage", "turn", "side"}; a call is (tool, arguments)."""
     n, tools = READERS[proto](body)
-    turns = script["turns"]
+    # A subagent is known by a word in what it is told to do.
+    talk = next((word for word in script.get("agents", {}) if any(word in text for text in user_texts(proto, body))), "")
+    turns = script["agents"][talk]["turns"] if talk else script["turns"]
     text_only = not any("tool" in t for t in turns)
     if not tools and not text_only:
         return dict(side=True, turn=0, text=script["side_text"], usage=script["side_usage"])
     t = turns[min(n, len(turns) - 1)]
     u = script["usage"][min(n, len(script["usage"]) - 1)]
-    out = dict(side=False, turn=n, usage=u, think=t.get("think"))
+    out = dict(side=False, turn=n, usage=u, think=t.get("think"), talk=talk, script=t)
     if "tool" in t:
         hits = [(pick_tool(tools, c["tool"]), c) for c in [t] + t.get("also", [])]
         if all(hit for hit, _ in hits):
@@ -213,6 +239,31 @@ def plan(script, proto, body):
 
 def pieces(s, k=12):
     return [s[i:i + k] for i in range(0, len(s), k)] or [""]
+
+
+# ---------------------------------------------------------------- books: what was really served, call by call
+def usage_of(number, hour):
+    """Counts that no other answer has, so that a sum is right only if every part of it is."""
+    k = number
+    return {"input": 1000 + 13 * k, "cache_read": 20000 + 211 * k, "cache_write": 300 + 17 * k, "output": 400 + 23 * k,
+            "reasoning": 40 + 3 * k, "hour": 300 + 17 * k if hour else 0}
+
+
+def book_of(proto, u):
+    """The same as the API tells it, in disjoint classes; null is what it does not tell apart."""
+    if proto == "anthropic":
+        return {"input": u["input"], "cacheRead": u["cache_read"], "cacheWrite": u["cache_write"], "output": u["output"], "reasoning": None}
+    return {"input": u["input"] + u["cache_write"], "cacheRead": u["cache_read"], "cacheWrite": None,
+            "output": u["output"] - u["reasoning"], "reasoning": u["reasoning"]}
+
+
+def told_of(proto, rec, whole):
+    """The part of the book that was told: all of it, or what a stream tells before its end."""
+    if whole:
+        return dict(rec["book"])
+    if proto == "anthropic" and rec.get("events"):
+        return {**rec["book"], "output": None}
+    return {}
 
 
 # ---------------------------------------------------------------- response writers: yield SSE strings, or a whole dict
@@ -250,7 +301,7 @@ def chat_sse(b, p):
         for s in pieces(json.dumps(args)):
             yield ch({"tool_calls": [{"index": i, "function": {"arguments": s}}]})
     yield ch({}, "tool_calls" if p.get("calls") else "stop")
-    if (b.get("stream_options") or {}).get("include_usage"):
+    if (b.get("stream_options") or {}).get("include_usage") and not p.get("no_usage"):
         yield "data: " + json.dumps({**base, "choices": [], "usage": chat_usage(p["usage"])}) + "\n\n"
     yield "data: [DONE]\n\n"
 
@@ -286,7 +337,7 @@ def resp_plain(b, p, status="completed", items=None, rid_=None):
     return {"id": rid_ or rid("resp_"), "object": "response", "created_at": int(time.time()), "status": status,
             "model": b.get("model"), "output": items if items is not None else resp_items(p), "error": None,
             "incomplete_details": None, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
-            "usage": resp_usage(p["usage"]) if status == "completed" else None}
+            "usage": resp_usage(p["usage"]) if status == "completed" and not p.get("no_usage") else None}
 
 
 def resp_sse(b, p):
@@ -327,7 +378,7 @@ def resp_sse(b, p):
 
 def anth_usage(u):
     return {"input_tokens": u["input"], "cache_creation_input_tokens": u["cache_write"], "cache_read_input_tokens": u["cache_read"],
-            "cache_creation": {"ephemeral_5m_input_tokens": u["cache_write"], "ephemeral_1h_input_tokens": 0},
+            "cache_creation": {"ephemeral_5m_input_tokens": u["cache_write"] - u.get("hour", 0), "ephemeral_1h_input_tokens": u.get("hour", 0)},
             "output_tokens": u["output"], "service_tier": "standard"}
 
 
@@ -402,7 +453,11 @@ def gem_parts(p):
 
 
 def gem_plain(b, p, model="m"):
-    return gem_chunk(model, gem_parts(p), "STOP", gem_usage(p["usage"]))
+    return gem_chunk(model, gem_parts(p), "STOP", gem_told(p))
+
+
+def gem_told(p):
+    return None if p.get("no_usage") else gem_usage(p["usage"])
 
 
 def gem_sse(b, p, model="m"):
@@ -413,9 +468,9 @@ def gem_sse(b, p, model="m"):
             ps = pieces(part["text"], 24)
             for j, s in enumerate(ps):
                 end = last and j == len(ps) - 1
-                yield "data: " + json.dumps(gem_chunk(model, [{"text": s}], "STOP" if end else None, gem_usage(p["usage"]) if end else None)) + "\r\n\r\n"
+                yield "data: " + json.dumps(gem_chunk(model, [{"text": s}], "STOP" if end else None, gem_told(p) if end else None)) + "\r\n\r\n"
         else:
-            yield "data: " + json.dumps(gem_chunk(model, [part], "STOP" if last else None, gem_usage(p["usage"]) if last else None)) + "\r\n\r\n"
+            yield "data: " + json.dumps(gem_chunk(model, [part], "STOP" if last else None, gem_told(p) if last else None)) + "\r\n\r\n"
 
 
 ERR = {
@@ -426,9 +481,18 @@ ERR = {
 ERR["responses"] = ERR["chat"]
 
 
+def in_stream_error(proto):
+    """An error after the answer has begun with 200."""
+    if proto == "responses":
+        return {"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error", "message": "fake error"}}}
+    if proto == "anthropic":
+        return {"type": "error", "error": {"type": "overloaded_error", "message": "fake error"}}
+    return {"error": {"code": 500, "message": "fake error", "status": "INTERNAL"}}
+
+
 class State:
     def __init__(self, a):
-        self.a, self.lock, self.seq, self.main_seen = a, threading.Lock(), 0, 0
+        self.a, self.lock, self.seq, self.main_seen, self.served, self.misbehaved = a, threading.Lock(), 0, 0, 0, {}
         self.script = json.load(open(a.script)) if a.script else dict(DEFAULT_SCRIPT)
         for k, v in DEFAULT_SCRIPT.items():
             self.script.setdefault(k, v)
@@ -436,6 +500,31 @@ class State:
             self.script["turns"][0]["command"] = a.command
         self.log = open(a.log, "a", buffering=1) if a.log else None
         self.t0 = time.time()
+
+    def serve(self, proto, p, rec):
+        """Gives an answer its own counts and keeps them in the books."""
+        if not self.script.get("books"):
+            return
+        with self.lock:
+            self.served += 1
+            p["usage"] = usage_of(self.served, self.script.get("hour"))
+        p["no_usage"] = bool(p.get("script", {}).get("no_usage"))
+        rec["book"], rec["talk"] = book_of(proto, p["usage"]), p.get("talk", "")
+        rec["hour"] = p["usage"]["hour"] if proto == "anthropic" else 0
+        rec["tools"] = [{"name": name, "input": args} for name, args in p.get("calls", [])]
+        rec["says"] = p.get("text") or p.get("say") or ""
+
+    def misbehaves(self, p):
+        """How this answer is to go wrong, if it is: (what, after how many events)."""
+        t = p.get("script", {})
+        for what in ("cut", "error", "hang"):
+            if what in t:
+                key = (p["talk"], p["turn"], what)
+                with self.lock:
+                    self.misbehaved[key] = self.misbehaved.get(key, 0) + 1
+                    if self.misbehaved[key] <= t.get("times", 1):
+                        return what, t[what]
+        return None, None
 
     def write(self, rec):
         with self.lock:
@@ -554,10 +643,17 @@ class H(BaseHTTPRequestHandler):
             rec["fault"] = fault
             extra = {"retry-after": str(a.retry_after)} if fault in ("429", "529") and a.retry_after else {}
             return self.send_json(int(fault), ERR[proto](int(fault)), rec, extra)
+        st.serve(proto, p, rec)
+        what, after = st.misbehaves(p)
+        if what == "hang" and after == 0:
+            rec.update(fault="hang", told={})
+            st.write({**rec, "note": "hanging"})
+            time.sleep(a.hang_s)
         stream = b.get("stream") is True or ":streamGenerateContent" in self.path
         model = re.sub(r".*/models/([^:?]+).*", r"\1", self.path)
         plain = {"chat": chat_plain, "responses": resp_plain, "anthropic": anth_plain, "gemini": lambda b, p: gem_plain(b, p, model)}[proto]
         if not stream:
+            rec["told"] = told_of(proto, rec, True) if "book" in rec and not p["no_usage"] else {}
             return self.send_json(200, plain(b, p), rec)
         gen = {"chat": chat_sse, "responses": resp_sse, "anthropic": anth_sse, "gemini": lambda b, p: gem_sse(b, p, model)}[proto](b, p)
         self.send_response(200)
@@ -568,10 +664,21 @@ class H(BaseHTTPRequestHandler):
         self.end_headers()
         rec.update(status=200, stream=True, events=[])
         for i, s in enumerate(gen):
-            if fault == "drop" and i == a.drop_after:
+            if (fault == "drop" and i == a.drop_after) or (what == "cut" and i == after):
                 rec["fault"] = "drop"
+                rec["told"] = told_of(proto, rec, False) if "book" in rec else {}
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
+                rec["t_end_ms"] = self.ms()
+                return
+            if what == "hang" and i == after:
+                rec.update(fault="hang", told=told_of(proto, rec, False))
+                st.write({**rec, "note": "hanging"})
+                time.sleep(a.hang_s)
+            if what == "error" and i == after:
+                rec.update(fault="error", told=told_of(proto, rec, False))
+                s = "data: " + json.dumps(in_stream_error(proto)) + "\n\n"
+                self.wfile.write(b"%x\r\n" % len(s) + s.encode() + b"\r\n0\r\n\r\n")
                 rec["t_end_ms"] = self.ms()
                 return
             raw = s.encode()
@@ -583,6 +690,8 @@ class H(BaseHTTPRequestHandler):
             if a.delay_chunk_ms:
                 time.sleep(a.delay_chunk_ms / 1000)
         self.wfile.write(b"0\r\n\r\n")
+        if "book" in rec:
+            rec["told"] = {} if p["no_usage"] else told_of(proto, rec, True)
         rec["t_end_ms"] = self.ms()
 
 

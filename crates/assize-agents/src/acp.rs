@@ -1,6 +1,7 @@
 //! Any agent that speaks the Agent Client Protocol on stdin and stdout. One program serves all prompts of a session.
 
 mod connection;
+mod messages;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -10,8 +11,9 @@ use crate::recipe::Recipe;
 use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
-    CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig, ProviderError,
-    ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
+    Concurrency, CreateSessionParams, JsonMap, ModelUse, OverrideProblem, PromptResult,
+    ProviderConfig, ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace,
+    async_trait,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -133,8 +135,16 @@ impl SessionProvider for AcpProvider {
         ProviderScope::Session
     }
 
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
+    }
+
     fn wants_capture(&self) -> bool {
         true
+    }
+
+    fn model_use(&self) -> ModelUse {
+        ModelUse::Required
     }
 
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {

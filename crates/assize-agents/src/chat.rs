@@ -20,8 +20,8 @@ use crate::mcp::McpServers;
 use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
-    CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig, ProviderError,
-    ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
+    Concurrency, CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig,
+    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
 };
 use assize_llm::{Api, ApiKey, ChatClient, Endpoint};
 use serde::Deserialize;
@@ -30,6 +30,15 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tools::Tool;
+
+/// Reaches the servers, asks for their tools and ends them.
+pub(crate) async fn try_servers(
+    servers: Vec<crate::mcp::Server>,
+    command: impl Fn(&str) -> assize_process::Command,
+    patience: Duration,
+) -> Result<(), ProviderError> {
+    servers::Servers::try_out(servers, command, patience).await
+}
 
 /// The provider `chat`.
 #[derive(Default)]
@@ -181,6 +190,10 @@ impl SessionProvider for ChatProvider {
 
     fn scope(&self) -> ProviderScope {
         ProviderScope::Session
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
     }
 
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {

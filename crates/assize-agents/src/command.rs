@@ -8,15 +8,14 @@ mod turn;
 mod tests;
 
 use assize_contracts::{
-    CreateSessionParams, JsonMap, ModelCall, OverrideProblem, PromptResult, ProviderConfig,
-    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp,
-    TokenBreakdown, TraceEvent, async_trait,
+    Concurrency, CreateSessionParams, JsonMap, ModelCall, ModelUse, OverrideProblem, PromptResult,
+    ProviderConfig, ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace,
+    Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
 };
 pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
 
 use crate::recipe::Recipe;
-use crate::sessions::unix_ms;
 use settings::LONGEST_GRACE;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -40,7 +39,8 @@ struct CommandSession {
     invocation: Invocation,
     /// What the program calls the session, once it has begun.
     continues: Option<String>,
-    turns: u64,
+    /// Answers that the program told apart until now.
+    answers: u64,
     events: Vec<Arc<TraceEvent>>,
     model_calls: Vec<ModelCall>,
     tokens: Option<TokenBreakdown>,
@@ -58,6 +58,10 @@ impl SessionProvider for CommandProvider {
         ProviderScope::Session
     }
 
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         match &self.recipe {
             Some(recipe) => recipe.model_for(overrides),
@@ -67,6 +71,17 @@ impl SessionProvider for CommandProvider {
 
     fn wants_capture(&self) -> bool {
         self.recipe.is_some()
+    }
+
+    /// What a program prints is its answer, whether or not a model had a part in it.
+    fn model_use(&self) -> ModelUse {
+        match &self.recipe {
+            None => ModelUse::Optional,
+            Some(recipe) if recipe.output.tells_the_end() || recipe.apis.is_empty() => {
+                ModelUse::Required
+            }
+            Some(_) => ModelUse::RequiredAndTextIsNoProof,
+        }
     }
 
     /// The keeper ends the program when its time is over; there must be time left to say so.
@@ -95,18 +110,15 @@ impl SessionProvider for CommandProvider {
         let session = CommandSession {
             invocation,
             continues: None,
-            turns: 0,
+            answers: 0,
             events: Vec::new(),
             model_calls: Vec::new(),
             tokens: None,
         };
         let session_id = format!("{}-{:016x}", self.id(), params.seed);
         self.sessions().insert(session_id.clone(), session);
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id().to_owned(),
-            created_at: Timestamp::from_unix_ms(unix_ms()),
-        })
+        let now = Timestamp::now();
+        Ok(SessionHandle::new(session_id, self.id(), now))
     }
 
     async fn prompt(
@@ -130,8 +142,7 @@ impl SessionProvider for CommandProvider {
         let running = command.start().await.map_err(not_started)?;
         let turn = self.with(handle, |session| {
             let turn = Turn::new(&session.invocation, events_file, running.started_at());
-            session.begin_turn(turn.started_at());
-            turn.after(session.tokens)
+            turn.after(session.tokens, session.answers)
         })?;
         let Ended { story, result } = turn
             .follow(running)
@@ -140,6 +151,7 @@ impl SessionProvider for CommandProvider {
         self.with(handle, |session| {
             // A program that tells no name for its session has only this one in its home.
             session.continues = Some(story.session.unwrap_or_default());
+            session.answers = story.answers;
             session.events.extend(story.events);
             session.add_calls(story.model_calls);
             session.tokens = story.tokens.map_or(session.tokens, |tokens| {
@@ -218,14 +230,6 @@ impl CommandProvider {
 }
 
 impl CommandSession {
-    fn begin_turn(&mut self, timestamp: Timestamp) {
-        self.events.push(Arc::new(TraceEvent::TurnBoundary {
-            turn_number: self.turns,
-            timestamp,
-        }));
-        self.turns += 1;
-    }
-
     /// Every prompt counts its calls from the beginning, a trace does not.
     fn add_calls(&mut self, calls: Vec<ModelCall>) {
         for mut call in calls {
@@ -237,5 +241,7 @@ impl CommandSession {
 
 /// Nothing was learnt about a program that never ran.
 fn not_started(error: assize_process::Error) -> ProviderError {
-    ProviderError::service(error.explained()).with_code("program_not_started")
+    ProviderError::service(error.explained())
+        .with_code("program_not_started")
+        .with_void_cause(VoidCause::AgentStart)
 }

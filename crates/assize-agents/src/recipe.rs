@@ -36,6 +36,9 @@ pub struct Recipe {
     /// Variables with credentials, passed on where they are set and kept out of every record.
     #[serde(default)]
     pub keys: Vec<String>,
+    /// Variables that show another way to a model than a key: those of cloud services.
+    #[serde(default)]
+    pub other_ways: Vec<String>,
     /// Run once per session, before the first prompt.
     #[serde(default)]
     pub(crate) setup: Vec<String>,

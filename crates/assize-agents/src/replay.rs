@@ -3,9 +3,9 @@
 use crate::lock;
 use crate::settings::{problem, read};
 use assize_contracts::{
-    CompletionReason, CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptMetrics,
-    PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle, SessionProvider,
-    SessionTrace, Timestamp, TimingBreakdown, TraceEvent, async_trait,
+    CompletionReason, Concurrency, CreateSessionParams, JsonMap, Nature, OverrideProblem,
+    PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
+    SessionProvider, SessionTrace, Timestamp, TimingBreakdown, TraceEvent, async_trait,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -66,6 +66,10 @@ impl SessionProvider for ReplayProvider {
         ProviderScope::Session
     }
 
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         overrides.get("model")?.as_str().map(str::to_owned)
     }
@@ -116,11 +120,8 @@ impl SessionProvider for ReplayProvider {
             prompted: false,
         };
         lock(&self.sessions).insert(session_id.clone(), session);
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id().to_owned(),
-            created_at: Timestamp::from_unix_ms(0),
-        })
+        let created_at = Timestamp::from_unix_ms(0);
+        Ok(SessionHandle::new(session_id, self.id(), created_at))
     }
 
     async fn prompt(

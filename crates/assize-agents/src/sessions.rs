@@ -3,7 +3,6 @@
 use assize_contracts::{ProviderError, SessionHandle, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) struct Sessions<S> {
     open: Mutex<HashMap<String, Shared<S>>>,
@@ -25,11 +24,7 @@ impl<S> Sessions<S> {
         let session_id = format!("{provider}-{seed:016x}");
         let session = Arc::new(tokio::sync::Mutex::new(session));
         crate::lock(&self.open).insert(session_id.clone(), session);
-        SessionHandle {
-            session_id,
-            provider: provider.to_owned(),
-            created_at: Timestamp::from_unix_ms(unix_ms()),
-        }
+        SessionHandle::new(session_id, provider, Timestamp::now())
     }
 
     pub(crate) fn find(&self, handle: &SessionHandle) -> Result<Shared<S>, ProviderError> {
@@ -45,9 +40,4 @@ impl<S> Sessions<S> {
         let session = session.and_then(Arc::into_inner)?;
         Some(session.into_inner())
     }
-}
-
-pub(crate) fn unix_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
 }

@@ -7,15 +7,16 @@ mod settings;
 use crate::lock;
 use crate::settings::read;
 use assize_contracts::{
-    CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult, ProviderError,
-    ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
+    Concurrency, CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult,
+    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp,
+    async_trait,
 };
 use repertoire::Simulation;
 use session::SimulatedSession;
 use settings::SimulatedSettings;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The provider `simulated`.
 #[derive(Default)]
@@ -62,6 +63,10 @@ impl SessionProvider for SimulatedProvider {
         ProviderScope::Session
     }
 
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         overrides.get("model")?.as_str().map(str::to_owned)
     }
@@ -88,15 +93,12 @@ impl SessionProvider for SimulatedProvider {
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
         let simulation = self.simulation(params)?;
-        let now = unix_ms();
+        let now = assize_contracts::unix_ms_now();
         let session_id = format!("sim-{:016x}", params.seed);
         let session = SimulatedSession::draw(simulation, params, &session_id, now);
         lock(&self.sessions).insert(session_id.clone(), Arc::new(Mutex::new(session)));
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id().to_owned(),
-            created_at: Timestamp::from_unix_ms(now),
-        })
+        let created_at = Timestamp::from_unix_ms(now);
+        Ok(SessionHandle::new(session_id, self.id(), created_at))
     }
 
     async fn prompt(
@@ -144,11 +146,4 @@ fn with<T>(
             handle.session_id
         ))),
     }
-}
-
-fn unix_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_millis() as i64
 }

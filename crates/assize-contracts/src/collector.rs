@@ -1,6 +1,6 @@
-//! How numbers are taken from a trial.
+//! Collectors: metrics of a trial.
 
-use crate::{BaseScenario, BoxError, Number, PromptResult, SessionTrace};
+use crate::{BaseScenario, Better, BoxError, MetricKind, Number, PromptResult, SessionTrace};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -36,8 +36,17 @@ pub struct CustomMetric {
     pub name: String,
     /// Numbers are aggregated, texts are kept.
     pub value: MetricValue,
-    /// For display: `count`, `ms`, `USD`, `tokens`, `ratio`.
+    /// For display: `count`, `ms`, `USD`, `tokens`, `ratio`, or any other word.
     pub unit: Cow<'static, str>,
+    /// The direction that counts as better. Absent: differences are shown and not judged, unless the suite declares a direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
+    /// The name in tables and sentences. Absent: `name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Cow<'static, str>>,
+    /// What it is among the built-in metrics; plugins leave it at its default.
+    #[serde(skip)]
+    pub kind: MetricKind,
 }
 
 impl CustomMetric {
@@ -52,7 +61,46 @@ impl CustomMetric {
             name: name.into(),
             value,
             unit: unit.into(),
+            better: None,
+            label: None,
+            kind: MetricKind::Plain,
         })
+    }
+
+    /// The same with a direction, so that differences are judged.
+    pub fn better(self, better: Better) -> Self {
+        Self {
+            better: Some(better),
+            ..self
+        }
+    }
+
+    /// The same with a name for tables and sentences.
+    pub fn labelled(self, label: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            label: Some(label.into()),
+            ..self
+        }
+    }
+
+    /// Renames the metric of a second scorer of one kind after it: `judge_calls` becomes `judge_2_calls`. What it means stays.
+    pub fn rename_after(&mut self, kind: &str, scorer: &str) {
+        let meaning = crate::Metric::from(&*self);
+        let own = self.name.strip_prefix(kind).unwrap_or(&self.name);
+        self.name = format!("{scorer}_{}", own.trim_start_matches('_'));
+        (self.better, self.label, self.kind) = (meaning.better, meaning.label, meaning.kind);
+    }
+
+    /// Marks a metric that the scorer measured, so that scoring again replaces it.
+    pub fn mark_as_judging(&mut self) {
+        if self.kind == MetricKind::Plain {
+            self.kind = MetricKind::Judging;
+        }
+    }
+
+    /// The same as one of the built-in kinds.
+    pub fn of_kind(self, kind: MetricKind) -> Self {
+        Self { kind, ..self }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{BaseScenario, BoxError, ProfileRow, SessionTrace};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Callbacks around the parts of a run: fixtures, exports, logs.
@@ -22,6 +23,11 @@ pub trait RunHooks: Send + Sync {
     /// Whether several calls may be under way at once.
     fn concurrent(&self) -> bool {
         false
+    }
+
+    /// Called once per mode when a run begins, before any hook, with the variables that processes started for the mode get.
+    fn mode_resolved(&self, mode: &str, environment: &Arc<BTreeMap<String, String>>) {
+        let _ = (mode, environment);
     }
 
     /// Before each attempt of a trial. May return a scenario to use instead; the row keeps the original id.
@@ -132,7 +138,8 @@ pub struct AfterScenarioContext {
     pub before: BeforeScenarioContext,
     /// The row as it stands.
     pub result: ProfileRow,
-    /// The session's trace. Absent when export is off or failed.
+    /// The session's trace. Null when export is off or failed.
+    #[serde(default)]
     pub trace: Option<Arc<SessionTrace>>,
 }
 

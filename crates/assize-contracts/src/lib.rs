@@ -7,6 +7,7 @@
 //!
 //! One rule runs through all records: a number nobody measured is `None` (JSON `null`), never 0.
 
+mod metric;
 mod number;
 mod timestamp;
 mod tokens;
@@ -16,7 +17,11 @@ mod scenario;
 mod trace;
 
 mod analysis;
+mod caution;
+mod cell_key;
+mod reading;
 mod row;
+mod void_cause;
 
 mod run_record;
 mod score_record;
@@ -27,6 +32,7 @@ mod collector;
 mod evaluator;
 mod hooks;
 mod mode_resolver;
+mod model_use;
 mod provider;
 mod runner;
 mod scorer;
@@ -42,10 +48,14 @@ pub use async_trait::async_trait;
 
 pub use analysis::{AnalysisFinding, AnalysisResult, SessionAnalysisBundle};
 pub use analyzer::Analyzer;
+pub use caution::{Caution, CautionCode};
+pub use cell_key::CellKey;
 pub use collector::{Collector, CustomMetric, MetricValue};
 pub use evaluator::{Evaluator, PartialScores};
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
+pub use metric::{AtLimit, Better, Catalog, Metric, MetricKind, RowField, SUCCESS, Typical};
 pub use mode_resolver::{ModeConfig, ModeResolver};
+pub use model_use::{ModelUse, Wire};
 pub use number::{Millis, Number, Usd};
 pub use plugins::{
     EvaluatorSetup, EvaluatorSource, Plugins, ProviderSource, RunnerSetup, RunnerSource,
@@ -55,8 +65,13 @@ pub use prompt::{
     TimingSegment, ToolCallRecord,
 };
 pub use provider::{
-    CreateSessionParams, Fault, Nature, OverrideProblem, PermissionConfig, ProviderConfig,
-    ProviderError, ProviderScope, SessionHandle, SessionProvider,
+    Concurrency, CreateSessionParams, Fault, LONG_CALL_LIMIT, Nature, OverrideProblem,
+    PermissionConfig, ProviderConfig, ProviderError, ProviderScope, QUICK_CALL_LIMIT,
+    SessionHandle, SessionProvider,
+};
+pub use reading::{
+    AnalysisSpec, GateForModes, GateSpec, MarginSpec, Reading, ScopeName, StatisticName,
+    StatisticSpec,
 };
 pub use row::{Attempt, CostReadings, CostSource, HookError, Outcome, ProfileRow, ToolCallSummary};
 pub use run_record::{
@@ -64,15 +79,19 @@ pub use run_record::{
     TaskEventLevel, TaskKind,
 };
 pub use runner::{RunSetting, Runner};
-pub use scenario::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec, as_text};
+pub use scenario::{
+    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, as_text,
+};
 pub use score_record::{Evidence, ScoreRecord, ScoreTarget, ScoreValue};
 pub use scorer::{Scorer, ScorerCheckResult, ScorerContext, ScorerResult, WorkspaceChange};
 pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};
-pub use timestamp::Timestamp;
-pub use tokens::TokenBreakdown;
+pub use timestamp::{Timestamp, unix_ms_now};
+pub use tokens::{TokenBreakdown, TokenSum};
 pub use trace::{
     CallEnding, EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,
+    UserTurn,
 };
+pub use void_cause::VoidCause;
 
 /// A JSON object, as the free-form parts of records hold it.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;
@@ -80,5 +99,9 @@ pub type JsonMap = serde_json::Map<String, serde_json::Value>;
 /// What a contract method returns when it breaks: any error, or a message (`"no such file".into()`).
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The version of all stored records. Raised only when a reader of the old form would misread the new.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The version of all stored records. Raised only when a reader of the old form would misread the new; records of earlier
+/// versions stay readable.
+///
+/// Version 2 (Assize 0.2) changed what some numbers mean: `agentTurns` are model answers of the main agent, and failed
+/// tool calls follow one rule for all agents.
+pub const SCHEMA_VERSION: u32 = 2;

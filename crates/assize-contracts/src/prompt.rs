@@ -1,6 +1,6 @@
 //! What a provider returns for one prompt.
 
-use crate::{Millis, TokenBreakdown, Usd};
+use crate::{Millis, ModelCall, TokenBreakdown, Usd};
 use serde::{Deserialize, Serialize};
 
 /// The agent's answer to one user message and what it took.
@@ -22,9 +22,13 @@ pub struct PromptResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PromptMetrics {
-    /// Tokens used.
+    /// Tokens used. Unknown where one model call did not tell them.
     pub tokens: TokenBreakdown,
-    /// What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ.
+    /// The known part of the tokens, where their total is unknown because a model call is incomplete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_at_least: Option<TokenBreakdown>,
+    /// The agent's own count, where `tokens` were counted elsewhere: the counts that differ, or all of them where the
+    /// total is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_tokens: Option<TokenBreakdown>,
     /// Time taken.
@@ -33,12 +37,21 @@ pub struct PromptMetrics {
     pub tool_calls: Option<Vec<ToolCallRecord>>,
     /// Money spent, as the agent reports it.
     pub cost: CostBreakdown,
+    /// The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_at_least_usd: Option<Usd>,
     /// What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_cost_usd: Option<Usd>,
+    /// The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_captured: bool,
     /// The program behind the session. Absent when the provider started none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramUse>,
+    /// Requests to models, where the provider saw them itself. Not part of the JSON: traces carry them.
+    #[serde(skip)]
+    pub model_calls: Vec<ModelCall>,
 }
 
 /// How the program behind a session ended and what it used, with everything it started. What the system does not tell
@@ -133,7 +146,8 @@ pub struct ToolCallRecord {
     /// The kind of tool, for grouping.
     #[serde(default)]
     pub category: String,
-    /// Whether the tool reported success. Absent when it did not say.
+    /// `false` for a non-zero exit of a command, a result that is marked as an error, and a call that was rejected or
+    /// names an unknown tool. Absent when the agent reports none of it.
     #[serde(default)]
     pub success: Option<bool>,
     /// How long it ran. Absent when nobody timed it.
@@ -142,6 +156,9 @@ pub struct ToolCallRecord {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_ref: Option<String>,
 }
 
 /// Money spent, by what it was spent on.

@@ -1,9 +1,10 @@
 //! How Assize reaches what is on trial.
 
-use crate::{JsonMap, PromptResult, SessionTrace, Timestamp};
+use crate::{JsonMap, ModelUse, PromptResult, SessionTrace, Timestamp, VoidCause};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use std::time::Duration;
 /// Manages the sessions of an agent: creates them, prompts them, exports what happened, ends them.
 ///
 /// Per trial the calls are `create_session`, `prompt` (once per user message), `export_session` (only when
-/// traces are wanted), `destroy_session`. Trials run concurrently, so all methods but `init` and `shutdown`
-/// are called from many tasks at once. Methods may await but must not block the thread.
+/// traces are wanted), `destroy_session`. One session at a time per instance, unless
+/// [`concurrency`](Self::concurrency) allows more. Methods may await but must not block the thread.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a session provider",
@@ -25,6 +26,11 @@ pub trait SessionProvider: Send + Sync {
     /// How much one instance can serve. See [`ProviderScope`].
     fn scope(&self) -> ProviderScope {
         ProviderScope::Mode
+    }
+
+    /// How many sessions one instance can have at once. The engine never opens more.
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ONE
     }
 
     /// The model that is used when the suite names none. Called before anything runs.
@@ -49,10 +55,20 @@ pub trait SessionProvider: Send + Sync {
         false
     }
 
+    /// What it means when no model call of a session was seen. See [`ModelUse`].
+    fn model_use(&self) -> ModelUse {
+        ModelUse::Optional
+    }
+
     /// How long past the timeout the provider may take to wind down and hand over what was used so far.
     /// After that the engine drops the call.
     fn timeout_grace(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// How long [`export_session`](Self::export_session) may take. Absent: as long as it takes.
+    fn export_limit(&self) -> Option<Duration> {
+        Some(QUICK_CALL_LIMIT)
     }
 
     /// Looks at the settings a suite gives to this provider. Called by `check` and before a run, never during.
@@ -98,6 +114,48 @@ pub trait SessionProvider: Send + Sync {
     }
 }
 
+/// The default limit of calls that may do real work: hooks, scorers, evaluators, `init`, `createSession`.
+pub const LONG_CALL_LIMIT: Duration = Duration::from_secs(600);
+
+/// The default limit of calls that only look at what is there: collectors, analyzers, `exportSession`.
+pub const QUICK_CALL_LIMIT: Duration = Duration::from_secs(60);
+
+/// How many sessions one instance of a provider can have at once. In JSON a number, or `any`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Concurrency {
+    /// At most this many.
+    AtMost(NonZeroU32),
+    /// As many as the suite asks for.
+    Any(AnyNumber),
+}
+
+/// The word `any`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AnyNumber {
+    /// No limit.
+    Any,
+}
+
+impl Concurrency {
+    /// One session after another.
+    pub const ONE: Self = Self::AtMost(NonZeroU32::MIN);
+
+    /// As many sessions as the suite asks for.
+    pub const ANY: Self = Self::Any(AnyNumber::Any);
+
+    /// The largest number of sessions at once.
+    pub fn most(self) -> usize {
+        match self {
+            Self::AtMost(most) => most.get() as usize,
+            Self::Any(_) => usize::MAX,
+        }
+    }
+}
+
 /// How much one instance of a provider can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -111,8 +169,9 @@ pub enum ProviderScope {
     Mode,
 }
 
-/// What the rows of a provider are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where trials come from. Trials of different nature are never counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Nature {
     /// Real sessions.
     Live,
@@ -120,6 +179,26 @@ pub enum Nature {
     Replayed,
     /// Sessions made up from random numbers.
     Simulated,
+}
+
+impl Nature {
+    /// The nature of a trial with these marks in its row.
+    pub fn of_marks(simulated: bool, replayed: bool) -> Self {
+        match (simulated, replayed) {
+            (true, _) => Self::Simulated,
+            (_, true) => Self::Replayed,
+            _ => Self::Live,
+        }
+    }
+
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Replayed => "replayed",
+            Self::Simulated => "simulated",
+        }
+    }
 }
 
 /// What a provider instance is started with.
@@ -197,6 +276,25 @@ pub struct SessionHandle {
     pub provider: String,
     /// When the session was created.
     pub created_at: Timestamp,
+    /// What else the provider put in. It comes back with every call.
+    #[serde(flatten)]
+    pub extra: JsonMap,
+}
+
+impl SessionHandle {
+    /// A handle without anything else in it.
+    pub fn new(
+        session_id: impl Into<String>,
+        provider: impl Into<String>,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            session_id: session_id.into(),
+            provider: provider.into(),
+            created_at,
+            extra: JsonMap::new(),
+        }
+    }
 }
 
 /// A setting that a provider cannot use.
@@ -223,6 +321,8 @@ pub struct ProviderError {
     pub code: Option<String>,
     /// What was used before it broke.
     pub partial: Option<Box<PromptResult>>,
+    /// Why the trial is void, where the provider knows it. Ignored for the agent's own failures.
+    pub void_cause: Option<VoidCause>,
 }
 
 /// Whose fault a provider's error is.
@@ -244,6 +344,7 @@ impl ProviderError {
             message: message.into(),
             code: None,
             partial: None,
+            void_cause: None,
         }
     }
 
@@ -254,12 +355,19 @@ impl ProviderError {
             message: message.into(),
             code: None,
             partial: None,
+            void_cause: None,
         }
     }
 
     /// The same with a word for machines.
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
+        self
+    }
+
+    /// The same with the cause of the void trial.
+    pub fn with_void_cause(mut self, cause: VoidCause) -> Self {
+        self.void_cause = Some(cause);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     CompletionReason, CostBreakdown, JsonMap, Millis, Number, ScorerCheckResult, Timestamp,
-    TimingBreakdown, TokenBreakdown, ToolCallRecord, Usd,
+    TimingBreakdown, TokenBreakdown, ToolCallRecord, Usd, VoidCause,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub struct ProfileRow {
     pub provider: String,
     /// The provider's id of the session. Absent when none was created.
     pub session_id: Option<String>,
-    /// Turns the agent took.
+    /// Turns the agent took: model answers of the main agent. Absent when nobody saw them.
     pub agent_turns: Option<u64>,
     /// Why the session ended. Absent when it never began.
     pub completion_reason: Option<CompletionReason>,
@@ -69,6 +69,18 @@ pub struct ProfileRow {
     /// What was learnt: pass, fail or nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Why the trial is void. Absent for other outcomes, and in rows of version 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void_cause: Option<VoidCause>,
+    /// The known part of the tokens, where their total is unknown because a model call is incomplete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_least: Option<TokenBreakdown>,
+    /// The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_at_least_usd: Option<Usd>,
+    /// User messages that were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_turns: Option<u64>,
     /// Attempts before the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
@@ -90,12 +102,23 @@ pub struct ProfileRow {
     /// Time ran out: time, tokens and cost are lower bounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub censored: bool,
+    /// The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_captured: bool,
     /// Answers came from a recording.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
     /// Made up by the `simulated` provider.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
+}
+
+impl ProfileRow {
+    /// Whether the trial is void for a reason that the mode may have brought about. A void without a known cause counts.
+    pub fn is_void_by_mode(&self) -> bool {
+        self.outcome == Some(Outcome::Void)
+            && self.void_cause.is_none_or(VoidCause::may_depend_on_mode)
+    }
 }
 
 /// What a trial taught about the agent.
@@ -120,11 +143,12 @@ pub struct ToolCallSummary {
     pub total: Option<u64>,
     /// How many of each category.
     pub by_category: BTreeMap<String, u64>,
-    /// How many reported failure.
+    /// How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent
+    /// when one of the calls does not tell.
     pub failed: Option<u64>,
-    /// How many repeat a failed call of the same tool.
+    /// How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     pub retried: Option<u64>,
-    /// Failed divided by total; 0 without calls.
+    /// Failed divided by total; 0 without calls. Absent when `failed` is.
     pub error_rate: Option<Number>,
     /// Each call.
     pub records: Vec<ToolCallRecord>,
@@ -144,6 +168,12 @@ pub struct Attempt {
     pub tokens: TokenBreakdown,
     /// Money it cost.
     pub cost_usd: Option<Usd>,
+    /// The known part of the tokens, where their total is unknown because a model call is incomplete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_least: Option<TokenBreakdown>,
+    /// The cost of that part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_at_least_usd: Option<Usd>,
     /// How long it took.
     pub wall_ms: Option<Millis>,
     /// What went wrong.

@@ -1,6 +1,6 @@
 //! How a capability on trial is executed.
 
-use crate::{AtomicTask, BoxError, JsonMap, Nature, PermissionConfig, RunRecord};
+use crate::{AtomicTask, BoxError, Concurrency, JsonMap, Nature, PermissionConfig, RunRecord};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,6 +43,11 @@ pub trait Runner: Send + Sync {
     /// How long past the timeout it may take to wind down and hand over what it has. After that the call is dropped.
     fn timeout_grace(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// How many executions it can have at once, over all modes.
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::ANY
     }
 
     /// A hash of what the configuration only names: files, tables. Part of every record's `configHash`.

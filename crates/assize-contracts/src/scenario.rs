@@ -122,6 +122,12 @@ pub struct WorkspaceSpec {
     /// A commit that is checked out afresh for every attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
+    /// How an attempt gets its own view of the source. Default: `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<WorkspaceMethod>,
+    /// Commands run once per run; every attempt begins with what they left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup_once: Vec<String>,
     /// Commands run in the workspace before the agent starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
@@ -131,6 +137,33 @@ pub struct WorkspaceSpec {
     /// Environment of the set-up commands.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
+}
+
+impl WorkspaceSpec {
+    /// Whether it begins with something that is prepared once, and not with an empty directory.
+    pub fn has_source(&self) -> bool {
+        self.from.is_some() || self.git.is_some() || !self.setup_once.is_empty()
+    }
+}
+
+/// How every attempt gets a directory of its own. What the agent finds there is the same by every method.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceMethod {
+    /// The first of the others that works on the machine.
+    #[default]
+    Auto,
+    /// An overlay mount, which only programs started by Assize see.
+    Overlay,
+    /// A copy that shares blocks with its source.
+    Reflink,
+    /// A copy that is brought back to its beginning after every attempt.
+    Recycle,
+    /// A fresh copy for every attempt.
+    Copy,
 }
 
 /// A commit in a repository on this machine.

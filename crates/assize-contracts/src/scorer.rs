@@ -4,6 +4,7 @@ use crate::{BaseScenario, BoxError, CustomMetric, JsonMap, PromptResult, Session
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,8 +25,9 @@ pub trait Scorer: Send + Sync {
         Ok(())
     }
 
-    /// Called once per attempt that ended with an answer, after all collectors and analyzers. Trials are scored
-    /// concurrently. An error, or an `error` in the result, means "could not be judged": the trial is void, not failed.
+    /// Called once per attempt in which the provider answered, also with `tool_limit`, `error` or `timeout`, after all collectors
+    /// and analyzers. Trials are scored concurrently. An error, or an `error` in the result, means "could not be judged": the
+    /// trial is void, unless it has failed already.
     async fn evaluate(
         &self,
         scenario: &BaseScenario,
@@ -59,6 +61,9 @@ pub struct ScorerContext {
     /// What the agent changed there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<WorkspaceChange>,
+    /// The mode's variables, for every process that is started. They may be secret, so they are in no JSON.
+    #[serde(skip)]
+    pub environment: Arc<BTreeMap<String, String>>,
 }
 
 /// One file the agent touched.

@@ -1,8 +1,8 @@
 //! Stand-ins for testing plugins and the engine without any agent.
 
 use crate::{
-    CreateSessionParams, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
-    SessionProvider, SessionTrace, Timestamp,
+    Concurrency, CreateSessionParams, PromptResult, ProviderConfig, ProviderError, ProviderScope,
+    SessionHandle, SessionProvider, SessionTrace, Timestamp,
 };
 use async_trait::async_trait;
 use std::collections::HashMap;
@@ -62,6 +62,7 @@ pub enum ScriptedPrompt {
 pub struct ScriptedProvider {
     id: String,
     scope: ProviderScope,
+    concurrency: Concurrency,
     state: Arc<Mutex<State>>,
 }
 
@@ -81,6 +82,7 @@ impl ScriptedProvider {
         Self {
             id: "scripted".to_owned(),
             scope: ProviderScope::Session,
+            concurrency: Concurrency::ANY,
             state: Arc::new(Mutex::new(State {
                 scripts,
                 ..State::default()
@@ -91,6 +93,12 @@ impl ScriptedProvider {
     /// The same with another scope.
     pub fn with_scope(mut self, scope: ProviderScope) -> Self {
         self.scope = scope;
+        self
+    }
+
+    /// The same with another number of sessions at once.
+    pub fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = concurrency;
         self
     }
 
@@ -150,6 +158,10 @@ impl SessionProvider for ScriptedProvider {
         self.scope
     }
 
+    fn concurrency(&self) -> Concurrency {
+        self.concurrency
+    }
+
     fn may_cost(&self) -> bool {
         false
     }
@@ -174,11 +186,8 @@ impl SessionProvider for ScriptedProvider {
             session_id
         };
         self.script(&session_id).create?;
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id.clone(),
-            created_at: Timestamp::from_unix_ms(0),
-        })
+        let created_at = Timestamp::from_unix_ms(0);
+        Ok(SessionHandle::new(session_id, &*self.id, created_at))
     }
 
     async fn prompt(

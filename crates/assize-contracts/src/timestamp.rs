@@ -1,6 +1,7 @@
 //! Points in wall-clock time, kept as the text they came in so that foreign records are not rewritten.
 
 use serde::{Deserialize, Serialize};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 // Every trial writes and reads a dozen times, so our own form is done by hand; all others are left to `jiff`.
 
@@ -10,6 +11,12 @@ const DAY: i64 = 86_400_000;
 const FIRST: i64 = -62_167_219_200_000;
 const LAST: i64 = 253_402_300_799_999;
 
+/// Milliseconds since 1970, by the clock of this machine.
+pub fn unix_ms_now() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_millis() as i64
+}
+
 /// An RFC 3339 time in UTC with milliseconds when Assize writes it; as found when someone else did.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,6 +24,11 @@ const LAST: i64 = 253_402_300_799_999;
 pub struct Timestamp(String);
 
 impl Timestamp {
+    /// The wall-clock time of this moment.
+    pub fn now() -> Self {
+        Self::from_unix_ms(unix_ms_now())
+    }
+
     /// The given number of milliseconds since 1970, clamped to the years that are written with four digits.
     pub fn from_unix_ms(milliseconds: i64) -> Self {
         let milliseconds = milliseconds.clamp(FIRST, LAST);

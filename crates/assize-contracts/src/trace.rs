@@ -27,9 +27,27 @@ pub struct SessionTrace {
     /// The agent's final text. Absent where it is the last text among the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// When user messages were sent, and how long the agent worked on each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user_turns: Vec<UserTurn>,
     /// The session was made up by the `simulated` provider.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
+    /// The agent's account and the wire's were joined: the events tell every tool call. Not stored.
+    #[serde(skip)]
+    pub is_joined: bool,
+}
+
+/// One user message of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UserTurn {
+    /// When the message was sent. A program that is started for it starts then.
+    pub started_at: Timestamp,
+    /// Time until the agent gave the word back, or was stopped.
+    #[serde(default)]
+    pub duration_ms: Option<Millis>,
 }
 
 impl SessionTrace {
@@ -42,7 +60,7 @@ impl SessionTrace {
         let events: Vec<Arc<TraceEvent>> = events.into_iter().map(Into::into).collect();
         let turns = group_into_turns(&events);
         let summary = TraceSummary {
-            total_turns: turns.len() as u64,
+            total_turns: (!turns.is_empty()).then_some(turns.len() as u64),
             total_tool_calls: tool_calls(&events),
             total_tokens: tokens,
             total_duration: duration_between(
@@ -155,8 +173,9 @@ pub struct Turn {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TraceSummary {
-    /// Number of turns.
-    pub total_turns: u64,
+    /// Number of turns: model answers of the main agent. Absent where the trace marks none.
+    #[serde(default)]
+    pub total_turns: Option<u64>,
     /// Number of tool calls.
     pub total_tool_calls: u64,
     /// Tokens of all model calls.
@@ -181,6 +200,9 @@ pub struct ModelCall {
     /// A call beside the task itself: a title, a summary.
     #[serde(default)]
     pub side: bool,
+    /// The subagent that made the call. Absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     /// When the request was sent.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
@@ -193,6 +215,15 @@ pub struct ModelCall {
     /// Tokens of this call.
     #[serde(default)]
     pub tokens: TokenBreakdown,
+    /// The known part of the tokens, where the call is incomplete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_least: Option<TokenBreakdown>,
+    /// The part of the cache writes that is kept for an hour and priced higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<u64>,
+    /// The class of service it was billed as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
     /// Cost of this call.
     #[serde(default)]
     pub cost_usd: Option<Usd>,
@@ -214,6 +245,23 @@ pub struct ModelCall {
     /// The capture proxy changed the request to ask for usage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_for_usage: bool,
+}
+
+impl ModelCall {
+    /// Whether the API refused the request or could not be reached: nothing was generated, and nothing is billed.
+    pub fn is_refused(&self) -> bool {
+        self.status.is_some_and(|status| status >= 400) || self.ending == Some(CallEnding::NoAnswer)
+    }
+
+    /// Whether it was seen on the wire, and not only claimed by the agent.
+    pub fn is_seen(&self) -> bool {
+        self.api.is_some()
+    }
+
+    /// The tokens of the call that are known in any case.
+    pub fn known_tokens(&self) -> TokenBreakdown {
+        self.tokens_at_least.unwrap_or(self.tokens)
+    }
 }
 
 /// How an exchange with a model ended without a whole answer.
@@ -260,7 +308,8 @@ pub enum TraceEvent {
         output: Value,
         /// How long it ran.
         duration_ms: Option<Millis>,
-        /// Whether it reported success. Absent when it did not say.
+        /// `false` for a non-zero exit, a result marked as an error, a rejected or unknown tool. Absent when the agent
+        /// reports none of it.
         success: Option<bool>,
         /// What went wrong.
         error: Option<String>,
@@ -320,9 +369,12 @@ pub struct EventPlace {
     /// The model call it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_ref: Option<String>,
-    /// It took at most the duration told: only what happened before and after it was seen.
+    /// The duration is an upper bound: only what happened before and after was seen.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub duration_is_bound: bool,
+    /// When the agent said that it was over, in milliseconds since 1970. Not stored: joining two accounts needs it.
+    #[serde(skip)]
+    pub ended_ms: Option<i64>,
 }
 
 impl TraceEvent {
@@ -363,6 +415,7 @@ impl TraceEvent {
             success: *success,
             duration_ms: *duration_ms,
             error: error.clone(),
+            call_ref: self.place().and_then(|place| place.call_ref.clone()),
         })
     }
 
@@ -583,6 +636,7 @@ impl WireEvent {
             call_id: self.call_id,
             call_ref: self.call_ref,
             duration_is_bound: self.duration_is_bound,
+            ended_ms: None,
         };
         (place != EventPlace::default()).then(|| Box::new(place))
     }

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use assize_contracts::{
-    AtomicTask, ProfileRow, PromptResult, ScenarioTask, ScoreRecord, SessionAnalysisBundle,
-    SessionHandle, SessionTrace, Task, TaskEvent,
+    AtomicTask, PromptResult, ScenarioTask, ScoreRecord, SessionHandle, SessionTrace, Task,
+    TaskEvent,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,56 +14,6 @@ fn check<T: DeserializeOwned + Serialize>(original: &Value) {
     let record: T = serde_json::from_value(original.clone())
         .unwrap_or_else(|error| panic!("{error}\nin {original:#}"));
     assert_eq!(&serde_json::to_value(&record).unwrap(), original);
-}
-
-mod published {
-    use super::*;
-    use std::path::{Path, PathBuf};
-
-    fn directory() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/published")
-    }
-
-    fn check_all_in<T: DeserializeOwned + Serialize>(folder: &str) {
-        let mut count = 0;
-        for entry in std::fs::read_dir(directory().join(folder)).unwrap() {
-            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-            check::<T>(&serde_json::from_str(&text).unwrap());
-            count += 1;
-        }
-        assert_eq!(count, 15);
-    }
-
-    #[test]
-    #[cfg_attr(
-        not(has_published),
-        ignore = "shared/fixtures/published is not beside this checkout"
-    )]
-    fn rows() {
-        let text = std::fs::read_to_string(directory().join("rows.jsonl")).unwrap();
-        assert!(text.lines().count() >= 15);
-        for line in text.lines() {
-            check::<ProfileRow>(&serde_json::from_str(line).unwrap());
-        }
-    }
-
-    #[test]
-    #[cfg_attr(
-        not(has_published),
-        ignore = "shared/fixtures/published is not beside this checkout"
-    )]
-    fn sessions() {
-        check_all_in::<SessionTrace>("sessions");
-    }
-
-    #[test]
-    #[cfg_attr(
-        not(has_published),
-        ignore = "shared/fixtures/published is not beside this checkout"
-    )]
-    fn analyses() {
-        check_all_in::<SessionAnalysisBundle>("analysis");
-    }
 }
 
 // The examples printed in the specification, dates as `JSON.stringify` writes them.

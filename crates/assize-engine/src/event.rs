@@ -1,7 +1,7 @@
 //! What a run tells while it goes on. Terminal, JSON lines and files are readers of the same events.
 
-use assize_contracts::{Outcome, ProfileRow, Usd};
-use serde::Serialize;
+use assize_contracts::{Caution, JsonMap, Outcome, ProfileRow, Usd};
+use serde::{Serialize, Serializer};
 use std::path::Path;
 
 /// Something that happened in a run.
@@ -42,14 +42,21 @@ pub enum Event<'a> {
         /// What progress needs to know of it.
         #[serde(skip)]
         trial: &'a TrialBrief,
-        /// The row as it was stored: JSON, secrets removed.
-        #[serde(skip)]
+        /// The row as it was stored: JSON, secrets removed. In JSON its fields stand beside `event`.
+        #[serde(flatten, serialize_with = "as_fields")]
         json: &'a [u8],
     },
     /// A trial was cut off and stays open.
     TrialCancelled {
         /// Place in the plan.
         position: Option<u64>,
+    },
+    /// A call into a plugin is still under way. Sent every ten seconds.
+    Waiting {
+        /// What is waited for: `hook beforeScenario`, `scorer tests`, `provider agent init`.
+        call: &'a str,
+        /// For how long.
+        seconds: u64,
     },
     /// The warm-up is over; the trials that count begin.
     WarmupFinished,
@@ -66,6 +73,12 @@ pub enum Event<'a> {
     },
 }
 
+/// The fields of a JSON object.
+fn as_fields<S: Serializer>(json: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let fields: JsonMap = serde_json::from_slice(json).map_err(serde::ser::Error::custom)?;
+    fields.serialize(serializer)
+}
+
 /// A finished trial in brief.
 #[derive(Debug, Clone)]
 pub struct TrialBrief {
@@ -79,6 +92,10 @@ pub struct TrialBrief {
     pub tokens_total: Option<u64>,
     /// What it cost.
     pub cost_usd: Option<Usd>,
+    /// Tokens that are known in any case, where their total is not.
+    pub tokens_at_least: Option<u64>,
+    /// What those cost.
+    pub cost_at_least_usd: Option<Usd>,
 }
 
 impl TrialBrief {
@@ -89,20 +106,10 @@ impl TrialBrief {
             outcome: row.outcome.unwrap_or(Outcome::Void),
             tokens_total: row.tokens.total,
             cost_usd: row.cost.total_usd,
+            tokens_at_least: row.tokens_at_least.and_then(|known| known.total),
+            cost_at_least_usd: row.cost_at_least_usd,
         }
     }
-}
-
-/// What makes a number weak, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Caution {
-    /// A word for machines.
-    pub code: String,
-    /// One sentence.
-    pub text: String,
-    /// What it is about: a metric, a hook, a mode.
-    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
 }
 
 /// Hears every event of a run, from several threads at once. Must be quick.

@@ -1,6 +1,9 @@
 //! Calls the hooks: only the registered ones, one at a time per set unless it allows more.
 
+use crate::event::Listener;
 use crate::guard::guarded;
+use crate::suite::Mode;
+use crate::watch::watched;
 use assize_contracts::{
     AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookError, HookEvent,
     RunContext, RunHooks,
@@ -12,6 +15,7 @@ use tokio::sync::Mutex;
 /// All sets of hooks of a run.
 pub(crate) struct Hooks {
     sets: Vec<HookSet>,
+    listener: Arc<dyn Listener>,
 }
 
 struct HookSet {
@@ -22,6 +26,8 @@ struct HookSet {
 impl HookSet {
     async fn in_turn<T>(
         &self,
+        listener: &dyn Listener,
+        event: HookEvent,
         call: impl Future<Output = Result<T, BoxError>>,
     ) -> Result<T, BoxError> {
         let _turn = if self.hooks.concurrent() {
@@ -29,18 +35,28 @@ impl HookSet {
         } else {
             Some(self.turn.lock().await)
         };
-        guarded(call).await
+        watched(listener, &["hook", event.as_str()], guarded(call)).await
     }
 }
 
 impl Hooks {
-    pub(crate) fn new(hooks: &[Arc<dyn RunHooks>]) -> Self {
+    pub(crate) fn new(hooks: &[Arc<dyn RunHooks>], listener: Arc<dyn Listener>) -> Self {
         let set = |hooks: &Arc<dyn RunHooks>| HookSet {
             hooks: Arc::clone(hooks),
             turn: Mutex::new(()),
         };
         Self {
             sets: hooks.iter().map(set).collect(),
+            listener,
+        }
+    }
+
+    /// Says which variables processes started for the modes get.
+    pub(crate) fn tell_environments(&self, modes: &[Mode]) {
+        for set in &self.sets {
+            for mode in modes {
+                set.hooks.mode_resolved(&mode.name, &mode.environment);
+            }
         }
     }
 
@@ -56,6 +72,15 @@ impl Hooks {
             .filter(move |set| set.hooks.events().contains(&event))
     }
 
+    async fn call<T>(
+        &self,
+        set: &HookSet,
+        event: HookEvent,
+        call: impl Future<Output = Result<T, BoxError>>,
+    ) -> Result<T, BoxError> {
+        set.in_turn(&*self.listener, event, call).await
+    }
+
     /// The scenario to use: the given one, or what the hooks put in its place.
     pub(crate) async fn before_scenario(
         &self,
@@ -63,7 +88,8 @@ impl Hooks {
         errors: &mut Vec<HookError>,
     ) -> Arc<BaseScenario> {
         for set in self.having(HookEvent::BeforeScenario) {
-            match set.in_turn(set.hooks.before_scenario(&context)).await {
+            let call = set.hooks.before_scenario(&context);
+            match self.call(set, HookEvent::BeforeScenario, call).await {
                 Ok(Some(replacement)) => context.scenario = Arc::new(replacement),
                 Ok(None) => {}
                 Err(error) => errors.push(hook_error(HookEvent::BeforeScenario, &error)),
@@ -76,11 +102,8 @@ impl Hooks {
         let mut errors = Vec::new();
         for set in self.having(HookEvent::AfterScenario) {
             let call = set.hooks.after_scenario(context);
-            note(
-                &mut errors,
-                HookEvent::AfterScenario,
-                set.in_turn(call).await,
-            );
+            let called = self.call(set, HookEvent::AfterScenario, call).await;
+            note(&mut errors, HookEvent::AfterScenario, called);
         }
         errors
     }
@@ -93,7 +116,7 @@ impl Hooks {
                 HookEvent::BeforeMode => set.hooks.before_mode(mode),
                 _ => set.hooks.after_mode(mode),
             };
-            note(&mut errors, event, set.in_turn(call).await);
+            note(&mut errors, event, self.call(set, event, call).await);
         }
         errors
     }
@@ -110,7 +133,7 @@ impl Hooks {
                 HookEvent::BeforeRun => set.hooks.before_run(context),
                 _ => set.hooks.after_run(context),
             };
-            note(&mut errors, event, set.in_turn(call).await);
+            note(&mut errors, event, self.call(set, event, call).await);
         }
         errors
     }

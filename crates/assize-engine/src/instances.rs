@@ -1,9 +1,11 @@
 //! Instances of providers: who serves which arm, started before and shut down after.
 
+use crate::event::Listener;
 use crate::guard::guarded_provider;
 use crate::plan::Arm;
 use crate::profile::EngineError;
 use crate::suite::{Mode, ProfileSuite};
+use crate::watch::watched;
 use assize_contracts::{HookError, ProviderConfig, ProviderScope, SessionProvider};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ impl Instances {
         suite: &ProfileSuite,
         number: usize,
         arm: &Arm,
+        listener: &dyn Listener,
     ) -> Result<(), EngineError> {
         let mode = suite.modes_by_name()[arm.mode.as_str()];
         let shared = self.up.iter().find(|instance| {
@@ -52,7 +55,8 @@ impl Instances {
         });
         let config = config(suite, mode, arm)?;
         self.up.push(Arc::clone(&instance));
-        guarded_provider(instance.provider.init(&config))
+        let call = guarded_provider(instance.provider.init(&config));
+        watched(listener, &["provider", &instance.name, "init"], call)
             .await
             .map_err(|error| EngineError::ProviderInit {
                 provider: mode.provider.clone(),

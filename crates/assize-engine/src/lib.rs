@@ -11,9 +11,12 @@ mod suite;
 mod guard;
 mod hooks;
 mod instances;
+mod preflight;
 mod schedule;
 mod task;
 mod trial;
+mod voids;
+mod watch;
 mod workspace;
 
 #[doc(hidden)]
@@ -22,7 +25,7 @@ mod profile;
 mod rescore;
 pub mod store;
 
-pub use event::{Caution, Event, Listener, TrialBrief};
+pub use event::{Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
 pub use rescore::{Keeping, Rescored, score_again};
@@ -31,3 +34,4 @@ pub use task::{
     Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,
     check_flow, config_hash,
 };
+pub use voids::VoidReason;

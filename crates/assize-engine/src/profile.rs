@@ -1,19 +1,21 @@
 //! A whole run: resolve modes, open the run directory, start providers, work through the cells, end everything.
 
-use crate::event::{Caution, Event, Listener};
+use crate::event::{Event, Listener};
 use crate::guard::guarded;
 use crate::hooks::Hooks;
 use crate::instances::Instances;
 use crate::plan::{Plan, PlanError};
+use crate::preflight;
 use crate::schedule::Scheduler;
 use crate::store::{
     CellKey, Encoder, Manifest, OpenRun, Redactor, RunDirectory, RunState, StoreError, WriterHandle,
 };
 use crate::suite::{Mode, ProfileSuite};
 use crate::task::UsedRunner;
-use crate::trial::Trials;
+use crate::trial::{Cancelled, Trials};
+use crate::voids::{VoidReason, Voids};
 use crate::workspace::{self, TrialWorkspaces};
-use assize_contracts::{HookError, HookEvent, RunContext, Timestamp};
+use assize_contracts::{Caution, CautionCode, HookError, HookEvent, RunContext, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -42,6 +44,8 @@ pub struct ProfileSuiteResult {
     pub done: u64,
     /// Trials planned and not done.
     pub open: u64,
+    /// Why trials of this command are void.
+    pub voids: Vec<VoidReason>,
 }
 
 impl ProfileSuiteResult {
@@ -83,6 +87,22 @@ pub enum EngineError {
         /// What went wrong.
         message: String,
     },
+    /// The workspace of a scenario cannot be set up.
+    #[error("the workspace of scenario `{scenario}` cannot be set up in mode `{mode}`: {message}")]
+    SetUp {
+        /// The first scenario with this set-up.
+        scenario: String,
+        /// The first mode with its variables.
+        mode: String,
+        /// What happened.
+        message: String,
+    },
+    /// Workspaces cannot be made as the suite says.
+    #[error("{message}")]
+    Workspace {
+        /// Which method does not work, and why.
+        message: String,
+    },
     /// A provider could not be started.
     #[error("cannot start provider `{provider}`: {message}")]
     ProviderInit {
@@ -109,11 +129,19 @@ pub async fn run_profile_suite(
     listener: Arc<dyn Listener>,
     cancel: CancellationToken,
 ) -> Result<ProfileSuiteResult, EngineError> {
+    suite.locate();
     resolve_modes(&mut suite).await?;
     let suite = Arc::new(suite);
     let is_new = matches!(target, RunTarget::New(_));
+    let mut workspaces =
+        TrialWorkspaces::new(&suite, &suite.directory, suite.output.keep_workspace);
+    if is_new && !suite.execution.preflight.is_zero() {
+        let limit = suite.execution.preflight;
+        preflight::try_set_ups(&suite, &workspaces, limit, &cancel).await?;
+    }
     let Opened { run, plan, open } = open(&suite, target)?;
     let (run_id, directory) = (run.manifest.run_id.clone(), run.path.clone());
+    workspaces.keep_below(&directory);
     let done = run.done.len() as u64;
     let planned = u64::from(plan.len());
     listener.on_event(&Event::RunStarted {
@@ -129,9 +157,9 @@ pub async fn run_profile_suite(
         trials: Trials {
             run_id: run_id.clone(),
             suite: Arc::clone(&suite),
-            hooks: Hooks::new(&suite.hooks),
-            units: Arc::clone(&writer.units),
-            workspaces: TrialWorkspaces::new(&directory, suite.output.keep_workspace),
+            hooks: Hooks::new(&suite.hooks, Arc::clone(&listener)),
+            metrics: Arc::clone(&writer.metrics),
+            workspaces,
             listener: Arc::clone(&listener),
             cancel: cancel.clone(),
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
@@ -139,6 +167,10 @@ pub async fn run_profile_suite(
             clashes: Mutex::default(),
         },
         plan,
+        voids: Voids::new(
+            suite.execution.stop_after_voids,
+            Redactor::new(&suite.secrets),
+        ),
         encoder: Encoder::new(Redactor::new(&suite.secrets), suite.output.store_traces),
         stop: cancel.child_token(),
     });
@@ -146,8 +178,12 @@ pub async fn run_profile_suite(
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
+    run.hooks().tell_environments(&suite.modes);
     let context = run.context();
-    run.report(run.hooks().around_run(HookEvent::BeforeRun, &context).await);
+    let before = run.hooks().around_run(HookEvent::BeforeRun, &context);
+    if let Ok(errors) = run.unless_cancelled(before).await {
+        run.report(errors);
+    }
     let mut instances = Instances::default();
     let worked = run
         .work_through(open, &mut instances, writer.handle())
@@ -176,15 +212,22 @@ pub async fn run_profile_suite(
         directory,
         done,
         open,
+        voids: run.scheduler.voids.reasons(),
     })
 }
 
-/// Limits name providers and runners alike; which of them are runners does not matter to those who ask by a runner's id.
+/// Runners that the suite, or they themselves, limit.
 fn room_at_runners(suite: &ProfileSuite) -> BTreeMap<String, Semaphore> {
-    let limits = suite.execution.limits.iter();
-    limits
-        .map(|(id, limit)| (id.clone(), Semaphore::new((*limit).max(1))))
-        .collect()
+    let used = suite.modes.iter().flat_map(|mode| mode.runners.values());
+    let limited = used.filter_map(|used| {
+        let asked = suite.execution.limits.get(&used.id).copied();
+        let limit = asked
+            .unwrap_or(usize::MAX)
+            .min(used.runner.concurrency().most());
+        let room = || Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS));
+        (limit < usize::MAX).then(|| (used.id.clone(), room()))
+    });
+    limited.collect()
 }
 
 /// Asks the resolver about every mode before anything is spent.
@@ -226,7 +269,7 @@ struct Opened {
 fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> {
     let mut plan = suite.plan()?;
     let (mut run, only_void) = match target {
-        RunTarget::New(results) => (OpenRun::create(&results, manifest(suite, &plan))?, false),
+        RunTarget::New(results) => (OpenRun::create(&results, manifest(suite, &plan)?)?, false),
         RunTarget::Resume(run) => (resume(suite, &mut plan, run)?, false),
         RunTarget::ResumeVoid(run) => (resume(suite, &mut plan, run)?, true),
     };
@@ -283,10 +326,10 @@ fn resume(
     if before > plan.repetitions {
         *plan = suite.plan_of(before)?;
     }
-    Ok(OpenRun::resume(run, &manifest(suite, plan))?)
+    Ok(OpenRun::resume(run, &manifest(suite, plan)?)?)
 }
 
-fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
+fn manifest(suite: &ProfileSuite, plan: &Plan) -> Result<Manifest, EngineError> {
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -309,15 +352,24 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Manifest {
         suite.secrets.hashes(),
     );
     manifest.provenance = suite.provenance.clone();
+    manifest.set_reading(&suite.reading);
     manifest.plan.tasks = suite.tasks.as_ref().map(|tasks| tasks.record.clone());
     let kept = serde_json::json!(suite.output.keep_workspace);
     manifest.provenance.insert("keepWorkspace".to_owned(), kept);
+    let methods = workspace::methods(suite).map_err(|error| EngineError::Workspace {
+        message: error.explained(),
+    })?;
+    if !methods.is_empty() {
+        let methods = serde_json::json!(methods);
+        let provenance = &mut manifest.provenance;
+        provenance.insert("workspaceMethods".to_owned(), methods);
+    }
     let fixtures = workspace::fixtures(suite);
     if !fixtures.is_empty() {
         let fixtures = serde_json::json!(fixtures);
         manifest.provenance.insert("fixtures".to_owned(), fixtures);
     }
-    manifest
+    Ok(manifest)
 }
 
 /// A run under way.
@@ -365,19 +417,26 @@ impl Run {
             .map(|cell| cell.arm)
             .collect();
         for arm in arms.into_iter().filter(|arm| !self.is_exclusive(*arm)) {
-            self.start(instances, arm).await?;
+            if !self.start(instances, arm).await? {
+                return Ok(());
+            }
         }
         for (number, stage) in stages.iter().enumerate() {
             let others = |range: &[Stage]| range.iter().any(|other| other.mode == stage.mode);
             if let Some(arm) = stage.exclusive_arm {
                 // The one instance there can be still serves the stage before.
                 self.report(instances.shut_down_exclusive().await);
-                self.start(instances, arm).await?;
+                if !self.start(instances, arm).await? {
+                    break;
+                }
             }
             if let Some(mode) = stage.mode.as_ref().filter(|_| !others(&stages[..number])) {
-                self.report(self.hooks().around_mode(HookEvent::BeforeMode, mode).await);
+                let before = self.hooks().around_mode(HookEvent::BeforeMode, mode);
+                if let Ok(errors) = self.unless_cancelled(before).await {
+                    self.report(errors);
+                }
             }
-            if self.warm_up && number == 0 {
+            if self.warm_up && number == 0 && !self.scheduler.stop.is_cancelled() {
                 self.scheduler
                     .warm_up(stage.cells[0], instances, &writer)
                     .await;
@@ -432,11 +491,19 @@ impl Run {
             .is_exclusive(&self.suite().modes_by_name()[arm.mode.as_str()].provider)
     }
 
-    async fn start(&self, instances: &mut Instances, arm: u32) -> Result<(), EngineError> {
-        let plan = &self.scheduler.plan;
-        instances
-            .start(self.suite(), arm as usize, &plan.arms[arm as usize])
-            .await
+    /// Starts the provider of an arm. `false`: the run was cancelled meanwhile.
+    async fn start(&self, instances: &mut Instances, arm: u32) -> Result<bool, EngineError> {
+        let served = &self.scheduler.plan.arms[arm as usize];
+        let listener = &*self.scheduler.trials.listener;
+        let starting = instances.start(self.suite(), arm as usize, served, listener);
+        match self.unless_cancelled(starting).await {
+            Ok(started) => started.map(|()| true),
+            Err(Cancelled) => Ok(false),
+        }
+    }
+
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
+        self.scheduler.trials.unless_cancelled(work).await
     }
 
     /// Ends every runner once, whichever modes and types it serves.
@@ -468,11 +535,11 @@ impl Run {
             self.scheduler
                 .trials
                 .listener
-                .on_event(&Event::Caution(&Caution {
-                    code: "hook-failed".to_owned(),
-                    text: format!("`{hook}` failed: {message}"),
-                    place: Some(hook),
-                }));
+                .on_event(&Event::Caution(&Caution::about(
+                    CautionCode::HookFailed,
+                    format!("`{hook}` failed: {message}"),
+                    hook,
+                )));
         }
     }
 }

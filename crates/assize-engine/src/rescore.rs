@@ -4,13 +4,14 @@
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
 use crate::store::{CellKey, Redactor, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
-use crate::suite::{KeepWorkspace, ProfileSuite};
+use crate::suite::ProfileSuite;
 use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
 use crate::workspace::{self, Setting, TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    BaseScenario, CustomMetric, JsonMap, MetricValue, Outcome, ProfileRow, PromptMetrics,
-    PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task, WorkspaceChange,
+    BaseScenario, Catalog, CustomMetric, JsonMap, MetricKind, MetricValue, Outcome, ProfileRow,
+    PromptMetrics, PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task,
+    VoidCause, WorkspaceChange,
 };
 use foldhash::fast::FixedState;
 use futures_util::{StreamExt, stream};
@@ -49,6 +50,7 @@ pub async fn score_again(
     mut suite: ProfileSuite,
     keeping: Keeping,
 ) -> Result<Rescored, EngineError> {
+    suite.locate();
     resolve_modes(&mut suite).await?;
     let scorer = Rescorer::new(&run, &suite)?;
     let rows = run.rows()?;
@@ -104,8 +106,13 @@ impl Rescored {
                     Some(reason) => *self.lost.entry(reason.clone()).or_default() += 1,
                     None => self.scored += 1,
                 }
-                scoring.learn_units(&score.metrics);
-                with_score(old, score)
+                let mut score = score;
+                score
+                    .metrics
+                    .iter_mut()
+                    .for_each(CustomMetric::mark_as_judging);
+                scoring.add_metrics(&score.metrics);
+                with_score(old, score, scoring.catalog())
             }
             Fate::Evaluated(again) => {
                 self.scored += 1;
@@ -155,7 +162,7 @@ impl<'a> Rescorer<'a> {
             edited: edited(manifest.provenance.get("fixtures"), suite),
             has_whole_workspaces: kept.and_then(Value::as_str) == Some("all"),
             traces: run.traces()?,
-            workspaces: TrialWorkspaces::new(run.path(), KeepWorkspace::None),
+            workspaces: TrialWorkspaces::for_scoring(suite, run.path()),
             archives: RunDirectory::open(run.path())?,
             redactor: Redactor::new(&suite.secrets),
         })
@@ -219,6 +226,8 @@ impl<'a> Rescorer<'a> {
             .as_ref()
             .map(|workspace| workspace.path().to_owned());
         context.changes = changes;
+        let mode = self.suite.modes.iter().find(|mode| mode.name == row.mode);
+        context.environment = mode.map_or_else(Arc::default, |mode| Arc::clone(&mode.environment));
         let scored = guarded(self.suite.scorer.evaluate(&scenario, &context)).await;
         if let Some(workspace) = workspace {
             workspace.remove().await;
@@ -237,9 +246,17 @@ impl<'a> Rescorer<'a> {
     fn changed_task(&self, scenario: &BaseScenario) -> Option<&'static str> {
         let before = self.before.get(&scenario.id)?;
         let now = serde_json::to_value(scenario).ok()?;
+        // How a workspace is made changes nothing of what it holds.
+        let part = |task: &Value, key: &str| {
+            let mut part = task.get(key).cloned();
+            if let Some(Value::Object(workspace)) = part.as_mut().filter(|_| key == "workspace") {
+                workspace.shift_remove("method");
+            }
+            part
+        };
         ["prompt", "turns", "workspace"]
             .into_iter()
-            .find(|key| before.get(key) != now.get(key))
+            .find(|key| part(before, key) != part(&now, key))
     }
 
     /// A fresh workspace, brought to the state in which the agent left its own.
@@ -354,7 +371,6 @@ fn hash(id: &str) -> u64 {
     FixedState::default().hash_one(id)
 }
 
-/// Nothing is kept of a workspace in which nothing was changed.
 /// What holds something else now than when the run began. A run that did not note it is trusted.
 fn edited(noted: Option<&Value>, suite: &ProfileSuite) -> BTreeSet<String> {
     let Some(noted) = noted else {
@@ -367,6 +383,7 @@ fn edited(noted: Option<&Value>, suite: &ProfileSuite) -> BTreeSet<String> {
         .collect()
 }
 
+/// Nothing is kept of a workspace in which nothing was changed.
 fn changed_nothing(row: &ProfileRow) -> bool {
     ["files_added", "files_modified", "files_deleted"]
         .iter()
@@ -381,6 +398,8 @@ fn context(row: &ProfileRow, trace: SessionTrace, scenario: &BaseScenario) -> Sc
         text: text.clone(),
         metrics: PromptMetrics {
             tokens: row.tokens,
+            tokens_at_least: row.tokens_at_least,
+            cost_at_least_usd: row.cost_at_least_usd,
             timing: row.timing.clone(),
             tool_calls: has_tools.then(|| row.tool_calls.records.clone()),
             cost: row.cost,
@@ -400,7 +419,7 @@ fn context(row: &ProfileRow, trace: SessionTrace, scenario: &BaseScenario) -> Sc
     }
 }
 
-fn with_score(old: &ProfileRow, score: ScorerResult) -> ProfileRow {
+fn with_score(old: &ProfileRow, score: ScorerResult, catalog: &Catalog) -> ProfileRow {
     let passed = score.details.iter().filter(|check| check.passed).count() as u64;
     let total = score.details.len() as u64;
     let mut row = match &score.error {
@@ -416,13 +435,14 @@ fn with_score(old: &ProfileRow, score: ScorerResult) -> ProfileRow {
         });
         row.error = None;
         row.error_code = None;
+        row.void_cause = None;
     }
     let is_broken = score.error.is_some();
     row.checkpoints_passed = if is_broken { passed } else { score.passed };
     row.checkpoints_total = if is_broken { total } else { score.total };
     row.checkpoint_details = score.details;
     row.output_valid = score.output_valid;
-    replace_metrics(&mut row.extensions, score.metrics);
+    replace_metrics(&mut row.extensions, score.metrics, catalog);
     row
 }
 
@@ -432,6 +452,7 @@ fn void(old: &ProfileRow, code: &str, reason: String) -> ProfileRow {
         outcome: Some(Outcome::Void),
         error: Some(reason),
         error_code: Some(code.to_owned()),
+        void_cause: Some(VoidCause::Scorer),
         checkpoints_passed: 0,
         checkpoints_total: 0,
         checkpoint_details: Vec::new(),
@@ -439,9 +460,9 @@ fn void(old: &ProfileRow, code: &str, reason: String) -> ProfileRow {
     }
 }
 
-/// What judging took the last time is no measurement of this one.
-fn replace_metrics(extensions: &mut JsonMap, metrics: Vec<CustomMetric>) {
-    extensions.retain(|name, _| !name.starts_with("judge_"));
+/// Replaces what the scorer measured the last time.
+fn replace_metrics(extensions: &mut JsonMap, metrics: Vec<CustomMetric>, catalog: &Catalog) {
+    extensions.retain(|name, _| catalog.metric(name).kind != MetricKind::Judging);
     for metric in metrics {
         let value = match metric.value {
             MetricValue::Number(number) => number.into(),

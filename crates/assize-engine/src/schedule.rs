@@ -1,13 +1,14 @@
 //! Works through cells: so many at once, no more than its limit per provider, always the earliest cell that may start.
 
-use crate::event::{Caution, Event};
-use crate::instances::Instances;
+use crate::event::Event;
+use crate::instances::{Instance, Instances};
 use crate::plan::{Cell, Plan};
 use crate::store::{Encoder, TrialRecord, WriterHandle};
 use crate::suite::Mode;
 use crate::task::TaskSlot;
 use crate::trial::{Cancelled, Slot, Trials};
-use assize_contracts::Outcome;
+use crate::voids::{VoidReason, Voids};
+use assize_contracts::{Caution, CautionCode, Outcome, ProfileRow};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -19,6 +20,7 @@ pub(crate) struct Scheduler {
     pub(crate) trials: Trials,
     pub(crate) plan: Plan,
     pub(crate) encoder: Encoder,
+    pub(crate) voids: Voids,
     /// Nothing more is started; what runs goes on.
     pub(crate) stop: CancellationToken,
 }
@@ -60,6 +62,7 @@ impl Scheduler {
                     if self.trials.suite.execution.fail_fast && !passed {
                         self.stop.cancel();
                     }
+                    self.note_void(&record.row);
                     writer.write(self.encoder.encode(record)).await;
                 }
                 Err(Cancelled) => {
@@ -71,6 +74,22 @@ impl Scheduler {
             }
             queue.release(&cell);
         }
+    }
+
+    /// Says why a mode is stopped, once.
+    fn note_void(&self, row: &ProfileRow) {
+        let Some(void) = self.voids.add(row) else {
+            return;
+        };
+        let VoidReason {
+            mode,
+            reason,
+            trials,
+            ..
+        } = &void;
+        self.trials.listener.on_event(&Event::Caution(&Caution::about(CautionCode::ModeStopped, format!(
+                "mode `{mode}` is stopped: its first {trials} trials are all void for the same reason: {reason}"
+            ), mode.clone())));
     }
 
     async fn trial(&self, cell: &Cell, instances: &Instances) -> Result<TrialRecord, Cancelled> {
@@ -109,11 +128,12 @@ impl Scheduler {
         let suite = &self.trials.suite;
         let set = suite.tasks.as_ref().expect("the plan has tasks");
         let task = set.source.load(number).map_err(|error| {
-            self.trials.listener.on_event(&Event::Caution(&Caution {
-                code: "task-unreadable".to_owned(),
-                text: format!("task {number} cannot be read back and stays open: {error}"),
-                place: None,
-            }));
+            self.trials
+                .listener
+                .on_event(&Event::Caution(&Caution::about_all(
+                    CautionCode::TaskUnreadable,
+                    format!("task {number} cannot be read back and stays open: {error}"),
+                )));
             Cancelled
         })?;
         Ok(TaskSlot {
@@ -148,19 +168,34 @@ impl Scheduler {
     }
 }
 
-/// Cells that wait, by provider. Tasks wait in a lane of their own: how many run at once is the only limit they have.
+/// Cells that wait, by provider instance. Tasks wait in a lane of their own: how many run at once is their only limit.
 struct Queue {
     scheduler: Arc<Scheduler>,
-    lanes: Mutex<Vec<Lane>>,
+    lanes: Mutex<Lanes>,
     lane_of_arm: BTreeMap<u32, usize>,
     /// The lane of tasks, if there are any.
     tasks: Option<usize>,
     freed: Notify,
 }
 
-/// The cells of one provider, in the order of the plan.
+#[derive(Default)]
+struct Lanes {
+    all: Vec<Lane>,
+    /// Sessions by provider: instances of one provider share the suite's limit for it.
+    providers: Vec<Room>,
+}
+
+/// The cells of one provider instance, in the order of the plan.
 struct Lane {
     waiting: VecDeque<u32>,
+    room: Room,
+    /// Whose limit it shares.
+    provider: Option<usize>,
+}
+
+/// How many run, and how many may.
+#[derive(Clone, Copy)]
+struct Room {
     running: usize,
     limit: usize,
 }
@@ -182,34 +217,40 @@ impl Queue {
             tasks: None,
             freed: Notify::new(),
         };
+        let mut lanes = Lanes::default();
         if plan.scenarios.is_empty() {
-            queue.tasks = Some(0);
-            queue.lanes = Mutex::new(vec![Lane::unlimited(cells.into())]);
+            queue.tasks = Some(lanes.add(Room::UNLIMITED, None));
+            lanes.all[0].waiting = cells.into();
+            queue.lanes = Mutex::new(lanes);
             return queue;
         }
         let limits = &scheduler.trials.suite.execution.limits;
-        let mut lane_of_provider: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut lanes: Vec<Lane> = Vec::new();
+        let mut lane_of_instance: Vec<(&Arc<Instance>, usize)> = Vec::new();
+        let mut provider_numbers: BTreeMap<&str, usize> = BTreeMap::new();
         for position in cells {
             let cell = plan.cell(position);
             let lane = match plan.task(&cell) {
-                Some(_) => *queue.tasks.get_or_insert_with(|| {
-                    lanes.push(Lane::unlimited(VecDeque::new()));
-                    lanes.len() - 1
-                }),
+                Some(_) => *queue
+                    .tasks
+                    .get_or_insert_with(|| lanes.add(Room::UNLIMITED, None)),
                 None => *queue.lane_of_arm.entry(cell.arm).or_insert_with(|| {
-                    let provider = instances.of(cell.arm as usize).name.as_str();
-                    *lane_of_provider.entry(provider).or_insert_with(|| {
-                        let limit = limits.get(provider).copied().unwrap_or(usize::MAX).max(1);
-                        lanes.push(Lane {
-                            limit,
-                            ..Lane::unlimited(VecDeque::new())
-                        });
-                        lanes.len() - 1
-                    })
+                    let instance = instances.of(cell.arm as usize);
+                    let is_same = |known: &&(&Arc<Instance>, usize)| Arc::ptr_eq(known.0, instance);
+                    if let Some((_, lane)) = lane_of_instance.iter().find(is_same) {
+                        return *lane;
+                    }
+                    let provider = *provider_numbers.entry(&instance.name).or_insert_with(|| {
+                        let limit = limits.get(&instance.name).copied();
+                        lanes.providers.push(Room::of(limit.unwrap_or(usize::MAX)));
+                        lanes.providers.len() - 1
+                    });
+                    let most = instance.provider.concurrency().most();
+                    let lane = lanes.add(Room::of(most), Some(provider));
+                    lane_of_instance.push((instance, lane));
+                    lane
                 }),
             };
-            lanes[lane].waiting.push_back(position);
+            lanes.all[lane].waiting.push_back(position);
         }
         queue.lanes = Mutex::new(lanes);
         queue
@@ -236,21 +277,28 @@ impl Queue {
 
     fn take(&self) -> Next {
         let mut lanes = self.lanes();
-        let has_room = |lane: &&mut Lane| lane.running < lane.limit && !lane.waiting.is_empty();
-        let earliest = lanes
-            .iter_mut()
-            .filter(has_room)
-            .min_by_key(|lane| lane.waiting.front().copied());
-        if let Some(lane) = earliest
-            && let Some(position) = lane.waiting.pop_front()
-        {
-            lane.running += 1;
-            return Next::Cell(self.scheduler.plan.cell(position));
+        for lane in &mut lanes.all {
+            self.skip_stopped(lane);
         }
-        if lanes.iter().all(|lane| lane.waiting.is_empty()) {
-            Next::Done
-        } else {
-            Next::Wait
+        match lanes.take() {
+            Some(position) => Next::Cell(self.scheduler.plan.cell(position)),
+            None if lanes.all.iter().all(|lane| lane.waiting.is_empty()) => Next::Done,
+            None => Next::Wait,
+        }
+    }
+
+    /// Leaves the cells of stopped modes open.
+    fn skip_stopped(&self, lane: &mut Lane) {
+        let scheduler = &self.scheduler;
+        if !scheduler.voids.has_stopped_any() {
+            return;
+        }
+        while let Some(position) = lane.waiting.front() {
+            let cell = scheduler.plan.cell(*position);
+            if !scheduler.voids.has_stopped(&scheduler.plan.arm(&cell).mode) {
+                return;
+            }
+            lane.waiting.pop_front();
         }
     }
 
@@ -260,21 +308,71 @@ impl Queue {
                 .filter(|_| self.scheduler.plan.task(cell).is_some())
         };
         let lane = of_tasks().unwrap_or_else(|| self.lane_of_arm[&cell.arm]);
-        self.lanes()[lane].running -= 1;
+        self.lanes().release(lane);
         self.freed.notify_waiters();
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Vec<Lane>> {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lane {
-    fn unlimited(waiting: VecDeque<u32>) -> Self {
-        Self {
-            waiting,
-            running: 0,
-            limit: usize::MAX,
+impl Lanes {
+    fn add(&mut self, room: Room, provider: Option<usize>) -> usize {
+        self.all.push(Lane {
+            waiting: VecDeque::new(),
+            room,
+            provider,
+        });
+        self.all.len() - 1
+    }
+
+    /// The place of the earliest cell that may start.
+    fn take(&mut self) -> Option<u32> {
+        let providers = &mut self.providers;
+        let may_start = |lane: &&mut Lane| {
+            !lane.waiting.is_empty()
+                && lane.room.is_free()
+                && lane
+                    .provider
+                    .is_none_or(|number| providers[number].is_free())
+        };
+        let earliest = self
+            .all
+            .iter_mut()
+            .filter(may_start)
+            .min_by_key(|lane| lane.waiting.front().copied())?;
+        let position = earliest.waiting.pop_front()?;
+        earliest.room.running += 1;
+        if let Some(number) = earliest.provider {
+            providers[number].running += 1;
         }
+        Some(position)
+    }
+
+    fn release(&mut self, lane: usize) {
+        let lane = &mut self.all[lane];
+        lane.room.running -= 1;
+        if let Some(number) = lane.provider {
+            self.providers[number].running -= 1;
+        }
+    }
+}
+
+impl Room {
+    const UNLIMITED: Self = Self {
+        running: 0,
+        limit: usize::MAX,
+    };
+
+    fn of(limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            ..Self::UNLIMITED
+        }
+    }
+
+    fn is_free(self) -> bool {
+        self.running < self.limit
     }
 }

@@ -6,13 +6,14 @@ use crate::store::Secrets;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
-    ProviderScope, ProviderSource, RunHooks, Scorer,
+    ProviderScope, ProviderSource, Reading, RunHooks, Scorer,
 };
 use assize_llm::Prices;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An experiment: which agents, under which conditions, on which scenarios, measured how.
 pub struct ProfileSuite {
@@ -54,7 +55,9 @@ pub struct ProfileSuite {
     pub secrets: Secrets,
     /// What makes trials comparable, as it is kept in the manifest. A resumed run must have the same.
     pub description: JsonMap,
-    /// More for the manifest: versions, git state, paths.
+    /// How its trials are to be read as evidence, for the manifest.
+    pub reading: Reading,
+    /// More facts for the manifest: versions, git state, paths.
     pub provenance: JsonMap,
 }
 
@@ -94,6 +97,12 @@ pub struct Execution {
     pub retry_fails: bool,
     /// Start nothing more after the first trial that does not pass.
     pub fail_fast: bool,
+    /// How many trials at the start of a mode may be void for the same reason before no more of it are started; 0: any
+    /// number.
+    pub stop_after_voids: u32,
+    /// How long trying out the set-ups of workspaces may take before the first trial; zero tries none. Nothing is tried in
+    /// resumed runs.
+    pub preflight: Duration,
 }
 
 impl Default for Execution {
@@ -107,6 +116,8 @@ impl Default for Execution {
             warmup: true,
             retry_fails: false,
             fail_fast: false,
+            stop_after_voids: 3,
+            preflight: Duration::ZERO,
         }
     }
 }
@@ -168,6 +179,7 @@ impl ProfileSuite {
             prices: None,
             secrets: Secrets::default(),
             description: JsonMap::new(),
+            reading: Reading::default(),
             provenance: JsonMap::new(),
         }
     }
@@ -269,6 +281,13 @@ impl ProfileSuite {
                 models.next().map(str::to_owned)
             })
             .unwrap_or_else(|| "default".to_owned())
+    }
+
+    /// Makes the directory absolute: plugins may live in processes that were started elsewhere.
+    pub(crate) fn locate(&mut self) {
+        if let Ok(directory) = std::path::absolute(&self.directory) {
+            self.directory = directory;
+        }
     }
 
     /// Modes by name.

@@ -4,19 +4,20 @@ mod place;
 pub(crate) mod row;
 mod talk;
 
-use crate::event::{Caution, Event, Listener};
+use crate::event::{Event, Listener};
 use crate::guard::{guarded, guarded_provider};
 use crate::hooks::Hooks;
 use crate::instances::Instance;
 use crate::plan::Arm;
-use crate::store::{TrialRecord, Units};
+use crate::store::{SeenMetrics, TrialRecord};
 use crate::suite::{Mode, ProfileSuite};
+use crate::watch::watched;
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    AfterScenarioContext, Attempt, BaseScenario, BeforeScenarioContext, CreateSessionParams,
-    CustomMetric, HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome, PromptResult,
-    ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult, SessionAnalysisBundle,
-    SessionHandle, SessionTrace,
+    AfterScenarioContext, Attempt, BaseScenario, BeforeScenarioContext, Caution, CautionCode,
+    CreateSessionParams, CustomMetric, HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome,
+    PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
+    SessionAnalysisBundle, SessionHandle, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
 pub(crate) use place::filled;
@@ -33,10 +34,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long an export may take; it also follows timeouts, where the agent may be stuck.
-const EXPORT_LIMIT: Duration = Duration::from_secs(30);
-
-/// How long a session may take to end after a cancel.
+/// How long a session may take to end after a cancel, and a trial to be scored.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// An answer that took this long was waited for.
@@ -47,7 +45,7 @@ pub(crate) struct Trials {
     pub(crate) run_id: String,
     pub(crate) suite: Arc<ProfileSuite>,
     pub(crate) hooks: Hooks,
-    pub(crate) units: Arc<Units>,
+    pub(crate) metrics: Arc<SeenMetrics>,
     pub(crate) workspaces: TrialWorkspaces,
     pub(crate) listener: Arc<dyn Listener>,
     /// Ends running trials.
@@ -120,7 +118,11 @@ impl Trials {
         mut record: TrialRecord,
         tries: &mut Tries,
     ) -> Option<TrialRecord> {
+        let row = &record.row;
+        let (scenario, mode, iteration) = (&row.scenario_id, &row.mode, row.iteration);
+        tracing::debug!(scenario, mode, iteration, outcome = ?row.outcome, error = row.error, "ended an attempt");
         if tries.number() < tries.allowed && self.is_worth_a_retry(&record) {
+            tracing::info!(scenario, mode, iteration, "try the trial again");
             tries.earlier.push(attempt_of(record.row));
             return None;
         }
@@ -144,17 +146,38 @@ impl Trials {
         clock: &Clock,
     ) -> Result<TrialRecord, Cancelled> {
         let mut parts = RowParts::default();
-        let scenario = self.before_scenario(slot, &mut parts.losses).await;
-        let talked = match self.prepare(slot, &scenario, &mut parts).await {
-            Ok(true) => self.with_session(slot, number, &scenario, &mut parts).await,
-            prepared => prepared.map(drop),
+        let hooked = self.before_scenario(slot, &mut parts.losses);
+        let hooked = self.unless_cancelled(hooked).await;
+        let talked = match &hooked {
+            Ok(scenario) => self.talk(slot, number, scenario, &mut parts).await,
+            Err(Cancelled) => Err(Cancelled),
         };
-        if let Some(workspace) = parts.workspace.take() {
-            workspace.remove().await;
+        let scenario = hooked.unwrap_or_else(|Cancelled| Arc::clone(slot.scenario));
+        if talked.is_err() {
+            parts.failure = Some(Failure::of_cancel());
+        }
+        match parts.workspace.take() {
+            Some(workspace) if parts.failure.is_none() => workspace.remove().await,
+            Some(workspace) => workspace.discard().await,
+            None => {}
         }
         let mut record = compose(&self.run_id, slot, clock, parts);
         self.after_scenario(slot, scenario, &mut record).await;
         talked.map(|()| record)
+    }
+
+    /// Makes the workspace, then lets the agent work in a session.
+    async fn talk(
+        &self,
+        slot: &Slot<'_>,
+        number: u32,
+        scenario: &BaseScenario,
+        parts: &mut RowParts,
+    ) -> Result<(), Cancelled> {
+        match self.prepare(slot, scenario, parts).await? {
+            true => self.with_session(slot, number, scenario, parts).await,
+            false => Ok(()),
+        }
     }
 
     /// Opens a session, lets the agent work and ends it again.
@@ -185,8 +208,8 @@ impl Trials {
                             self.pass_the_turnstile().await;
                         }
                         self.observe(slot, number, parts).await;
-                        self.judge(slot, &scenario, &session, talk, parts).await;
-                        Ok(())
+                        let judging = self.judge(slot, &scenario, &session, talk, parts);
+                        self.unless_cancelled_for_long(judging).await
                     }
                     Err(Cancelled) => Err(Cancelled),
                 };
@@ -210,18 +233,29 @@ impl Trials {
         parts.trace = self.export(slot, session, &mut parts.losses).await;
         let Talk {
             mut result,
+            sent,
             failure,
+            is_answered,
         } = talk.completed_from(parts.trace.as_deref());
+        parts.user_turns = Some(sent.len() as u64);
         if let Some(trace) = &mut parts.trace {
-            Arc::make_mut(trace).remember_final_text(&result.text);
+            let trace = Arc::make_mut(trace);
+            trace.remember_final_text(&result.text);
+            if trace.user_turns.is_empty() {
+                trace.user_turns = sent;
+            }
         }
+        parts
+            .losses
+            .extend(contradicting_tokens(&result.metrics.tokens));
         parts.reckoning = Some(self.reckon(slot, &mut result, parts.trace.as_deref()));
         let result = Arc::new(result);
         parts.metrics = self.collect(slot, scenario, &result, parts).await;
         parts.analysis = self.analyze(slot, scenario, session, parts).await;
-        match failure.or(parts.failure.take()) {
-            Some(failure) => parts.failure = Some(failure),
-            None => self.score(slot, scenario, &result, parts).await,
+        let has_lost_workspace = parts.failure.is_some();
+        parts.failure = failure.or(parts.failure.take());
+        if is_answered && !has_lost_workspace {
+            self.score(slot, scenario, &result, parts).await;
         }
         parts.result = Some(result);
     }
@@ -244,6 +278,22 @@ impl Trials {
             biased;
             done = work => Ok(done),
             () = self.cancel.cancelled() => Err(Cancelled),
+        }
+    }
+
+    /// The same for work that is nearly done: after a cancel it may go on for a moment.
+    async fn unless_cancelled_for_long<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Cancelled> {
+        let too_late = async {
+            self.cancel.cancelled().await;
+            tokio::time::sleep(CANCEL_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            () = too_late => Err(Cancelled),
         }
     }
 
@@ -279,7 +329,9 @@ impl Trials {
             provider_overrides: Arc::clone(&slot.mode.overrides),
             seed: self.seed_of(slot, attempt),
         };
-        guarded_provider(slot.instance.provider.create_session(&params)).await
+        let name = ["provider", &slot.instance.name, "createSession"];
+        let call = guarded_provider(slot.instance.provider.create_session(&params));
+        watched(&*self.listener, &name, call).await
     }
 
     async fn export(
@@ -291,8 +343,13 @@ impl Trials {
         if !self.suite.output.session_export && self.suite.analyzers.is_empty() {
             return None;
         }
-        let export = guarded_provider(slot.instance.provider.export_session(session));
-        let problem = match tokio::time::timeout(EXPORT_LIMIT, export).await {
+        let provider = &slot.instance.provider;
+        let name = ["provider", &slot.instance.name, "exportSession"];
+        let export = guarded_provider(provider.export_session(session));
+        let export = watched(&*self.listener, &name, export);
+        // It also follows timeouts, where the agent may be stuck.
+        let limit = provider.export_limit();
+        let problem = match tokio::time::timeout(limit.unwrap_or(Duration::MAX), export).await {
             Ok(Ok(mut trace)) => {
                 if let Some(prices) = self.prices(slot) {
                     price_calls(&mut trace, prices);
@@ -300,7 +357,7 @@ impl Trials {
                 return Some(Arc::new(trace));
             }
             Ok(Err(error)) => error.message,
-            Err(_) => format!("no answer within {} s", EXPORT_LIMIT.as_secs()),
+            Err(_) => format!("no answer within {} s", limit.unwrap_or_default().as_secs()),
         };
         losses.push(HookError {
             hook: "exportSession".to_owned(),
@@ -317,8 +374,11 @@ impl Trials {
         trace: Option<&SessionTrace>,
     ) -> Reckoning {
         let metrics = &mut result.metrics;
-        let found = Reckoning::of(metrics, &slot.arm.model, trace, self.prices(slot));
+        // Whoever goes by another way than the API may not pay by the token, so only the agent's own figure counts.
+        let prices = self.prices(slot).filter(|_| !metrics.not_captured);
+        let found = Reckoning::of(metrics, &slot.arm.model, trace, prices);
         metrics.cost = found.cost;
+        metrics.cost_at_least_usd = found.at_least;
         metrics.reported_cost_usd = found.disputed;
         found
     }
@@ -341,7 +401,8 @@ impl Trials {
         for collector in &self.suite.collectors {
             let trace = parts.trace.as_deref();
             let call = collector.collect(result, scenario, &slot.arm.mode, trace);
-            match guarded(call).await {
+            let name = ["collector", collector.id()];
+            match watched(&*self.listener, &name, guarded(call)).await {
                 Ok(collected) => self.keep(collected, collector.id(), &mut metrics),
                 Err(error) => parts.losses.push(HookError {
                     hook: format!("collector:{}", collector.id()),
@@ -355,8 +416,7 @@ impl Trials {
 
     /// Puts what a collector or the scorer measured among the row's metrics.
     fn keep(&self, found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
-        let units = found.iter().map(|metric| (&*metric.name, &*metric.unit));
-        self.units.learn(units);
+        self.metrics.add_found(&found);
         for metric in found {
             let value = match metric.value {
                 MetricValue::Number(number) => number.into(),
@@ -365,23 +425,23 @@ impl Trials {
             match metrics.entry(metric.name) {
                 Entry::Vacant(place) => drop(place.insert(value)),
                 Entry::Occupied(mut place) => {
-                    self.say_clash(place.key(), by);
+                    self.warn_duplicate_metric(place.key(), by);
                     place.insert(value);
                 }
             }
         }
     }
 
-    pub(crate) fn say_clash(&self, metric: &str, giver: &str) {
+    pub(crate) fn warn_duplicate_metric(&self, metric: &str, giver: &str) {
         let mut clashes = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
         if clashes.insert(metric.to_owned()) {
-            self.listener.on_event(&Event::Caution(&Caution {
-                code: "metric-clash".to_owned(),
-                text: format!(
+            self.listener.on_event(&Event::Caution(&Caution::about(
+                CautionCode::MetricClash,
+                format!(
                     "two measurements give the metric `{metric}`; the value of `{giver}` is kept"
                 ),
-                place: Some(metric.to_owned()),
-            }));
+                metric,
+            )));
         }
     }
 
@@ -406,7 +466,9 @@ impl Trials {
             results: Default::default(),
         };
         for analyzer in &self.suite.analyzers {
-            match guarded(analyzer.analyze(trace, scenario, &slot.arm.mode)).await {
+            let name = ["analyzer", analyzer.name()];
+            let call = guarded(analyzer.analyze(trace, scenario, &slot.arm.mode));
+            match watched(&*self.listener, &name, call).await {
                 Ok(result) => {
                     bundle.results.insert(analyzer.name().to_owned(), result);
                 }
@@ -439,18 +501,29 @@ impl Trials {
                 .as_ref()
                 .map(|workspace| workspace.path().to_owned()),
             changes: parts.changes.clone(),
+            environment: Arc::clone(&slot.mode.environment),
         };
-        let scored = guarded(self.suite.scorer.evaluate(scenario, &context)).await;
+        let name = ["scorer", self.suite.scorer.id()];
+        let call = guarded(self.suite.scorer.evaluate(scenario, &context));
+        let scored = watched(&*self.listener, &name, call).await;
         let mut score = scored.unwrap_or_else(|error| ScorerResult {
             error: Some(error.to_string()),
             output_valid: scenario.output_schema.is_none(),
             ..ScorerResult::default()
         });
-        let metrics = std::mem::take(&mut score.metrics);
+        let mut metrics = std::mem::take(&mut score.metrics);
+        metrics.iter_mut().for_each(CustomMetric::mark_as_judging);
         self.keep(metrics, self.suite.scorer.id(), &mut parts.metrics);
         if let Some(message) = score.error.take() {
-            parts.failure = Some(Failure::of_scorer(message));
-            // A scorer that broke may not have come to count.
+            match parts.failure {
+                // That it failed is known without any check.
+                Some(_) => parts.losses.push(HookError {
+                    hook: format!("scorer:{}", self.suite.scorer.id()),
+                    message,
+                }),
+                None => parts.failure = Some(Failure::of_scorer(message)),
+            }
+            // A scorer that broke may not have counted its checks.
             score.passed = score.details.iter().filter(|check| check.passed).count() as u64;
             score.total = score.details.len() as u64;
         }
@@ -500,6 +573,15 @@ impl Trials {
             .hook_errors
             .extend(self.hooks.after_scenario(&context).await);
     }
+}
+
+/// What is wrong with counts of tokens whose parts do not add up.
+fn contradicting_tokens(tokens: &TokenBreakdown) -> Option<HookError> {
+    let (sum, total) = (tokens.contradicting_sum()?, tokens.total?);
+    Some(HookError {
+        hook: "tokens".to_owned(),
+        message: format!("the parts add up to {sum}, but `total` is {total}"),
+    })
 }
 
 fn hook_context(slot: &Slot<'_>, scenario: Arc<BaseScenario>) -> BeforeScenarioContext {

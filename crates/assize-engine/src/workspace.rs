@@ -1,5 +1,7 @@
 //! Workspaces of trials: a fresh one for every attempt, what the agent changed in it, and what is kept of it.
 
+mod sources;
+
 use crate::suite::{KeepWorkspace, ProfileSuite};
 use assize_contracts::{WorkspaceChange, WorkspaceSpec};
 use assize_process::workspace::{
@@ -7,11 +9,12 @@ use assize_process::workspace::{
     restore, store,
 };
 use assize_process::{Bound, Command, Error, Output};
+use sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
@@ -25,16 +28,27 @@ const SETUP_OUTPUT: u64 = 2_000;
 pub(crate) struct TrialWorkspaces {
     /// Made for the first scenario that needs one.
     place: OnceCell<Arc<Workspaces>>,
+    sources: Sources,
     /// Where archives go.
     kept: PathBuf,
     keep: KeepWorkspace,
+    /// Made ahead, each for the first attempt that wants the same.
+    ready: Mutex<Vec<Ready>>,
+}
+
+/// A workspace that waits for an attempt, and what it was made of.
+struct Ready {
+    spec: WorkspaceSpec,
+    environment: BTreeMap<String, String>,
+    workspace: TrialWorkspace,
 }
 
 /// The workspace of one attempt.
 pub(crate) struct TrialWorkspace {
-    workspace: Workspace,
-    before: Arc<Snapshot>,
+    workspace: Arc<Workspace>,
 }
+
+pub(crate) use sources::methods;
 
 /// What the directories that workspaces are copied from hold now, by their name in the suite. One that cannot be read is
 /// left out.
@@ -79,7 +93,15 @@ impl Observed {
     }
 }
 
+/// A workspace before its set-up commands.
+struct Begun<'a> {
+    workspace: Workspace,
+    /// Commands meant to be run once that have to be run in every workspace.
+    commands: Vec<&'a String>,
+}
+
 /// Whose set-up it is.
+#[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) spec: &'a WorkspaceSpec,
     /// The suite's directory.
@@ -89,50 +111,78 @@ pub(crate) struct Setting<'a> {
 }
 
 impl TrialWorkspaces {
-    pub(crate) fn new(run_directory: &Path, keep: KeepWorkspace) -> Self {
+    pub(crate) fn new(suite: &ProfileSuite, run_directory: &Path, keep: KeepWorkspace) -> Self {
         Self {
             place: OnceCell::new(),
+            sources: Sources::of(suite),
             kept: run_directory.join("workspaces"),
             keep,
+            ready: Mutex::default(),
+        }
+    }
+
+    /// Puts archives below another run directory.
+    pub(crate) fn keep_below(&mut self, run_directory: &Path) {
+        self.kept = run_directory.join("workspaces");
+    }
+
+    /// Makes a workspace for the first attempt that wants the same. An error says in words why there is none.
+    pub(crate) async fn prepare_ahead(&self, setting: &Setting<'_>) -> Result<(), String> {
+        let workspace = self.prepare(setting).await?;
+        self.ready().push(Ready {
+            spec: setting.spec.clone(),
+            environment: setting.environment.clone(),
+            workspace,
+        });
+        Ok(())
+    }
+
+    fn take_ready(&self, setting: &Setting<'_>) -> Option<TrialWorkspace> {
+        let mut ready = self.ready();
+        let is_same = |ready: &Ready| {
+            ready.spec == *setting.spec && ready.environment == *setting.environment
+        };
+        let place = ready.iter().position(is_same)?;
+        Some(ready.swap_remove(place).workspace)
+    }
+
+    fn ready(&self) -> MutexGuard<'_, Vec<Ready>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Workspaces in which stored trials are scored again. Nothing is kept of them.
+    pub(crate) fn for_scoring(suite: &ProfileSuite, run_directory: &Path) -> Self {
+        Self {
+            sources: Sources::of(suite).by_any_method(),
+            ..Self::new(suite, run_directory, KeepWorkspace::None)
         }
     }
 
     /// A fresh workspace, set up. An error says in words why there is none.
     pub(crate) async fn prepare(&self, setting: &Setting<'_>) -> Result<TrialWorkspace, String> {
-        let workspace = self
-            .fresh(setting)
-            .await
-            .map_err(|error| error.explained())?;
-        for line in &setting.spec.setup {
-            set_up(line, workspace.path(), setting).await?;
+        if let Some(workspace) = self.take_ready(setting) {
+            return Ok(workspace);
         }
-        let path = workspace.path().to_owned();
-        let before = blocking(move || Snapshot::of(&path)).await;
-        Ok(TrialWorkspace {
-            workspace,
-            before: Arc::new(before.map_err(|error| error.explained())?),
-        })
-    }
-
-    async fn fresh(&self, setting: &Setting<'_>) -> Result<Workspace, Error> {
         let place = self
             .place
             .get_or_try_init(|| blocking(|| Workspaces::open(&default_root()?).map(Arc::new)))
-            .await?;
-        let WorkspaceSpec { from, git, .. } = setting.spec;
-        if let Some(git) = git {
-            let repository = setting.directory.join(&git.repo);
-            return place.checkout(&repository, &git.reference).await;
+            .await
+            .map_err(|error| error.explained())?;
+        let Begun {
+            mut workspace,
+            mut commands,
+        } = self.sources.begin(place, setting).await?;
+        commands.extend(&setting.spec.setup);
+        for line in &commands {
+            set_up(line, workspace.path(), setting).await?;
         }
-        let (place, from) = (
-            Arc::clone(place),
-            from.as_ref().map(|from| setting.directory.join(from)),
-        );
-        blocking(move || match from {
-            Some(from) => place.copy_of(&from),
-            None => place.empty(),
+        if !commands.is_empty() {
+            let settle = move || workspace.settle().map(|()| workspace);
+            workspace = blocking(settle).await.map_err(|error| error.explained())?;
+        }
+        Ok(TrialWorkspace {
+            workspace: Arc::new(workspace),
         })
-        .await
     }
 
     /// Brings a fresh workspace to the state in which an agent left it, and tells what that agent changed. An error says in
@@ -143,9 +193,8 @@ impl TrialWorkspaces {
         archive: Option<PathBuf>,
         is_whole: bool,
     ) -> Result<Vec<WorkspaceChange>, String> {
-        let path = workspace.workspace.path().to_owned();
-        let before = Arc::clone(&workspace.before);
-        let bring = move || bring_back(&path, &before, archive.as_deref(), is_whole);
+        let workspace = Arc::clone(&workspace.workspace);
+        let bring = move || bring_back(&workspace, archive.as_deref(), is_whole);
         spawn_blocking(bring)
             .await
             .unwrap_or_else(|panic| Err(panic.to_string()))
@@ -153,10 +202,9 @@ impl TrialWorkspaces {
 
     /// Looks at what the agent changed and keeps it under `name`.
     pub(crate) async fn observe(&self, workspace: &TrialWorkspace, name: String) -> Observed {
-        let path = workspace.workspace.path().to_owned();
-        let before = Arc::clone(&workspace.before);
+        let workspace = Arc::clone(&workspace.workspace);
         let (keep, kept) = (self.keep, self.kept.clone());
-        spawn_blocking(move || observe(&path, &before, keep, &kept.join(name)))
+        spawn_blocking(move || observe(&workspace, keep, &kept.join(name)))
             .await
             .unwrap_or_else(|panic| Observed::nothing(panic.to_string()))
     }
@@ -170,6 +218,14 @@ impl TrialWorkspace {
     /// Removing a large directory takes time, so it is not left to the drop.
     pub(crate) async fn remove(self) {
         let _ = spawn_blocking(move || drop(self.workspace)).await;
+    }
+
+    /// Removes the workspace of an attempt that went wrong; nothing of it serves again.
+    pub(crate) async fn discard(mut self) {
+        if let Some(workspace) = Arc::get_mut(&mut self.workspace) {
+            workspace.distrust();
+        }
+        self.remove().await;
     }
 }
 
@@ -212,12 +268,12 @@ fn printed(output: &Output) -> String {
 }
 
 fn bring_back(
-    path: &Path,
-    before: &Snapshot,
+    workspace: &Workspace,
     archive: Option<&Path>,
     is_whole: bool,
 ) -> Result<Vec<WorkspaceChange>, String> {
     let explained = |error: Error| error.explained();
+    let path = workspace.path();
     if let Some(archive) = archive {
         if is_whole {
             remove_tree(path).map_err(explained)?;
@@ -231,7 +287,7 @@ fn bring_back(
             ));
         }
     }
-    let changes = before.changes(path).map_err(explained)?;
+    let changes = workspace.changes().map_err(explained)?;
     Ok(changes
         .iter()
         .filter(|change| is_told(change))
@@ -239,8 +295,9 @@ fn bring_back(
         .collect())
 }
 
-fn observe(path: &Path, before: &Snapshot, keep: KeepWorkspace, archive: &Path) -> Observed {
-    let changes = match make_readable(path).and_then(|()| before.changes(path)) {
+fn observe(workspace: &Workspace, keep: KeepWorkspace, archive: &Path) -> Observed {
+    let path = workspace.path();
+    let changes = match make_readable(path).and_then(|()| workspace.changes()) {
         Ok(changes) => changes,
         Err(error) => return Observed::nothing(error.explained()),
     };

@@ -40,8 +40,10 @@ pub struct ModelAnswer {
 /// What an answer took. All absent when the API did not say.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
-    /// Five disjoint counts and their sums.
+    /// Five disjoint counts and their sums. An answer without an end has no count of output.
     pub tokens: TokenBreakdown,
+    /// What the API told until the answer broke off: lower bounds. Absent for a whole answer.
+    pub at_least: Option<TokenBreakdown>,
     /// The part of the cache writes that is kept for an hour and priced higher.
     pub cache_write_1h: Option<u64>,
     /// The class of service it was billed as.
@@ -55,6 +57,8 @@ pub struct Usage {
 pub struct Part {
     /// When its first byte was seen.
     pub at: Option<Duration>,
+    /// When the last of it was seen.
+    pub ended: Option<Duration>,
     /// What it is.
     pub content: Content,
 }

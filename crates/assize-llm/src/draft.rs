@@ -37,9 +37,16 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 struct DraftPart {
     at: Option<Duration>,
+    ended: Option<Duration>,
     kind: Kind,
     text: String,
     arguments: Option<Value>,
+}
+
+/// When a part was seen.
+pub(crate) struct Seen {
+    at: Option<Duration>,
+    ended: Option<Duration>,
 }
 
 /// What a part is, before its text is known.
@@ -127,6 +134,7 @@ impl Draft {
         self.by_key.insert(key, self.parts.len());
         self.parts.push(DraftPart {
             at: self.now,
+            ended: self.now,
             kind,
             text: String::new(),
             arguments: None,
@@ -147,6 +155,7 @@ impl Draft {
             return;
         }
         self.kept += text.len();
+        self.parts[place].ended = self.now;
         self.parts[place].text.push_str(text);
     }
 
@@ -208,17 +217,21 @@ impl Draft {
     }
 
     /// Forgets the parts, because the whole answer follows once more.
-    pub(crate) fn start_over(&mut self) -> Vec<Option<Duration>> {
+    pub(crate) fn start_over(&mut self) -> Vec<Seen> {
         self.by_key.clear();
         self.kept = 0;
         let parts = std::mem::take(&mut self.parts);
-        parts.into_iter().map(|part| part.at).collect()
+        let seen = |part: DraftPart| Seen {
+            at: part.at,
+            ended: part.ended,
+        };
+        parts.into_iter().map(seen).collect()
     }
 
-    /// Gives the parts the times at which they were first seen.
-    pub(crate) fn date_parts(&mut self, times: Vec<Option<Duration>>) {
-        for (part, at) in self.parts.iter_mut().zip(times) {
-            part.at = at;
+    /// Gives the parts the times at which they were seen before.
+    pub(crate) fn date_parts(&mut self, times: Vec<Seen>) {
+        for (part, seen) in self.parts.iter_mut().zip(times) {
+            (part.at, part.ended) = (seen.at, seen.ended);
         }
     }
 
@@ -228,9 +241,12 @@ impl Draft {
             self.set_error(None, &format!("HTTP status {status}"));
         }
         if !self.complete {
+            self.usage.at_least = Some(self.usage.tokens.known());
             self.usage.tokens.output = None;
             self.usage.tokens.reasoning = None;
         }
+        #[cfg(feature = "broken-decoders")]
+        crate::testing::miscount(&mut self.usage.tokens);
         self.usage.tokens = self.usage.tokens.with_totals();
         ModelAnswer {
             api: self.api,
@@ -273,6 +289,7 @@ fn finished(part: DraftPart) -> Option<Part> {
     };
     Some(Part {
         at: part.at,
+        ended: part.ended,
         content,
     })
 }

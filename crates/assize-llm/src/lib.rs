@@ -8,6 +8,7 @@ mod api;
 mod request;
 
 mod answer;
+mod context_overflow;
 mod decode;
 mod draft;
 mod framing;
@@ -28,6 +29,7 @@ pub use chat::{
     ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema,
     ToolSpec,
 };
+pub use context_overflow::mentions_context_overflow;
 pub use prices::{Cost, PriceFileError, Prices, Purchase, Reckoning, price_calls};
 pub use request::{ModelRequest, ToolResult, ask_for_usage};
 pub use sse::{SseEvent, SseReader};

@@ -4,6 +4,9 @@ use crate::api::{Api, model_in_path, streams_by_path};
 use crate::decode::text_in;
 use serde_json::{Value, json};
 
+/// Where Gemini CLI puts an exit code: before a signal, processes in the background, their group and a closing mark.
+const LAST_LINES: usize = 6;
+
 /// A request to a model, as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelRequest {
@@ -13,6 +16,10 @@ pub struct ModelRequest {
     pub stream: bool,
     /// How many tools the model may use. Calls beside the task itself usually have none.
     pub tools: usize,
+    /// The names of those tools, sorted. Tools that an API has built in have none.
+    pub tool_names: Vec<String>,
+    /// What the conversation opens with: user messages before the model's first answer.
+    pub opening: String,
     /// Instructions.
     pub system: Option<String>,
     /// The text of every user message that has one, oldest first.
@@ -50,6 +57,7 @@ impl ModelRequest {
                 .map(Into::into),
             stream: body["stream"].as_bool().unwrap_or(false) || streams_by_path(path),
             tools: tools_in(api, &body["tools"]),
+            tool_names: tool_names(&body["tools"]),
             ..Self::default()
         };
         match api {
@@ -63,9 +71,11 @@ impl ModelRequest {
 
     fn read_anthropic(&mut self, body: &Value) {
         self.add_system(&body["system"]);
+        let mut is_opening = true;
         for message in list(&body["messages"]) {
+            is_opening &= message["role"] == "user";
             if message["role"] == "user" {
-                self.add_user_text(&message["content"]);
+                self.add_user_text(&message["content"], is_opening);
             }
             let is_result = |block: &&Value| block["type"] == "tool_result";
             for block in list(&message["content"]).filter(is_result) {
@@ -80,10 +90,12 @@ impl ModelRequest {
     }
 
     fn read_chat(&mut self, body: &Value) {
+        let mut is_opening = true;
         for message in list(&body["messages"]) {
+            is_opening &= message["role"] != "assistant";
             match message["role"].as_str() {
                 Some("system" | "developer") => self.add_system(&message["content"]),
-                Some("user") => self.add_user_text(&message["content"]),
+                Some("user") => self.add_user_text(&message["content"], is_opening),
                 Some("tool" | "function") => self.tool_results.push(ToolResult {
                     id: text(&message["tool_call_id"]),
                     name: text(&message["name"]),
@@ -98,15 +110,18 @@ impl ModelRequest {
     fn read_responses(&mut self, body: &Value) {
         self.add_system(&body["instructions"]);
         if body["input"].is_string() {
-            self.add_user_text(&body["input"]);
+            self.add_user_text(&body["input"], true);
         }
+        let mut is_opening = true;
         for item in list(&body["input"]) {
+            let roles = [Some("system"), Some("developer"), Some("user")];
+            is_opening &= roles.contains(&item["role"].as_str());
             let is_result = item["type"]
                 .as_str()
                 .is_some_and(|kind| kind.ends_with("_output"));
             match item["role"].as_str() {
                 Some("system" | "developer") => self.add_system(&item["content"]),
-                Some("user") => self.add_user_text(&item["content"]),
+                Some("user") => self.add_user_text(&item["content"], is_opening),
                 None if is_result => self.tool_results.push(ToolResult {
                     id: text(&item["call_id"]),
                     name: None,
@@ -121,9 +136,11 @@ impl ModelRequest {
     fn read_gemini(&mut self, body: &Value) {
         self.add_system(&body["systemInstruction"]["parts"]);
         self.add_system(&body["system_instruction"]["parts"]);
+        let mut is_opening = true;
         for content in list(&body["contents"]) {
+            is_opening &= content["role"] != "model";
             if content["role"] != "model" {
-                self.add_user_text(&content["parts"]);
+                self.add_user_text(&content["parts"], is_opening);
             }
             let responses = list(&content["parts"]).map(|part| &part["functionResponse"]);
             for response in responses.filter(|response| response.is_object()) {
@@ -146,11 +163,16 @@ impl ModelRequest {
         }
     }
 
-    fn add_user_text(&mut self, content: &Value) {
+    fn add_user_text(&mut self, content: &Value, is_opening: bool) {
         let text = text_in(content);
-        if !text.is_empty() {
-            self.user_texts.push(text);
+        if text.is_empty() {
+            return;
         }
+        if is_opening {
+            self.opening.push_str(&text);
+            self.opening.push('\n');
+        }
+        self.user_texts.push(text);
     }
 }
 
@@ -189,6 +211,34 @@ fn tools_in(api: Api, tools: &Value) -> usize {
     }
 }
 
+/// Names stand in the tool itself, under `function`, or in groups of tools.
+fn tool_names(tools: &Value) -> Vec<String> {
+    let own = |tool: &Value| {
+        let named = [
+            &tool["name"],
+            &tool["function"]["name"],
+            &tool["custom"]["name"],
+        ];
+        named.into_iter().find_map(text)
+    };
+    let grouped = |tool: &Value| {
+        let groups = ["functionDeclarations", "tools"];
+        let groups = groups
+            .into_iter()
+            .flat_map(|group| list(&tool[group]).cloned().collect::<Vec<_>>());
+        groups.collect::<Vec<Value>>()
+    };
+    let all = list(tools).flat_map(|tool| {
+        let inner = grouped(tool);
+        own(tool)
+            .into_iter()
+            .chain(inner.iter().filter_map(own).collect::<Vec<_>>())
+    });
+    let mut names: Vec<String> = all.collect();
+    names.sort();
+    names
+}
+
 fn gemini_result(response: &Value) -> ToolResult {
     let returned = &response["response"];
     let error = &returned["error"];
@@ -201,8 +251,23 @@ fn gemini_result(response: &Value) -> ToolResult {
             () if is_plain && !returned["output"].is_null() => returned["output"].clone(),
             () => returned.clone(),
         },
-        is_error: Some(!error.is_null()),
+        is_error: Some(!error.is_null() || has_exit_code(response)),
     }
+}
+
+/// Gemini CLI tells the model of a command that failed in the last lines of its output.
+fn has_exit_code(response: &Value) -> bool {
+    if response["name"] != "run_shell_command" {
+        return false;
+    }
+    let output = response["response"]["output"].as_str().unwrap_or_default();
+    let mut last = output.lines().rev().take(LAST_LINES);
+    let output = output.trim_start_matches("<untrusted_context>\n");
+    output.starts_with("Output:")
+        && last.any(|line| {
+            let code = line.strip_prefix("Exit Code: ");
+            code.is_some_and(|code| code != "0" && code != "(none)")
+        })
 }
 
 /// A text where all parts are texts, else the parts.
@@ -261,6 +326,33 @@ mod tests {
             ask_for_usage(Api::OpenAiResponses, br#"{"stream":true}"#),
             None
         );
+    }
+
+    #[test]
+    fn a_command_of_gemini_failed_when_its_output_ends_in_an_exit_code() {
+        let is_error = |name: &str, output: &str| {
+            let response = json!({"name": name, "response": {"output": output}});
+            gemini_result(&response).is_error
+        };
+        let failed = "Output: two\nExit Code: 3\nProcess Group PGID: 7";
+        assert_eq!(is_error("run_shell_command", failed), Some(true));
+        let marked = format!("<untrusted_context>\n{failed}\n</untrusted_context>");
+        assert_eq!(is_error("run_shell_command", &marked), Some(true));
+        assert_eq!(is_error("read_file", failed), Some(false));
+        let early = "Output: Exit Code: 3\nExit Code: 3\n1\n2\n3\n4\n5\n6";
+        assert_eq!(is_error("run_shell_command", early), Some(false));
+        assert_eq!(is_error("run_shell_command", "Output: hi"), Some(false));
+    }
+
+    #[test]
+    fn a_conversation_opens_with_what_the_user_says_before_the_first_answer() {
+        let body = json!({"messages": [
+            {"role": "system", "content": "S"}, {"role": "user", "content": "one"}, {"role": "user", "content": "two"},
+            {"role": "assistant", "content": "ok"}, {"role": "user", "content": "three"}],
+            "tools": [{"type": "function", "function": {"name": "b"}}, {"type": "function", "function": {"name": "a"}}]});
+        let request = ModelRequest::decode(Api::OpenAiChat, "/", body.to_string().as_bytes());
+        assert_eq!(request.opening, "one\ntwo\n");
+        assert_eq!(request.tool_names, ["a", "b"]);
     }
 
     #[test]

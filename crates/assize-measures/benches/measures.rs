@@ -74,6 +74,7 @@ fn prompt_result(trace: &SessionTrace) -> PromptResult {
             success: *success,
             duration_ms: None,
             error: None,
+            call_ref: None,
         }),
         _ => None,
     };

@@ -106,8 +106,7 @@ fn add(all: &mut ScorerResult, kind: &str, name: &str, result: Result<ScorerResu
 /// A metric that an earlier scorer gave, too, is named after this one: `judge_2_calls` where there is a `judge_calls`.
 fn add_metric(all: &mut Vec<CustomMetric>, mut metric: CustomMetric, kind: &str, name: &str) {
     if all.iter().any(|known| known.name == metric.name) {
-        let own = metric.name.strip_prefix(kind).unwrap_or(&metric.name);
-        metric.name = format!("{name}_{}", own.trim_start_matches('_'));
+        metric.rename_after(kind, name);
     }
     all.push(metric);
 }

@@ -2,11 +2,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../tests/shared/harness.rs"]
+mod harness;
+
 use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
 use assize_measures::analyzers::FIVE;
+use harness::{Test, beside};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const PUBLISHED: &str = "fixtures/published";
+
+fn main() -> ExitCode {
+    let tests: &[Test] = &[(
+        "every_finding_agrees_or_its_difference_is_explained",
+        every_finding_agrees_or_its_difference_is_explained,
+    )];
+    harness::run(PUBLISHED, tests)
+}
 
 /// A finding that differs, and rightly so.
 struct Difference {
@@ -50,14 +65,29 @@ fn differences() -> Vec<Difference> {
         ]),
         ours: json!([["ghx run -> ghx chain", "1"], ["ghx chain -> ghx run", "1"]]),
     });
+    // The older profiler calls a session iterative as soon as a tool is called with another input, which every session
+    // does; here a few calls without failures and repetitions are direct.
+    let short = [
+        "baseline-iter-3",
+        "ghx-iter-0",
+        "ghx-iter-1",
+        "ghx-iter-2",
+        "ghx-iter-3",
+        "ghx-iter-4",
+        "mcp-iter-0",
+        "mcp-iter-1",
+        "mcp-iter-2",
+        "mcp-iter-4",
+    ];
+    differences.extend(short.map(|session| Difference {
+        finding: "strategy_summary",
+        session,
+        theirs: json!("iterative"),
+        ours: json!("direct"),
+    }));
     differences
 }
 
-#[test]
-#[cfg_attr(
-    not(has_published),
-    ignore = "shared/fixtures/published is not beside this checkout"
-)]
 fn every_finding_agrees_or_its_difference_is_explained() {
     let mut explained = differences();
     let mut compared = 0;
@@ -86,7 +116,14 @@ fn compare(
     theirs: &AnalysisResult,
     explained: &mut Vec<Difference>,
 ) -> usize {
-    assert_eq!(ours.summary, theirs.summary, "{session}");
+    // The value is theirs, the words are not: most changed inputs are no steps back.
+    let theirs_in_our_words = theirs.summary.replace(
+        "backtracking events",
+        "calls with changed input to the same tool",
+    );
+    let is_same = ours.summary == theirs_in_our_words;
+    let is_direct = ours.summary == theirs.summary.replace("iterative", "direct");
+    assert!(is_same || is_direct, "{session}: {}", ours.summary);
     let keys: Vec<&String> = ours.findings.keys().collect();
     assert_eq!(
         keys,
@@ -110,10 +147,10 @@ fn compare(
 }
 
 fn values_of(finding: &mut Value) -> &mut Value {
-    let key = if finding["type"] == "table" {
-        "rows"
-    } else {
-        "values"
+    let key = match finding["type"].as_str() {
+        Some("table") => "rows",
+        Some("string") => "value",
+        _ => "values",
     };
     &mut finding[key]
 }
@@ -132,5 +169,5 @@ fn read<T: DeserializeOwned>(path: &str) -> T {
 }
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/published")
+    beside(PUBLISHED)
 }

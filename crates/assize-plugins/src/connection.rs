@@ -30,6 +30,13 @@ pub(crate) struct Connection {
     runtime: Handle,
 }
 
+/// A request with its number.
+pub(crate) struct Request {
+    id: u64,
+    method: &'static str,
+    line: Vec<u8>,
+}
+
 /// What callers and the reader have in common.
 struct Shared {
     open: Mutex<Open>,
@@ -120,12 +127,23 @@ impl Connection {
         self.shared.answered.load(Ordering::Relaxed) > 1
     }
 
+    /// Writes a request that is not sent yet.
+    pub(crate) fn request(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<Request, CallError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = wire::request(id, method, params)?;
+        Ok(Request { id, method, line })
+    }
+
     /// Sends a request and waits for the line that answers it. Dropping the future cancels the request.
     pub(crate) async fn call(
         &self,
         method: &str,
         params: impl Serialize,
-        limit: Duration,
+        limit: Option<Duration>,
     ) -> Result<Vec<u8>, CallError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let line = wire::request(id, method, params)?;
@@ -135,24 +153,68 @@ impl Connection {
             connection: self,
             id: Some(id),
         };
-        let answer = tokio::time::timeout(limit, receiver).await;
-        match answer {
-            Ok(Ok(line)) => {
-                waiting.id = None;
-                Ok(line)
+        let answer = match limit {
+            Some(limit) => tokio::time::timeout(limit, receiver)
+                .await
+                .map_err(|_| self.timed_out(method, limit))?,
+            None => receiver.await,
+        };
+        waiting.id = None;
+        answer.map_err(|_| self.ended_before_it_answered())
+    }
+
+    /// The same for a request that must be over before anything else happens: when it is cancelled, because of its limit or
+    /// because `given_up` says so, the plugin still has to answer it. A program that does not is ended.
+    pub(crate) async fn call_to_the_end(
+        &self,
+        request: Request,
+        limit: Option<Duration>,
+        given_up: oneshot::Receiver<()>,
+    ) -> Result<Vec<u8>, CallError> {
+        let Request { id, method, line } = request;
+        let (sender, mut receiver) = oneshot::channel();
+        self.shared.send(id, sender, line);
+        let too_late = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
             }
-            Ok(Err(_)) => {
-                waiting.id = None;
-                Err(CallError::Ended {
-                    plugin: self.plugin.clone(),
-                    how: self.ending().unwrap_or_else(|| "ended".to_owned()),
-                })
+        };
+        let reason = tokio::select! {
+            answer = &mut receiver => return answer.map_err(|_| self.ended_before_it_answered()),
+            () = too_late => self.timed_out(method, limit.unwrap_or_default()),
+            // Nobody is there to learn of the error.
+            _ = given_up => self.timed_out(method, Duration::ZERO),
+        };
+        if let Ok(line) = wire::notification("$/cancel", CancelParams { id }) {
+            self.shared.open().post(line);
+        }
+        if self.shared.canceller.is_some() {
+            let answer = tokio::time::timeout(PATIENCE_AFTER_CANCEL, &mut receiver).await;
+            if answer.is_err() {
+                let fault = format!("did not stop `{method}` and had to be ended");
+                self.shared.give_up(fault);
+                self.wait().await;
             }
-            Err(_) => Err(CallError::TimedOut {
-                plugin: self.plugin.clone(),
-                method: method.to_owned(),
-                limit,
-            }),
+        } else {
+            // Who serves on a socket cannot be ended, so there is nothing but to wait.
+            let _ = receiver.await;
+        }
+        Err(reason)
+    }
+
+    fn timed_out(&self, method: &str, limit: Duration) -> CallError {
+        CallError::TimedOut {
+            plugin: self.plugin.clone(),
+            method: method.to_owned(),
+            limit,
+        }
+    }
+
+    fn ended_before_it_answered(&self) -> CallError {
+        CallError::Ended {
+            plugin: self.plugin.clone(),
+            how: self.ending().unwrap_or_else(|| "ended".to_owned()),
         }
     }
 

@@ -79,6 +79,7 @@ impl From<CallError> for ProviderError {
             code: Some(data.code.unwrap_or_else(|| error.code().to_owned())),
             message: error.to_string(),
             partial: data.partial.map(Box::new),
+            void_cause: data.void_cause,
         }
     }
 }
@@ -91,6 +92,7 @@ impl FailureData {
             fault: serde_json::from_value(field("fault")).ok(),
             code: serde_json::from_value(field("code")).ok(),
             partial: serde_json::from_value(field("partial")).ok(),
+            void_cause: serde_json::from_value(field("voidCause")).ok(),
         }
     }
 }

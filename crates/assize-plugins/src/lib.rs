@@ -12,6 +12,7 @@ mod connection;
 mod contracts;
 mod error;
 mod host;
+mod limits;
 mod log;
 mod program;
 pub mod protocol;
@@ -20,6 +21,7 @@ mod wire;
 
 pub use error::{CallError, StartError};
 pub use host::{PluginHost, Unstarted};
+pub use limits::{CALL_KINDS, CallKind, CallLimits};
 pub use log::Redact;
-pub use program::{DEFAULT_RESTARTS, DEFAULT_TIMEOUT, PluginProgram, PluginSpec, Transport};
+pub use program::{DEFAULT_RESTARTS, PluginProgram, PluginSpec, Transport};
 pub use serve::serve;

@@ -2,12 +2,13 @@
 
 use crate::connection::Connection;
 use crate::error::{CallError, StartError};
+use crate::limits::CallLimits;
 use crate::log::{PluginLog, Redact};
 use crate::protocol::{
     Info, InitializeParams, InitializeResult, PROTOCOL_VERSION, RpcError, codes,
 };
 use crate::wire;
-use assize_contracts::{JsonMap, Plugins};
+use assize_contracts::{Concurrency, JsonMap, Plugins};
 use assize_process::{Bound, Command, Signal, Stdin};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,10 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit, oneshot};
 
-/// How long any call but a prompt may take, unless the suite says otherwise.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often in a row a plugin is started again without having been of any use.
 pub const DEFAULT_RESTARTS: u32 = 3;
 /// How long a program may take to end after SIGTERM.
@@ -51,8 +50,8 @@ pub struct PluginSpec {
     pub environment: BTreeMap<String, String>,
     /// Variables of the host that are passed on.
     pub pass_env: Vec<String>,
-    /// How long any call but a prompt may take.
-    pub timeout: Option<Duration>,
+    /// How long calls may take.
+    pub limits: CallLimits,
     /// How often in a row it is started again without having been of any use.
     pub restarts: Option<u32>,
 }
@@ -73,10 +72,6 @@ impl Default for Transport {
 }
 
 impl PluginSpec {
-    fn timeout(&self) -> Duration {
-        self.timeout.unwrap_or(DEFAULT_TIMEOUT)
-    }
-
     fn command(&self, argv: &[String]) -> Command {
         let mut command = Command::from_argv(argv, &self.directory).pass_usual_env();
         for name in &self.pass_env {
@@ -130,9 +125,16 @@ impl PluginProgram {
         })
     }
 
-    /// The same plugin in a program of its own. They share a log.
-    pub(crate) fn another(&self) -> Arc<Self> {
-        Self::logging_to(self.spec.clone(), self.runtime.clone(), self.log.clone())
+    /// The same plugin in a program of its own with more variables. They share a log.
+    pub(crate) fn another(&self, environment: &BTreeMap<String, String>) -> Arc<Self> {
+        let mut spec = self.spec.clone();
+        spec.environment.extend(environment.clone());
+        Self::logging_to(spec, self.runtime.clone(), self.log.clone())
+    }
+
+    /// How long a call of this method may take. Absent: as long as it takes.
+    pub(crate) fn limit(&self, method: &str) -> Option<Duration> {
+        self.spec.limits.of(method)
     }
 
     /// The name in the suite.
@@ -168,15 +170,55 @@ impl PluginProgram {
         crate::contracts::served_by(self)
     }
 
-    /// Calls a method. `limit` is for the answer alone; absent, the plugin's own limit holds.
+    /// Calls a method within the plugin's limit for it.
     pub async fn call<R: DeserializeOwned>(
+        self: &Arc<Self>,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<R, CallError> {
+        self.call_within(method, params, self.limit(method)).await
+    }
+
+    /// The same within another limit. It counts from the request to the answer.
+    pub(crate) async fn call_within<R: DeserializeOwned>(
         self: &Arc<Self>,
         method: &str,
         params: impl Serialize,
         limit: Option<Duration>,
     ) -> Result<R, CallError> {
+        tracing::debug!(plugin = %self.spec.id, method, "call a plugin");
         let connection = self.connection().await?;
         self.call_on(&connection, method, params, limit).await
+    }
+
+    /// Calls a method that must be over before anything else happens, whether the caller waits for it or not: a call that
+    /// takes too long, or that nobody waits for any more, is cancelled, and `turn` is held until the plugin has answered or
+    /// its program has ended.
+    pub(crate) async fn call_to_the_end<R: DeserializeOwned>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: impl Serialize,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<R, CallError> {
+        tracing::debug!(plugin = %self.spec.id, method, "call a plugin");
+        let connection = self.connection().await?;
+        let request = connection.request(method, params)?;
+        let (program, limit) = (Arc::clone(self), self.limit(method));
+        let (waiting, given_up) = oneshot::channel::<()>();
+        let call = self.runtime.spawn(async move {
+            let _turn = turn;
+            let _place = program.place().await;
+            connection.call_to_the_end(request, limit, given_up).await
+        });
+        let answer = call.await;
+        drop(waiting);
+        let line = answer.unwrap_or_else(|error| Err(self.given_up(error.to_string())))?;
+        wire::result(&line)
+    }
+
+    /// A place among the requests that may be under way at once.
+    async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.room.get()?.acquire().await.ok()
     }
 
     /// The same, on one start of the program only.
@@ -187,11 +229,7 @@ impl PluginProgram {
         params: impl Serialize,
         limit: Option<Duration>,
     ) -> Result<R, CallError> {
-        let _place = match self.room.get() {
-            Some(room) => room.acquire().await.ok(),
-            None => None,
-        };
-        let limit = limit.unwrap_or_else(|| self.spec.timeout());
+        let _place = self.place().await;
         wire::result(&connection.call(method, params, limit).await?)
     }
 
@@ -240,6 +278,7 @@ impl PluginProgram {
                 return Err(self.given_up(last_words));
             }
             starts.useless_in_a_row += 1;
+            tracing::info!(plugin = %self.spec.id, number, why = %last_words, "start the plugin again");
             // Whatever made it end may take a moment to go away.
             tokio::time::sleep(Duration::from_millis(50) * number * number).await;
             match self.connect().await {
@@ -281,9 +320,9 @@ impl PluginProgram {
                 self.spec.id
             )));
         }
-        if let Some(most) = first.capabilities.concurrency {
+        if let Some(Concurrency::AtMost(most)) = first.capabilities.concurrency {
             self.room
-                .get_or_init(|| Semaphore::new(most.max(1) as usize));
+                .get_or_init(|| Semaphore::new(most.get() as usize));
         }
         let set_up = self
             .set_up
@@ -291,9 +330,8 @@ impl PluginProgram {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         for params in set_up.into_values() {
-            let answer = connection
-                .call("provider/init", params, self.spec.timeout())
-                .await;
+            let limit = self.limit("provider/init");
+            let answer = connection.call("provider/init", params, limit).await;
             let ready = answer.and_then(|line| wire::result::<Value>(&line));
             if let Err(error) = ready {
                 connection.end().await;
@@ -329,9 +367,8 @@ impl PluginProgram {
             options: self.spec.options.clone(),
             capabilities: JsonMap::new(),
         };
-        let line = connection
-            .call("initialize", params, self.spec.timeout())
-            .await;
+        let limit = self.limit("initialize");
+        let line = connection.call("initialize", params, limit).await;
         let offer = match line.and_then(|line| wire::result::<InitializeResult>(&line)) {
             Ok(offer) => offer,
             Err(CallError::Refused(RpcError {

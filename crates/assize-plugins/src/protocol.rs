@@ -2,16 +2,19 @@
 //! checked in, and the kits' types are generated from it.
 
 use assize_contracts::{
-    AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext,
-    CreateSessionParams, CustomMetric, Fault, HookEvent, JsonMap, ModeConfig, PromptResult,
-    ProviderConfig, RunContext, RunRecord, RunSetting, ScenarioTask, ScoreRecord, ScorerContext,
-    ScorerResult, SessionHandle, SessionTrace,
+    AfterScenarioContext, AtomicTask, BaseScenario, BeforeScenarioContext, Concurrency,
+    CreateSessionParams, Fault, HookEvent, JsonMap, PromptResult, ProviderConfig, RunContext,
+    RunRecord, RunSetting, ScenarioTask, ScorerContext, SessionHandle, SessionTrace, VoidCause,
 };
-use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
+
+#[cfg(feature = "schema")]
+mod schema;
+#[cfg(feature = "schema")]
+pub use schema::{METHODS, Method, schema};
 
 /// The version spoken here. Raised only for changes that a speaker of the old one would misunderstand.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -36,7 +39,8 @@ pub mod codes {
 }
 
 /// The first request: who calls, in which version, with what the suite's `options` say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     /// The highest version the host speaks.
@@ -52,7 +56,8 @@ pub struct InitializeParams {
 }
 
 /// The answer to `initialize`: the version to speak and everything the plugin serves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
     /// The host's version, or the highest the plugin speaks.
@@ -65,7 +70,8 @@ pub struct InitializeResult {
 }
 
 /// A program's name and version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Info {
     /// Its name.
     pub name: String,
@@ -75,7 +81,8 @@ pub struct Info {
 }
 
 /// What a plugin serves. Several of each contract may be offered; ids are what suites use.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Capabilities {
     /// Ways to reach agents.
@@ -104,11 +111,12 @@ pub struct Capabilities {
     pub evaluators: Vec<EvaluatorOffer>,
     /// How many requests may be under way at once. Absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<u32>,
+    pub concurrency: Option<Concurrency>,
 }
 
 /// A provider that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderOffer {
     /// The name under which suites use it.
@@ -116,6 +124,9 @@ pub struct ProviderOffer {
     /// How much one instance can serve.
     #[serde(default)]
     pub scope: OfferedScope,
+    /// How many sessions one instance can have at once. Absent: what the plugin says, else one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<Concurrency>,
     /// The model when the suite names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
@@ -131,7 +142,8 @@ pub struct ProviderOffer {
 }
 
 /// How much one instance of a provider can serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OfferedScope {
     /// Every session on its own: `createSession` tells mode, model and all settings.
@@ -144,7 +156,8 @@ pub enum OfferedScope {
 }
 
 /// What the sessions of a provider are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OfferedNature {
     /// Real ones.
@@ -157,32 +170,37 @@ pub enum OfferedNature {
 }
 
 /// A scorer that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScorerOffer {
     /// The name under which suites use it.
     pub id: String,
 }
 
 /// A collector that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollectorOffer {
     /// The name under which suites use it.
     pub id: String,
 }
 
 /// An analyzer that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnalyzerOffer {
     /// The name under which suites use it.
     pub name: String,
 }
 
 /// The plugin resolves modes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModeResolverOffer {}
 
 /// The hooks that the plugin has.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HooksOffer {
     /// Only these are called.
     #[serde(default, deserialize_with = "known_events")]
@@ -200,7 +218,8 @@ fn known_events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HookEv
 }
 
 /// A runner that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerOffer {
     /// The name under which suites use it.
     pub id: String,
@@ -212,7 +231,8 @@ pub struct RunnerOffer {
 }
 
 /// An evaluator that the plugin serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluatorOffer {
     /// The name under which suites use it.
     pub id: String,
@@ -222,7 +242,8 @@ pub struct EvaluatorOffer {
 }
 
 /// `provider/init`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderInitParams<'a> {
     /// Which provider.
     pub provider: Cow<'a, str>,
@@ -231,7 +252,8 @@ pub struct ProviderInitParams<'a> {
 }
 
 /// `provider/createSession`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderCreateSessionParams<'a> {
     /// Which provider.
     pub provider: Cow<'a, str>,
@@ -240,7 +262,8 @@ pub struct ProviderCreateSessionParams<'a> {
 }
 
 /// `provider/prompt`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderPromptParams<'a> {
     /// Which provider.
@@ -254,7 +277,8 @@ pub struct ProviderPromptParams<'a> {
 }
 
 /// `provider/exportSession` and `provider/destroySession`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderSessionParams<'a> {
     /// Which provider.
     pub provider: Cow<'a, str>,
@@ -263,14 +287,16 @@ pub struct ProviderSessionParams<'a> {
 }
 
 /// `provider/shutdown`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderShutdownParams<'a> {
     /// Which provider.
     pub provider: Cow<'a, str>,
 }
 
 /// `scorer/evaluate`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScorerEvaluateParams<'a> {
     /// Which scorer.
     pub scorer: Cow<'a, str>,
@@ -288,7 +314,8 @@ fn is_empty_map(map: &JsonMap) -> bool {
 }
 
 /// `collector/collect`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollectorCollectParams<'a> {
     /// Which collector.
     pub collector: Cow<'a, str>,
@@ -304,7 +331,8 @@ pub struct CollectorCollectParams<'a> {
 }
 
 /// `analyzer/analyze`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnalyzerAnalyzeParams<'a> {
     /// Which analyzer.
     pub analyzer: Cow<'a, str>,
@@ -317,35 +345,40 @@ pub struct AnalyzerAnalyzeParams<'a> {
 }
 
 /// `modeResolver/resolve`, `hooks/beforeMode` and `hooks/afterMode`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModeParams<'a> {
     /// The mode's name.
     pub mode: Cow<'a, str>,
 }
 
 /// `hooks/beforeScenario`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BeforeScenarioParams<'a> {
     /// The trial about to begin.
     pub context: Cow<'a, BeforeScenarioContext>,
 }
 
 /// `hooks/afterScenario`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterScenarioParams<'a> {
     /// The trial and its row as it stands.
     pub context: Cow<'a, AfterScenarioContext>,
 }
 
 /// `hooks/beforeRun` and `hooks/afterRun`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunParams<'a> {
     /// The run.
     pub context: Cow<'a, RunContext>,
 }
 
 /// `runner/execute`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerExecuteParams<'a> {
     /// Which runner.
     pub runner: Cow<'a, str>,
@@ -360,7 +393,8 @@ pub struct RunnerExecuteParams<'a> {
 }
 
 /// The condition under which a task is executed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionSetting<'a> {
     /// The mode.
@@ -415,7 +449,8 @@ impl<'a> From<&'a RunSetting> for ExecutionSetting<'a> {
 }
 
 /// `evaluator/evaluate`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluatorEvaluateParams<'a> {
     /// Which evaluator.
     pub evaluator: Cow<'a, str>,
@@ -429,7 +464,8 @@ pub struct EvaluatorEvaluateParams<'a> {
 }
 
 /// `evaluator/evaluateScenario`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluatorEvaluateScenarioParams<'a> {
     /// Which evaluator.
     pub evaluator: Cow<'a, str>,
@@ -443,14 +479,16 @@ pub struct EvaluatorEvaluateScenarioParams<'a> {
 }
 
 /// `$/cancel`, in either direction: the answer to this request is not needed any more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelParams {
     /// The request.
     pub id: u64,
 }
 
 /// `$/log`, from the plugin: a line for its log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogParams {
     /// How much it matters: `debug`, `info`, `warn`, `error`.
     #[serde(default = "info")]
@@ -464,7 +502,8 @@ fn info() -> String {
 }
 
 /// `$/progress`, from the plugin: how far a request has come. Kept in the plugin's log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressParams {
     /// The request's id.
     pub token: Value,
@@ -480,7 +519,8 @@ pub struct ProgressParams {
 }
 
 /// Why a request failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RpcError {
     /// One of the codes of the protocol.
     pub code: i64,
@@ -493,7 +533,8 @@ pub struct RpcError {
 }
 
 /// `error.data` of a provider's failure.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailureData {
     /// Whose fault it is. Absent: not the agent's, so the trial is void.
@@ -505,98 +546,7 @@ pub struct FailureData {
     /// What was used before it broke.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<PromptResult>,
-}
-
-/// A method and the schemas of what it takes and gives.
-pub struct Method {
-    /// Its name on the wire.
-    pub name: &'static str,
-    params: fn(&mut SchemaGenerator) -> schemars::Schema,
-    result: Option<fn(&mut SchemaGenerator) -> schemars::Schema>,
-}
-
-macro_rules! methods {
-    ($($name:literal: $params:ty $(=> $result:ty)?;)*) => {
-        /// Every method of the protocol. Those without a result are notifications.
-        pub const METHODS: &[Method] = &[$(Method {
-            name: $name,
-            params: |generator| generator.subschema_for::<$params>(),
-            result: methods!(@result $($result)?),
-        }),*];
-    };
-    (@result $result:ty) => { Some(|generator| generator.subschema_for::<$result>()) };
-    (@result) => { None };
-}
-
-methods! {
-    "initialize": InitializeParams => InitializeResult;
-    "provider/init": ProviderInitParams<'static> => ();
-    "provider/createSession": ProviderCreateSessionParams<'static> => SessionHandle;
-    "provider/prompt": ProviderPromptParams<'static> => PromptResult;
-    "provider/exportSession": ProviderSessionParams<'static> => SessionTrace;
-    "provider/destroySession": ProviderSessionParams<'static> => ();
-    "provider/shutdown": ProviderShutdownParams<'static> => ();
-    "scorer/evaluate": ScorerEvaluateParams<'static> => ScorerResult;
-    "collector/collect": CollectorCollectParams<'static> => Vec<CustomMetric>;
-    "analyzer/analyze": AnalyzerAnalyzeParams<'static> => AnalysisResult;
-    "modeResolver/resolve": ModeParams<'static> => ModeConfig;
-    "hooks/beforeRun": RunParams<'static> => ();
-    "hooks/beforeMode": ModeParams<'static> => ();
-    "hooks/beforeScenario": BeforeScenarioParams<'static> => Option<BaseScenario>;
-    "hooks/afterScenario": AfterScenarioParams<'static> => ();
-    "hooks/afterMode": ModeParams<'static> => ();
-    "hooks/afterRun": RunParams<'static> => ();
-    "runner/execute": RunnerExecuteParams<'static> => RunRecord;
-    "evaluator/evaluate": EvaluatorEvaluateParams<'static> => Vec<ScoreRecord>;
-    "evaluator/evaluateScenario": EvaluatorEvaluateScenarioParams<'static> => Vec<ScoreRecord>;
-    "$/cancel": CancelParams;
-    "$/log": LogParams;
-    "$/progress": ProgressParams;
-}
-
-/// The JSON Schema of every message. `x-methods` lists what each method takes and gives.
-pub fn schema() -> schemars::Schema {
-    let mut generator = SchemaGenerator::default();
-    let error = generator.subschema_for::<RpcError>();
-    generator.subschema_for::<FailureData>();
-    let (mut listed, mut messages) = (JsonMap::new(), Vec::new());
-    for Method {
-        name,
-        params,
-        result,
-    } in METHODS
-    {
-        let params = params(&mut generator);
-        let mut properties = json!({
-            "jsonrpc": { "const": "2.0" }, "method": { "const": name }, "params": params,
-        });
-        let mut entry = json!({ "params": params });
-        let mut required = vec!["jsonrpc", "method", "params"];
-        if let Some(result) = result {
-            entry["result"] = json!(result(&mut generator));
-            properties["id"] = json!({ "type": ["integer", "string"] });
-            required.push("id");
-        }
-        messages.push(json!({ "type": "object", "title": name, "properties": properties, "required": required }));
-        listed.insert((*name).to_owned(), entry);
-    }
-    messages.push(json!({
-        "type": "object",
-        "title": "answer",
-        "properties": {
-            "jsonrpc": { "const": "2.0" }, "id": { "type": ["integer", "string", "null"] }, "result": {}, "error": error,
-        },
-        "required": ["jsonrpc", "id"],
-        "oneOf": [{ "required": ["result"] }, { "required": ["error"] }],
-    }));
-    let definitions: JsonMap = generator.take_definitions(true);
-    let schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "PluginProtocol",
-        "description": "One line of the plugin protocol, version 1.",
-        "anyOf": messages,
-        "x-methods": listed,
-        "$defs": definitions,
-    });
-    schemars::Schema::try_from(schema).expect("an object is a schema")
+    /// Why the trial is void, where the provider knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub void_cause: Option<VoidCause>,
 }

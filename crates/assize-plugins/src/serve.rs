@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 /// Serves the plugins until stdin is closed. `main` of a plugin program in Rust:
 ///
@@ -59,7 +59,13 @@ pub fn serve(name: &str, version: &str, plugins: impl Fn(&JsonMap) -> Plugins) -
 struct Session {
     info: Info,
     served: Option<Arc<Served>>,
-    underway: Arc<Mutex<HashMap<String, AbortHandle>>>,
+    underway: Arc<Mutex<HashMap<String, Underway>>>,
+}
+
+/// A request that is not answered yet.
+struct Underway {
+    handle: JoinHandle<()>,
+    is_hook: bool,
 }
 
 impl Session {
@@ -83,6 +89,7 @@ impl Session {
                 let served = self.served.clone();
                 let (line, underway) = (line.to_vec(), Arc::clone(&self.underway));
                 let key = id.to_string();
+                let is_hook = method.starts_with("hooks/");
                 let task = async move {
                     let outcome = match served {
                         Some(served) => served.call(&method, &line).await,
@@ -95,22 +102,32 @@ impl Session {
                 };
                 // Locked until the handle is in: the task must find itself there when it ends.
                 let mut underway = locked(&self.underway);
-                let handle = runtime.spawn(task).abort_handle();
-                underway.insert(key, handle);
+                let handle = runtime.spawn(task);
+                underway.insert(key, Underway { handle, is_hook });
             }
-            Incoming::Notification { method } if method == "$/cancel" => self.cancel(line),
+            Incoming::Notification { method } if method == "$/cancel" => self.cancel(line, runtime),
             _ => {}
         }
     }
 
-    fn cancel(&self, line: &[u8]) {
+    fn cancel(&self, line: &[u8], runtime: &tokio::runtime::Runtime) {
         let Ok(CancelParams { id }) = wire::params(line) else {
             return;
         };
-        if let Some(handle) = locked(&self.underway).remove(&id.to_string()) {
-            handle.abort();
-            write(&json!(id), Err(error(codes::CANCELLED, "cancelled")));
+        let Some(Underway { handle, is_hook }) = locked(&self.underway).remove(&id.to_string())
+        else {
+            return;
+        };
+        handle.abort();
+        let answer = move || write(&json!(id), Err(error(codes::CANCELLED, "cancelled")));
+        if !is_hook {
+            return answer();
         }
+        // Whoever cancelled a hook goes on when it is answered, so it must be over by then.
+        runtime.spawn(async move {
+            let _ = handle.await;
+            answer();
+        });
     }
 }
 
@@ -156,6 +173,7 @@ fn told_by_provider(outcome: Result<impl Serialize, ProviderError>) -> Result<Va
                 fault: Some(problem.fault).filter(|fault| *fault == Fault::Agent),
                 code: problem.code,
                 partial: problem.partial.map(|partial| *partial),
+                void_cause: problem.void_cause,
             };
             Err(RpcError {
                 data: Some(json!(data)),
@@ -439,6 +457,7 @@ fn offered(provider: &dyn SessionProvider) -> ProviderOffer {
             ProviderScope::Session => OfferedScope::Session,
             ProviderScope::Mode => OfferedScope::Mode,
         },
+        concurrency: Some(provider.concurrency()),
         default_model: provider.default_model(&JsonMap::new()),
         may_cost: Some(provider.may_cost()),
         nature: match provider.nature() {

@@ -64,6 +64,15 @@ pub enum Error {
         message: String,
     },
 
+    /// A workspace cannot be made by the method that was asked for.
+    #[error("workspaces cannot be made by `{method}` here: {reason}")]
+    Method {
+        /// As in suites.
+        method: &'static str,
+        /// What was tried and failed.
+        reason: String,
+    },
+
     /// An archive of changes names a path outside the workspace, or is no such archive.
     #[error("`{archive}` holds an entry that cannot be restored: `{entry}`")]
     Archive {
@@ -81,6 +90,9 @@ impl Error {
             Self::NotStarted { hint, .. } => hint.as_deref(),
             Self::KeeperNotStarted { source, .. } if is_shortage(source) => Some(
                 "run fewer at once, or raise the limits of open files and processes (`ulimit -n`, `ulimit -u`)",
+            ),
+            Self::Method { .. } => Some(
+                "`workspace.method: auto` takes the best that this machine has; `assize doctor` lists it",
             ),
             _ => None,
         }

@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,7 +12,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::process::{Child, ChildStdout};
+use tokio::process::Child;
 
 use crate::command::{Command, Stdin};
 use crate::error::{Error, Result};
@@ -35,7 +34,7 @@ pub struct Running {
     exit: Option<Exit>,
     frames: Frames,
     control: Arc<OwnedFd>,
-    keeper: Child,
+    keeper: Keeper,
 }
 
 /// A piece of output, in the order of its stream.
@@ -71,12 +70,12 @@ impl Command {
             program: self.program().to_owned(),
             source,
         };
-        let Launched { mut keeper, input } = launch(&self.stdin).map_err(keeper_error)?;
-        let (control, frames) = keeper
-            .stdin
-            .take()
-            .zip(keeper.stdout.take())
-            .expect("both are piped");
+        let Launched {
+            mut keeper,
+            control,
+            frames,
+            input,
+        } = launch(&self.stdin).map_err(keeper_error)?;
         let mut frames = Frames {
             pipe: frames,
             buffer: Vec::new(),
@@ -87,17 +86,19 @@ impl Command {
         let (pid, monotonic) = match frames.next().await {
             Ok(Some(Frame::Started { pid, monotonic })) => (pid, monotonic),
             Ok(Some(Frame::Refused { errno })) => {
-                let _ = keeper.wait().await;
+                tracing::info!(program = %self.program().display(), errno, "cannot start the program");
+                keeper.wait(&mut frames).await;
                 return Err(explain::not_started(&self, errno));
             }
             _ => {
-                end_orphans(&mut keeper, None).await;
+                keeper.end_orphans(None).await;
                 return Err(Error::KeeperLost {
                     program: self.program().to_owned(),
                 });
             }
         };
         let age = monotonic_now().saturating_sub(monotonic);
+        tracing::info!(program = %self.program().display(), pid, "started a program");
         Ok(Running {
             program: self.program().to_owned(),
             pid,
@@ -155,7 +156,7 @@ impl Running {
                 Ok(None)
             }
             _ => {
-                end_orphans(&mut self.keeper, Some(self.pid)).await;
+                self.keeper.end_orphans(Some(self.pid)).await;
                 Err(Error::KeeperLost {
                     program: self.program.clone(),
                 })
@@ -166,9 +167,12 @@ impl Running {
     /// Waits for the end, dropping output that was not taken. May be called again.
     pub async fn wait(&mut self) -> Result<Exit> {
         while self.next().await?.is_some() {}
-        let _ = self.keeper.wait().await;
+        self.keeper.wait(&mut self.frames).await;
         match &self.exit {
-            Some(exit) => Ok(exit.clone()),
+            Some(exit) => {
+                tracing::info!(pid = self.pid, status = ?exit.status, "the program ended");
+                Ok(exit.clone())
+            }
             None => Err(Error::KeeperLost {
                 program: self.program.clone(),
             }),
@@ -209,8 +213,23 @@ impl Canceller {
 }
 
 struct Launched {
-    keeper: Child,
+    keeper: Keeper,
+    control: pipe::Sender,
+    frames: pipe::Receiver,
     input: Option<pipe::Sender>,
+}
+
+/// The process between host and program.
+#[derive(Debug)]
+enum Keeper {
+    /// A child of this process.
+    Child(Child),
+    /// A fork of the one that was started for all, by its process id.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "others start each keeper")
+    )]
+    Forked(u32),
 }
 
 /// The keeper hears on its stdin, speaks on its stdout, and finds the program's stdin in place of its stderr. So
@@ -218,31 +237,45 @@ struct Launched {
 fn launch(stdin: &Stdin) -> io::Result<Launched> {
     let (stdin, input) = match stdin {
         // As `Stdio::null()` in this place it could only be written to.
-        Stdin::Closed => (Stdio::from(File::open("/dev/null")?), None),
+        Stdin::Closed => (OwnedFd::from(File::open("/dev/null")?), None),
         Stdin::Bytes(_) | Stdin::Piped => {
             let (reader, writer) = io::pipe()?;
-            (
-                reader.into(),
-                Some(pipe::Sender::from_owned_fd(writer.into())?),
-            )
+            let writer = pipe::Sender::from_owned_fd(writer.into())?;
+            (reader.into(), Some(writer))
         }
     };
-    let keeper = tokio::process::Command::new(keeper::executable())
+    let (orders, control) = io::pipe()?;
+    let (frames, reports) = io::pipe()?;
+    let keeper = start_keeper(orders.into(), reports.into(), stdin)?;
+    Ok(Launched {
+        keeper,
+        control: pipe::Sender::from_owned_fd(control.into())?,
+        frames: pipe::Receiver::from_owned_fd(frames.into())?,
+        input,
+    })
+}
+
+fn start_keeper(orders: OwnedFd, reports: OwnedFd, stdin: OwnedFd) -> io::Result<Keeper> {
+    #[cfg(target_os = "linux")]
+    if let Ok(pid) = keeper::fork_keeper([orders.as_fd(), reports.as_fd(), stdin.as_fd()]) {
+        return Ok(Keeper::Forked(pid));
+    }
+    let child = tokio::process::Command::new(keeper::executable())
         .arg0("assize-keeper")
         .arg(keeper::MARKER)
         .process_group(0)
         .env_clear()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdin(orders)
+        .stdout(reports)
         .stderr(stdin)
         .spawn()?;
-    Ok(Launched { keeper, input })
+    Ok(Keeper::Child(child))
 }
 
 /// Sends the order and gives back the bare pipe: from here on it carries single bytes, which always fit.
-async fn send(mut control: tokio::process::ChildStdin, order: &[u8]) -> io::Result<OwnedFd> {
+async fn send(mut control: pipe::Sender, order: &[u8]) -> io::Result<OwnedFd> {
     control.write_all(order).await?;
-    control.into_owned_fd()
+    control.into_blocking_fd()
 }
 
 fn feed(stdin: Stdin, input: Option<pipe::Sender>) -> Option<pipe::Sender> {
@@ -255,20 +288,41 @@ fn feed(stdin: Stdin, input: Option<pipe::Sender>) -> Option<pipe::Sender> {
     None
 }
 
-/// After the loss of a keeper: the system has killed the program with it, the group and the cgroup reach most others.
-async fn end_orphans(keeper: &mut Child, program: Option<u32>) {
-    let keeper_pid = keeper.id();
-    let _ = keeper.start_kill();
-    let _ = keeper.wait().await;
-    if let Some(group) = program {
-        let _ = killpg(Pid::from_raw(group as i32), Signal::SIGKILL);
+impl Keeper {
+    /// Waits for its end. One that was forked has ended when it can report nothing more.
+    async fn wait(&mut self, frames: &mut Frames) {
+        match self {
+            Self::Child(child) => drop(child.wait().await),
+            Self::Forked(_) => frames.drain().await,
+        }
     }
-    if let Some(pid) = keeper_pid {
-        let _ = tokio::task::spawn_blocking(move || cgroup::end_orphaned(pid)).await;
+
+    /// After its loss: the system has killed the program with it, the group and the cgroup reach most others.
+    async fn end_orphans(&mut self, program: Option<u32>) {
+        let pid = match self {
+            Self::Child(child) => {
+                let pid = child.id();
+                let _ = child.start_kill();
+                let _ = child.wait().await;
+                pid
+            }
+            // Its number may be a stranger's by now. Should it live, it ends when nobody listens to it any more.
+            Self::Forked(pid) => Some(*pid),
+        };
+        if let Some(group) = program {
+            let _ = killpg(Pid::from_raw(group as i32), Signal::SIGKILL);
+        }
+        if let Some(pid) = pid {
+            let _ = tokio::task::spawn_blocking(move || cgroup::end_orphaned(pid)).await;
+        }
     }
 }
 
 fn tell(control: &OwnedFd, wish: u8) {
+    match wish {
+        KILL => tracing::info!("kill a program with all it started"),
+        _ => tracing::info!("ask a program to end"),
+    }
     // Fails if the keeper is gone, and then there is nobody to end.
     let _ = nix::unistd::write(control, &[wish]);
 }
@@ -279,7 +333,7 @@ fn monotonic_now() -> Duration {
 
 #[derive(Debug)]
 struct Frames {
-    pipe: ChildStdout,
+    pipe: pipe::Receiver,
     buffer: Vec<u8>,
 }
 
@@ -296,6 +350,13 @@ impl Frames {
             if self.pipe.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(None);
             }
+        }
+    }
+
+    /// Waits for the end of the pipe.
+    async fn drain(&mut self) {
+        while let Ok(1..) = self.pipe.read_buf(&mut self.buffer).await {
+            self.buffer.clear();
         }
     }
 }

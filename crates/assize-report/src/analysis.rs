@@ -1,18 +1,15 @@
 //! What is compared with what, by which numbers, and which way is better.
 
-use assize_stats::{Direction, Level, Scope, Statistic};
+use assize_contracts::{Better, Catalog, Metric, RowField, SUCCESS, Typical};
+use assize_stats::{Direction, Family, Level, Scope, Statistic};
 use std::collections::BTreeMap;
 
-/// Metrics that decide unless somebody says otherwise. Of the two token counts the first that was measured is used.
-const PRIMARY: [&str; 4] = [
-    SUCCESS,
-    "tokens_active",
-    "latency_wall_ms",
-    "cost_total_usd",
+/// What decides besides success unless the suite says otherwise: the first of these that any trial measured.
+const SECOND_PRIMARY: [RowField; 3] = [
+    RowField::TokensActive,
+    RowField::TokensTotal,
+    RowField::WallTime,
 ];
-
-/// The one metric that is a rate of trials, not a number per trial.
-pub(crate) const SUCCESS: &str = "success";
 
 /// How rows are read as evidence.
 #[derive(Debug, Clone)]
@@ -21,20 +18,22 @@ pub struct Analysis {
     pub baseline: Option<String>,
     /// Modes in the order in which they are shown; others follow as they come.
     pub mode_order: Vec<String>,
-    /// Metrics declared beforehand to decide by. Default: success, tokens, time and cost.
+    /// Metrics declared beforehand to decide by. Default: success and active tokens; time where no trial tells tokens.
     pub primary: Option<Vec<String>>,
     /// Only these metrics are compared. Default: all.
     pub metrics: Option<Vec<String>>,
-    /// What summarises the runs of one scenario.
-    pub statistic: Statistic,
+    /// The statistic that summarises the runs of one scenario. Default: the one that suits each metric.
+    pub statistic: Option<Statistic>,
     /// The same for single metrics.
     pub statistics: BTreeMap<String, Statistic>,
-    /// Which way is better, for metrics that do not speak for themselves.
+    /// The direction that counts as better, for metrics that declare none or another.
     pub directions: BTreeMap<String, Direction>,
     /// Differences below this share count as equivalent. Without it nothing does.
     pub equivalence_margin: Option<f64>,
     /// What verdicts speak about.
     pub scope: Scope,
+    /// The comparisons whose p-values are adjusted for each other.
+    pub family: Family,
     /// Nominal coverage of all intervals.
     pub confidence: Level,
     /// Bootstrap resamples, and random relabelings.
@@ -43,8 +42,19 @@ pub struct Analysis {
     pub prices: Vec<String>,
     /// So many scenarios are told one by one; of more, those with trials that did not pass come first.
     pub most_scenarios: usize,
+    /// Cells of the plan that have no row yet: modes without the same trials get no verdict.
+    pub unfinished: Option<Unfinished>,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
     pub mixed: bool,
+}
+
+/// How far an unfinished run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Trials that have a row.
+    pub done: u64,
+    /// Trials that were planned.
+    pub planned: u64,
 }
 
 impl Default for Analysis {
@@ -54,15 +64,17 @@ impl Default for Analysis {
             mode_order: Vec::new(),
             primary: None,
             metrics: None,
-            statistic: Statistic::Median,
+            statistic: None,
             statistics: BTreeMap::new(),
             directions: BTreeMap::new(),
             equivalence_margin: None,
             scope: Scope::Population,
+            family: Family::Report,
             confidence: Level::CONFIDENCE_95,
             resamples: 10_000,
             prices: Vec::new(),
             most_scenarios: 1000,
+            unfinished: None,
             mixed: false,
         }
     }
@@ -70,31 +82,36 @@ impl Default for Analysis {
 
 impl Analysis {
     /// The metrics to decide by, given those that were measured.
-    pub(crate) fn primary_among(&self, measured: &[String]) -> Vec<String> {
+    pub(crate) fn primary_among(&self, measured: &[String], catalog: &Catalog) -> Vec<String> {
         if let Some(primary) = &self.primary {
             return primary.clone();
         }
-        let is_measured = |name: &str| measured.iter().any(|known| known == name);
-        let choose = |name: &'static str| match name {
-            "tokens_active" if !is_measured(name) => "tokens_total",
-            _ => name,
+        let is_measured = |name: &&str| measured.iter().any(|known| known == name);
+        let names = SECOND_PRIMARY.map(|field| catalog.name_of(field));
+        let second = names.iter().copied().find(is_measured);
+        let all = [SUCCESS, second.unwrap_or(names[0])];
+        all.map(str::to_owned).to_vec()
+    }
+
+    /// The statistic of this metric: that of the suite, else the one that suits the metric.
+    pub fn statistic_of(&self, metric: &Metric) -> Statistic {
+        let declared = self.statistics.get(&*metric.name).copied();
+        let suits = || match metric.typical {
+            Typical::Median => Statistic::Median,
+            Typical::Mean => Statistic::Mean,
         };
-        PRIMARY.map(|name| choose(name).to_owned()).to_vec()
+        declared.or(self.statistic).unwrap_or_else(suits)
     }
 
-    /// What summarises the runs of one scenario, for this metric.
-    pub fn statistic_of(&self, metric: &str) -> Statistic {
-        self.statistics
-            .get(metric)
-            .copied()
-            .unwrap_or(self.statistic)
-    }
-
-    pub(crate) fn direction_of(&self, metric: &str) -> Option<Direction> {
-        self.directions
-            .get(metric)
-            .copied()
-            .or_else(|| default_direction(metric))
+    /// The metric with the direction that the suite declares, if it does.
+    pub fn declared(&self, mut metric: Metric) -> Metric {
+        if let Some(direction) = self.directions.get(&*metric.name) {
+            metric.better = Some(match direction {
+                Direction::Lower => Better::Lower,
+                Direction::Higher => Better::Higher,
+            });
+        }
+        metric
     }
 
     pub(crate) fn compares(&self, metric: &str) -> bool {
@@ -105,26 +122,12 @@ impl Analysis {
     }
 }
 
-/// Which way is better where everybody agrees: less of tokens, time, cost, errors and turns; more success.
-pub fn default_direction(metric: &str) -> Option<Direction> {
-    const LOWER: [&str; 6] = [
-        "tool_calls_failed",
-        "tool_calls_retried",
-        "tool_calls_error_rate",
-        "agent_turns",
-        "errors",
-        "turns",
-    ];
-    const HIGHER: [&str; 4] = ["accuracy", "token_f1", "edit_similarity", "text_match"];
-    const LOWER_KINDS: [&str; 4] = ["tokens_", "latency_", "cost_", "errors_"];
-    // Scores of steps have the step in front.
-    let score = metric.rsplit('.').next().unwrap_or(metric);
-    if metric == SUCCESS || HIGHER.contains(&score) {
-        return Some(Direction::Higher);
-    }
-    let is_lower =
-        LOWER.contains(&metric) || LOWER_KINDS.iter().any(|kind| metric.starts_with(kind));
-    is_lower.then_some(Direction::Lower)
+/// The direction of a metric as the statistics have it.
+pub(crate) fn direction(metric: &Metric) -> Option<Direction> {
+    metric.better.map(|better| match better {
+        Better::Lower => Direction::Lower,
+        Better::Higher => Direction::Higher,
+    })
 }
 
 #[cfg(test)]
@@ -132,25 +135,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tool_calls_are_neither_good_nor_bad_but_failed_ones_are_bad() {
-        assert_eq!(default_direction("tool_calls_total"), None);
-        assert_eq!(
-            default_direction("tool_calls_failed"),
-            Some(Direction::Lower)
-        );
-        assert_eq!(default_direction("success"), Some(Direction::Higher));
-        assert_eq!(default_direction("my_metric"), None);
-    }
-
-    #[test]
     fn a_declared_direction_wins() {
         let analysis = Analysis {
             directions: [("tokens_total".to_owned(), Direction::Higher)].into(),
             ..Analysis::default()
         };
-        assert_eq!(
-            analysis.direction_of("tokens_total"),
-            Some(Direction::Higher)
-        );
+        let metric = analysis.declared(Metric::named("tokens_total"));
+        assert_eq!(direction(&metric), Some(Direction::Higher));
+    }
+
+    #[test]
+    fn cost_and_rare_counts_are_summarised_by_their_mean_unless_the_suite_says_otherwise() {
+        let mut analysis = Analysis::default();
+        let statistic = |analysis: &Analysis, name| analysis.statistic_of(&Metric::named(name));
+        assert_eq!(statistic(&analysis, "cost_total_usd"), Statistic::Mean);
+        assert_eq!(statistic(&analysis, "tool_calls_failed"), Statistic::Mean);
+        assert_eq!(statistic(&analysis, "tokens_total"), Statistic::Median);
+        analysis.statistic = Some(Statistic::P90);
+        assert_eq!(statistic(&analysis, "cost_total_usd"), Statistic::P90);
     }
 }

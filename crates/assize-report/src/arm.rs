@@ -1,9 +1,9 @@
 //! The numbers of trials, kept in columns: what is left of a row once it has been read.
 
 use crate::classification::Confusion;
-use crate::row::{CATEGORY, Row};
-use crate::summary::Nature;
-use assize_contracts::Outcome;
+use crate::row::Row;
+use assize_contracts::Nature;
+use assize_contracts::{Catalog, MetricKind, Outcome, RowField};
 use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,13 +25,24 @@ pub(crate) struct Arm {
 pub(crate) struct Cell {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    /// All void trials.
     pub(crate) void: u64,
+    /// Those of them whose cause cannot depend on the mode.
+    pub(crate) void_unrelated: u64,
     pub(crate) unmeasured: u64,
     pub(crate) unpriced: u64,
     pub(crate) retried: u64,
+    /// Judged trials whose numbers are only the agent's claims.
+    pub(crate) not_captured: u64,
     pub(crate) success: Vec<bool>,
     pub(crate) censored: Vec<bool>,
+    /// Trials of the first version of rows.
+    pub(crate) old: Vec<bool>,
     columns: Columns,
+    /// What is known as a lower bound only. It is no measurement: only comparisons that know lower bounds use it.
+    lower_bounds: Vec<LowerBound>,
+    /// Metrics with lower bounds among their values, once only measurements are kept.
+    bounded: Vec<BoundedColumn>,
     /// By the place of the check's id among the words of all trials.
     pub(crate) checks: Vec<(usize, CheckTally)>,
     /// Failed and void trials by the place of what went wrong among the words.
@@ -52,6 +63,22 @@ impl Default for Columns {
     }
 }
 
+/// The least that a trial took of a metric.
+#[derive(Debug, Clone, Copy)]
+struct LowerBound {
+    place: usize,
+    trial: usize,
+    value: f64,
+}
+
+/// The values of a metric, some of which are lower bounds.
+#[derive(Debug)]
+struct BoundedColumn {
+    place: usize,
+    values: Vec<f64>,
+    cut: Vec<bool>,
+}
+
 /// How often a check held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
@@ -64,6 +91,16 @@ pub(crate) struct CheckTally {
 pub(crate) struct Names {
     pub(crate) names: Vec<String>,
     places: HashMap<String, usize, FixedState>,
+}
+
+/// The names that trials use.
+#[derive(Debug, Default)]
+pub(crate) struct AllNames {
+    /// The meaning of the metrics.
+    pub(crate) catalog: Catalog,
+    pub(crate) metrics: Names,
+    /// Names of checks and reasons.
+    pub(crate) words: Names,
 }
 
 impl Names {
@@ -82,8 +119,13 @@ impl Names {
 }
 
 impl Cell {
-    /// Adds a trial. `words` are what checks and reasons are called.
-    pub(crate) fn add(&mut self, row: &Row<'_>, metrics: &mut Names, words: &mut Names) {
+    /// Adds a trial.
+    pub(crate) fn add(&mut self, row: &Row<'_>, names: &mut AllNames) {
+        let AllNames {
+            catalog,
+            metrics,
+            words,
+        } = names;
         for check in &row.checkpoint_details {
             let tally = counted(&mut self.checks, words.place(&check.id));
             tally.made += 1;
@@ -96,6 +138,7 @@ impl Cell {
         match outcome {
             Outcome::Void => {
                 self.void += 1;
+                self.void_unrelated += u64::from(row.is_void_unrelated());
                 return;
             }
             Outcome::Pass => self.passed += 1,
@@ -104,23 +147,53 @@ impl Cell {
         self.unmeasured += u64::from(row.is_unmeasured());
         self.unpriced += u64::from(row.has_unpriced_tokens());
         self.retried += u64::from(row.was_retried_after_failing());
+        self.not_captured += u64::from(row.not_captured);
         let trial = self.success.len();
         self.success.push(outcome == Outcome::Pass);
         self.censored.push(row.is_censored());
-        row.for_each_measurement(|name, value| self.set(metrics.place(name), trial, value));
+        self.old.push(row.is_of_first_version());
+        row.for_each_measurement(catalog, |name, value| {
+            self.set(metrics.place(name), trial, value);
+        });
+        row.for_each_lower_bound(catalog, |name, value| {
+            self.lower_bounds.push(LowerBound {
+                place: metrics.place(name),
+                trial,
+                value,
+            });
+        });
+    }
+
+    /// Void trials whose cause may depend on the mode.
+    pub(crate) fn related_voids(&self) -> u64 {
+        self.void - self.void_unrelated
     }
 
     /// Tools that were seen, none of which is of a category: that is zero calls, not an unknown number.
-    pub(crate) fn fill_categories(&mut self, names: &Names) {
-        let Some(total) = names.find("tool_calls_total") else {
+    pub(crate) fn fill_categories(&mut self, names: &AllNames) {
+        let metrics = &names.metrics;
+        let Some(total) = metrics.find(names.catalog.name_of(RowField::ToolCalls)) else {
             return;
         };
-        let categories = names.names.iter().enumerate();
-        for (place, _) in categories.filter(|(_, name)| name.starts_with(CATEGORY)) {
+        let is_category = |name: &str| {
+            let kind = &names.catalog.metric(name).kind;
+            matches!(kind, MetricKind::ToolCategory(_))
+        };
+        let categories = metrics.names.iter().enumerate();
+        for (place, _) in categories.filter(|(_, name)| is_category(name)) {
             for trial in 0..self.success.len() {
                 if self.value(total, trial).is_finite() && self.value(place, trial).is_nan() {
                     self.set(place, trial, 0.0);
                 }
+            }
+        }
+    }
+
+    /// Forgets a metric of the trials that are meant.
+    pub(crate) fn forget(&mut self, place: usize, is_meant: fn(bool) -> bool) {
+        for trial in 0..self.old.len() {
+            if is_meant(self.old[trial]) && self.value(place, trial).is_finite() {
+                self.set(place, trial, f64::NAN);
             }
         }
     }
@@ -135,12 +208,65 @@ impl Cell {
     }
 
     /// Forgets which trial measured what, and where nothing was measured.
-    pub(crate) fn keep_measurements(&mut self) {
+    pub(crate) fn keep_measurements(&mut self, is_limited: &[bool]) {
+        self.bounded = self.bounded_columns(is_limited);
         if let Columns::Several(columns) = &mut self.columns {
             for column in columns {
                 column.retain(|value| value.is_finite());
             }
         }
+    }
+
+    /// Which of the `comparable` values of a metric are lower bounds; empty when none is.
+    pub(crate) fn cut(&self, place: usize) -> &[bool] {
+        self.bounded(place).map_or(&[], |column| &column.cut)
+    }
+
+    /// What comparisons of a metric use, once only measurements are kept: measurements, and lower bounds marked by `cut`.
+    pub(crate) fn comparable(&self, place: usize) -> &[f64] {
+        match self.bounded(place) {
+            Some(column) => &column.values,
+            None => self.measurements(place),
+        }
+    }
+
+    fn bounded(&self, place: usize) -> Option<&BoundedColumn> {
+        self.bounded.iter().find(|column| column.place == place)
+    }
+
+    fn bounded_columns(&self, is_limited: &[bool]) -> Vec<BoundedColumn> {
+        if self.lower_bounds.is_empty() && !self.censored.contains(&true) {
+            return Vec::new();
+        }
+        let columns = is_limited.iter().enumerate();
+        let columns = columns.filter(|(_, is_limited)| **is_limited);
+        columns
+            .map(|(place, _)| self.bounded_column(place))
+            .filter(|column| column.cut.contains(&true))
+            .collect()
+    }
+
+    fn bounded_column(&self, place: usize) -> BoundedColumn {
+        let (values, cut) = self.bounded_values(place, true).unzip();
+        BoundedColumn { place, values, cut }
+    }
+
+    /// The values of a metric trial by trial, and whether each is a lower bound: known only as such, or of a trial that was
+    /// cut off by a limit that bounds the metric.
+    pub(crate) fn bounded_values(
+        &self,
+        place: usize,
+        is_limited: bool,
+    ) -> impl Iterator<Item = (f64, bool)> {
+        (0..self.success.len()).filter_map(move |trial| {
+            let measured = self.value(place, trial);
+            let is_here = |bound: &&LowerBound| (bound.place, bound.trial) == (place, trial);
+            let bound = self.lower_bounds.iter().find(is_here);
+            match (measured.is_finite(), bound) {
+                (true, _) => Some((measured, is_limited && self.censored[trial])),
+                (false, bound) => bound.map(|bound| (bound.value, true)),
+            }
+        })
     }
 
     /// What was measured of a metric, once only that is kept.

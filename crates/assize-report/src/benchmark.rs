@@ -1,7 +1,8 @@
 //! Numbers for `github-action-benchmark`, which draws them over commits. Smaller and bigger is better in a file each.
 
-use crate::analysis::SUCCESS;
-use crate::{ModeSummary, Summary, default_direction};
+use crate::analysis::direction;
+use crate::{ModeSummary, Summary};
+use assize_contracts::{Metric, SUCCESS};
 use assize_stats::Direction;
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, PartialEq, Serialize)]
 struct Point {
     name: String,
-    unit: &'static str,
+    unit: String,
     value: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<String>,
@@ -42,41 +43,39 @@ fn add(
     summary: &Summary,
     name: &str,
     mode: &ModeSummary,
-    direction: Direction,
+    wanted: Direction,
 ) {
-    let is_wanted = |metric: &&String| default_direction(metric) == Some(direction);
-    for metric in summary.primary.iter().filter(is_wanted) {
-        let point = match metric.as_str() {
+    for metric in &summary.followed() {
+        let metric = summary.catalog.metric(metric);
+        if direction(&metric) != Some(wanted) {
+            continue;
+        }
+        let point = match &*metric.name {
             SUCCESS => mode.success.rate.map(|rate| Point {
                 name: format!("{name} success"),
-                unit: "share",
+                unit: "share".to_owned(),
                 value: rate,
                 range: None,
                 extra: format!("n={}", mode.success.trials),
             }),
-            _ => of_metric(name, metric, mode),
+            _ => of_metric(name, &metric, mode),
         };
         points.extend(point);
     }
 }
 
 /// A median that timeouts leave unknown is no point.
-fn of_metric(name: &str, metric: &str, mode: &ModeSummary) -> Option<Point> {
-    let found = mode.metrics.find(metric)?;
+fn of_metric(name: &str, metric: &Metric, mode: &ModeSummary) -> Option<Point> {
+    let found = mode.metrics.find(&metric.name)?;
+    let unit = match &*metric.unit {
+        "" => "count",
+        unit => unit,
+    };
     Some(Point {
-        name: format!("{name} {metric}"),
-        unit: unit(metric),
+        name: format!("{name} {}", metric.name),
+        unit: unit.to_owned(),
         value: found.median?,
         range: found.stddev.map(|spread| format!("± {spread}")),
         extra: format!("n={}", found.count),
     })
-}
-
-fn unit(metric: &str) -> &'static str {
-    match metric {
-        _ if metric.ends_with("_ms") => "ms",
-        _ if metric.ends_with("_usd") => "USD",
-        _ if metric.starts_with("tokens_") => "tokens",
-        _ => "count",
-    }
 }

@@ -1,9 +1,8 @@
 //! Rows go in one at a time, a summary comes out. Memory grows with the numbers, never with the text of rows.
 
-use crate::arm::{Arm, Cell, Names};
-use crate::summary::Nature;
+use crate::arm::{AllNames, Arm, Cell};
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
-use assize_contracts::Outcome;
+use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -16,16 +15,23 @@ pub struct SummaryBuilder {
     pub(crate) scenarios: Vec<String>,
     /// By a hash of the scenario's id: the ids themselves are kept once.
     places: HashMap<u64, u32, FixedState>,
-    pub(crate) metrics: Names,
-    /// What checks and reasons are called.
-    pub(crate) words: Names,
+    pub(crate) names: AllNames,
     pub(crate) extensions: BTreeSet<String>,
     seen: SeenCells,
     pub(crate) duplicates: u64,
     pub(crate) torn: u64,
+    pub(crate) has_old_trials: bool,
+    pub(crate) has_current_trials: bool,
+    /// Old trials lost their changed metrics to current ones.
+    pub(crate) has_mixed_versions: bool,
 }
 
 impl SummaryBuilder {
+    /// Adds what a run says about its metrics. Call it before the rows are read; of two meanings of one name the first counts.
+    pub fn add_catalog(&mut self, catalog: &Catalog) {
+        self.names.catalog.merge(catalog);
+    }
+
     /// Adds every row of a reader; `suite` tells apart suites whose rows must not be mixed.
     pub fn read(&mut self, reader: impl BufRead, suite: Option<&str>) -> Result<(), ReportError> {
         read_rows(reader, |bytes| self.add_bytes(bytes, suite).map(drop))
@@ -74,6 +80,7 @@ impl SummaryBuilder {
             self.duplicates += 1;
             return false;
         }
+        self.note_version(row);
         for name in row.extension_names() {
             if !self.extensions.contains(name) {
                 self.extensions.insert(name.to_owned());
@@ -82,7 +89,7 @@ impl SummaryBuilder {
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
         let cell: &mut Cell = self.arms[arm].cells.entry(scenario).or_default();
-        cell.add(row, &mut self.metrics, &mut self.words);
+        cell.add(row, &mut self.names);
         if row.outcome() != Outcome::Void {
             let labels = &mut self.arms[arm].labels;
             row.for_each_label(|name, expected, actual| {
@@ -95,7 +102,21 @@ impl SummaryBuilder {
 
     /// Everything that follows from the rows.
     pub fn finish(self, analysis: &Analysis) -> Result<Summary, ReportError> {
-        summary::summarize(self, analysis)
+        let mut summaries = summary::summarize(vec![(self, analysis)])?;
+        Ok(summaries.remove(0))
+    }
+
+    /// The same for several sets of rows whose comparisons belong to one report: their p-values are adjusted together.
+    pub fn finish_together(trials: Vec<(Self, &Analysis)>) -> Result<Vec<Summary>, ReportError> {
+        summary::summarize(trials)
+    }
+
+    /// The trials that were added.
+    pub fn trials(&self) -> u64 {
+        let cells = self.arms.iter().flat_map(|arm| arm.cells.values());
+        cells
+            .map(|cell| cell.passed + cell.failed + cell.void)
+            .sum()
     }
 
     fn scenario(&mut self, id: &str) -> usize {
@@ -114,7 +135,7 @@ impl SummaryBuilder {
     }
 
     fn arm(&mut self, row: &Row<'_>, suite: Option<&str>) -> usize {
-        let nature = Nature::of(row);
+        let nature = row.nature();
         let is_same = |arm: &Arm| {
             arm.mode == row.mode
                 && arm.model == row.model

@@ -1,43 +1,12 @@
 //! Reasons to read numbers with care, as sentences that travel with the summary.
 
-use crate::arm::Arm;
+use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::has_several_models;
 use crate::number::money;
-use crate::summary::Nature;
 use crate::{Analysis, Comparison, SummaryBuilder};
-use assize_stats::{Warning, Warnings};
-use serde::Serialize;
+use assize_contracts::{Caution, CautionCode, MetricKind, Nature, RowField};
+use assize_stats::{Family, Warning, Warnings};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// One reason, said once, with the places it concerns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Caution {
-    /// A word for machines, such as `few-scenarios`.
-    pub code: String,
-    /// A sentence for people.
-    pub text: String,
-    /// Modes, comparisons or metrics concerned; empty when it is everything.
-    #[serde(rename = "where")]
-    pub places: Vec<String>,
-    /// Concerns the trials themselves or a metric that decides.
-    #[serde(skip)]
-    pub is_primary: bool,
-}
-
-impl Caution {
-    pub(crate) fn about_all(code: &str, text: impl Into<String>) -> Self {
-        Self::new(code, text, Vec::new())
-    }
-
-    pub(crate) fn new(code: &str, text: impl Into<String>, places: Vec<String>) -> Self {
-        Self {
-            code: code.to_owned(),
-            text: text.into(),
-            places,
-            is_primary: true,
-        }
-    }
-}
 
 /// What must be known about the rows themselves. `labels` are the arms' names.
 pub(crate) fn of_rows(
@@ -46,9 +15,18 @@ pub(crate) fn of_rows(
     analysis: &Analysis,
 ) -> Vec<Caution> {
     let mut cautions = Vec::new();
+    if let Some(unfinished) = analysis.unfinished {
+        cautions.push(Caution::about_all(
+            CautionCode::Unfinished,
+            format!(
+                "The run is unfinished: {} of {} trials are there. Where modes do not have the same trials yet, there is no verdict.",
+                unfinished.done, unfinished.planned
+            ),
+        ));
+    }
     if builder.arms.is_empty() {
         cautions.push(Caution::about_all(
-            "no-trials",
+            CautionCode::NoTrials,
             "There are no trials to summarise.",
         ));
     }
@@ -60,52 +38,47 @@ pub(crate) fn of_rows(
             "rows repeat trials",
         );
         cautions.push(Caution::about_all(
-            "duplicate-rows",
+            CautionCode::DuplicateRows,
             format!("{rows} that were already counted; the first one of each counts."),
         ));
     }
     if builder.torn > 0 {
         let files = count(builder.torn, "file ends", "files end");
         cautions.push(Caution::about_all(
-            "torn-row",
+            CautionCode::TornRow,
             format!("{files} in the middle of a row, which was left out."),
         ));
     }
-    cautions.extend(of_mixtures(builder, analysis.mixed));
+    cautions.extend(builder.version_caution());
+    cautions.extend(of_not_captured(builder, labels));
+    cautions.extend(of_mixtures(builder, analysis));
     cautions.extend(of_trials(builder, labels));
     cautions.extend(of_disagreements(builder, labels));
     cautions
 }
 
-/// What agents say about themselves, and what counts instead: the names of both.
-const CLAIMED_TOKENS: [(&str, &str); 6] = [
-    ("tokens_reported_total", "tokens_total"),
-    ("tokens_reported_input", "tokens_input"),
-    ("tokens_reported_output", "tokens_output"),
-    ("tokens_reported_reasoning", "tokens_reasoning"),
-    ("tokens_reported_cache_read", "tokens_cache_read"),
-    ("tokens_reported_cache_write", "tokens_cache_write"),
+/// Token counts that agents tell themselves, in the order in which they are shown.
+const CLAIMED_TOKENS: [RowField; 6] = [
+    RowField::TokensTotal,
+    RowField::TokensInput,
+    RowField::TokensOutput,
+    RowField::TokensReasoning,
+    RowField::TokensCacheRead,
+    RowField::TokensCacheWrite,
 ];
-const CLAIMED_COST: [(&str, &str); 1] = [("cost_reported_usd", "cost_total_usd")];
-
-/// A number that an agent tells beside the one that counts. It is no result to compare.
-pub(crate) fn is_claim(metric: &str) -> bool {
-    let mut all = CLAIMED_TOKENS.iter().chain(&CLAIMED_COST);
-    all.any(|(claimed, _)| *claimed == metric)
-}
 
 fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
     let tokens = (
-        "agent-disagrees",
+        CautionCode::AgentDisagrees,
         "Agents report other token counts than the wire shows; the wire's count.",
         CLAIMED_TOKENS.as_slice(),
     );
     let cost = (
-        "agent-cost-disagrees",
+        CautionCode::AgentCostDisagrees,
         "Agents report another cost than the same tokens and the prices used here come to; the computed one counts.",
-        CLAIMED_COST.as_slice(),
+        [RowField::CostTotal].as_slice(),
     );
-    let caution = |(code, text, claims): (&str, &str, &[(&str, &str)])| {
+    let caution = |(code, text, claims): (CautionCode, &str, &[RowField])| {
         let places: Vec<String> = builder
             .arms
             .iter()
@@ -113,7 +86,7 @@ fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution>
             .flat_map(|(arm, label)| {
                 let found = claims
                     .iter()
-                    .filter_map(|claim| disagreement(builder, arm, *claim));
+                    .filter_map(|field| disagreement(builder, arm, *field));
                 found.map(move |found| format!("{label}: {found}"))
             })
             .collect();
@@ -128,15 +101,14 @@ fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution>
 }
 
 /// The first trial of an arm in which both numbers stand, and how many there are.
-fn disagreement(
-    builder: &SummaryBuilder,
-    arm: &Arm,
-    (claimed, counted): (&str, &str),
-) -> Option<String> {
-    let (told, seen) = (
-        builder.metrics.find(claimed)?,
-        builder.metrics.find(counted)?,
-    );
+fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<String> {
+    let AllNames {
+        catalog, metrics, ..
+    } = &builder.names;
+    let is_claim = |name: &String| catalog.metric(name).kind == MetricKind::Claim(field);
+    let told = metrics.names.iter().position(is_claim)?;
+    let counted = catalog.name_of(field);
+    let seen = metrics.find(counted)?;
     let trials = arm.cells.values().flat_map(|cell| {
         let both = move |trial| (cell.value(told, trial), cell.value(seen, trial));
         (0..cell.success.len()).map(both)
@@ -144,7 +116,7 @@ fn disagreement(
     let mut differing = trials.filter(|(told, seen)| told.is_finite() && seen.is_finite());
     let (told, seen) = differing.next()?;
     let trials = count(differing.count() as u64 + 1, "trial", "trials");
-    let shown = |value: f64| match counted.ends_with("_usd") {
+    let shown = |value: f64| match field.is_cost() {
         true => money(value),
         false => format!("{value}"),
     };
@@ -165,12 +137,12 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
     let said = [
         (
             Nature::Simulated,
-            "simulated",
+            CautionCode::Simulated,
             "Simulated: these numbers are made up by a stand-in, not measured on an agent.",
         ),
         (
             Nature::Replayed,
-            "replayed",
+            CautionCode::Replayed,
             "Replayed: these numbers come from recordings.",
         ),
     ];
@@ -180,7 +152,31 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         .collect()
 }
 
-fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
+/// Agents that reached their model past the proxy: nobody checked their numbers.
+fn of_not_captured(builder: &SummaryBuilder, labels: &[String]) -> Option<Caution> {
+    let arms = builder.arms.iter().zip(labels);
+    let count_of = |arm: &Arm| {
+        arm.cells
+            .values()
+            .map(|cell| cell.not_captured)
+            .sum::<u64>()
+    };
+    let found: Vec<(u64, &String)> = arms
+        .map(|(arm, label)| (count_of(arm), label))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    let trials = found.iter().map(|(count, _)| count).sum();
+    let places = found.into_iter().map(|(_, label)| label.clone()).collect();
+    (trials > 0).then(|| {
+        let trials = count(trials, "trial reached its model", "trials reached their model");
+        let text = format!(
+            "{trials} by a way that the proxy does not see (a subscription, Bedrock, Vertex): tokens, times and costs are the agent's own claims."
+        );
+        Caution::new(CautionCode::NotCaptured, text, places)
+    })
+}
+
+fn of_mixtures(builder: &SummaryBuilder, analysis: &Analysis) -> Vec<Caution> {
     let distinct = |of: fn(&Arm) -> String| {
         let values: BTreeSet<String> = builder.arms.iter().map(of).collect();
         values.len() > 1
@@ -188,8 +184,8 @@ fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
     let mixtures = [
         (
             distinct(|arm| format!("{:?}", arm.nature)),
-            "mixed-nature",
-            match mixed {
+            CautionCode::MixedNature,
+            match analysis.mixed {
                 false => {
                     "Live, simulated and replayed trials are kept apart and never compared with each other."
                 }
@@ -200,18 +196,25 @@ fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
         ),
         (
             distinct(|arm| arm.suite.clone().unwrap_or_default()),
-            "several-suites",
+            CautionCode::SeveralSuites,
             "The rows come from several suites, which are kept apart and not compared with each other.",
         ),
         (
             !has_several_models(&builder.arms) && distinct(|arm| arm.model.clone()),
-            "different-models",
+            CautionCode::DifferentModels,
             "The modes differ in their model as well: a difference may come from either.",
         ),
         (
             has_several_models(&builder.arms),
-            "several-models",
-            "Several models: modes are compared within each model, and p-values are adjusted within it.",
+            CautionCode::SeveralModels,
+            match analysis.family {
+                Family::Report => {
+                    "Several models: modes are compared within each model, and p-values are adjusted over all of them."
+                }
+                Family::Model => {
+                    "Several models: modes are compared within each model; the error rate holds per model, not for the report."
+                }
+            },
         ),
     ];
     let present = mixtures.into_iter().filter(|(is_mixed, ..)| *is_mixed);
@@ -221,7 +224,7 @@ fn of_mixtures(builder: &SummaryBuilder, mixed: bool) -> Vec<Caution> {
 }
 
 fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
-    let sums = |of: fn(&crate::arm::Cell) -> u64| -> (u64, Vec<String>) {
+    let sums = |of: fn(&Cell) -> u64| -> (u64, Vec<String>) {
         let mut total = 0;
         let mut places = Vec::new();
         for (arm, label) in builder.arms.iter().zip(labels) {
@@ -231,35 +234,37 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         }
         (total, places)
     };
-    type Said = (
-        fn(&crate::arm::Cell) -> u64,
-        &'static str,
-        fn(u64) -> String,
-    );
-    let said: [Said; 5] = [
+    type Said = (fn(&Cell) -> u64, CautionCode, fn(u64) -> String);
+    let said: [Said; 6] = [
+        (Cell::related_voids, CautionCode::Void, |n| {
+            let trials = count(n, "void trial", "void trials");
+            format!(
+                "{trials} could not be judged, for a cause that may depend on the mode; a verdict holds only if they cannot change it."
+            )
+        }),
         (
-            |cell| cell.void,
-            "void",
+            |cell| cell.void_unrelated,
+            CautionCode::VoidUnrelated,
             |n| {
-                let trials = count(n, "void trial", "void trials");
+                let trials = count(n, "trial", "trials");
                 format!(
-                    "{trials} taught nothing about the agent; what was measured in them is in no number."
+                    "{trials} failed before the agent acted and were left out; `assize run --resume ID --only void` repeats them."
                 )
             },
         ),
         (
             |cell| cell.censored.iter().filter(|censored| **censored).count() as u64,
-            "censored",
+            CautionCode::CutOff,
             |n| {
-                let trials = count(n, "trial", "trials");
+                let trials = count(n, "trial was", "trials were");
                 format!(
-                    "{trials} ran out of time; time, tokens and cost are lower bounds there, and comparisons take them as they were recorded."
+                    "{trials} cut off by the limit; time, tokens, cost and turns are lower bounds there, and comparisons treat them so."
                 )
             },
         ),
         (
             |cell| cell.unmeasured,
-            "unmeasured",
+            CautionCode::Unmeasured,
             |n| {
                 let trials = count(n, "failed trial carries", "failed trials carry");
                 format!("{trials} only zeros: counted as failed, left out of all measurements.")
@@ -267,7 +272,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         ),
         (
             |cell| cell.unpriced,
-            "unknown-cost",
+            CautionCode::UnknownCost,
             |n| {
                 let trials = count(n, "trial used", "trials used");
                 format!(
@@ -277,7 +282,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         ),
         (
             |cell| cell.retried,
-            "retried-failures",
+            CautionCode::RetriedFailures,
             |n| {
                 let trials = count(n, "trial was", "trials were");
                 format!(
@@ -304,10 +309,11 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
         let warnings = comparison.warnings();
         // One scenario is fewer than six as well, which need not be said twice.
         let is_said = |warning: &Warning| {
-            // Trials that ran out of time are said of the rows.
-            *warning != Warning::Censored
-                && (*warning != Warning::FewScenarios
-                    || !warnings.contains(Warning::SingleScenario))
+            // What concerns trials is said of the rows.
+            !matches!(
+                warning,
+                Warning::Censored | Warning::CutOff | Warning::VoidUnrelated
+            ) && (*warning != Warning::FewScenarios || !warnings.contains(Warning::SingleScenario))
         };
         for warning in warnings.iter().filter(is_said) {
             let pairs = found.entry(warning).or_default();
@@ -329,7 +335,7 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
         });
         Caution {
             is_primary,
-            ..Caution::new(&code_of(warning), warning.explanation(), places.collect())
+            ..Caution::new(code_of(warning), warning.explanation(), places.collect())
         }
     };
     found.into_iter().map(caution).collect()
@@ -345,18 +351,31 @@ pub(crate) fn of_modes<'a>(warned: impl Iterator<Item = (&'a str, &'a Warnings)>
     }
     found
         .into_iter()
-        .map(|(warning, places)| Caution::new(&code_of(warning), warning.explanation(), places))
+        .map(|(warning, places)| Caution::new(code_of(warning), warning.explanation(), places))
         .collect()
 }
 
-fn code_of(warning: Warning) -> String {
+fn code_of(warning: Warning) -> CautionCode {
     let code = serde_json::to_value(warning).ok();
-    code.and_then(|code| code.as_str().map(str::to_owned))
-        .unwrap_or_default()
+    let word = code.as_ref().and_then(|code| code.as_str());
+    CautionCode::from(word.unwrap_or_default())
 }
 
 /// `1 row`, `2 rows`.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     let word = if number == 1 { one } else { many };
     format!("{number} {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warning_of_the_statistics_has_a_code_of_its_own() {
+        for warning in Warning::ALL {
+            let code = code_of(warning);
+            assert!(!matches!(code, CautionCode::Other(_)), "{code}");
+        }
+    }
 }

@@ -2,9 +2,10 @@
 
 use crate::caution::count;
 use crate::comparison::{headline, level_percent};
-use crate::words::metric_name;
-use crate::{Comparison, MetricSummary, Summary, amount, duration, percent};
-use assize_stats::{MetricComparison, SuccessComparison, Verdict};
+use crate::words::{signed, verdict_word};
+use crate::{Comparison, MetricResult, MetricSummary, Summary, amount, percent};
+use assize_contracts::Metric;
+use assize_stats::{MetricComparison, Scope, SuccessComparison, Verdict};
 
 /// What the cells of a comparison are called.
 pub fn comparison_heading(first: Option<&Comparison>, summary: &Summary) -> [String; 10] {
@@ -32,14 +33,14 @@ pub fn comparison_cells(comparison: &Comparison, summary: &Summary) -> Vec<Strin
 }
 
 fn success_row(found: &SuccessComparison) -> Vec<String> {
-    let points = |points: f64| format!("{points:+.0} points");
+    let points = |points: f64| format!("{} points", signed(points));
     vec![
         "success".to_owned(),
         found.rate_a.map_or_else(not_available, percent),
         found.rate_b.map_or_else(not_available, percent),
         found.difference_pp.map_or_else(not_available, points),
         found.ci95.map_or_else(not_available, |[low, high]| {
-            format!("{low:+.0} to {high:+.0} points")
+            format!("{} to {} points", signed(low), signed(high))
         }),
         not_available(),
         p_cell(found.p_value),
@@ -49,21 +50,16 @@ fn success_row(found: &SuccessComparison) -> Vec<String> {
     ]
 }
 
-fn metric_row(found: &MetricComparison, summary: &Summary) -> Vec<String> {
-    let median = |mode: &str| {
-        let mode = summary.modes.find(mode);
-        shown(
-            &found.metric,
-            mode.and_then(|mode| mode.metrics.find(&found.metric)),
-            |metric| metric.median,
-        )
-    };
+fn metric_row(found: &MetricResult, summary: &Summary) -> Vec<String> {
+    if let Some(cells) = special_row(found, summary) {
+        return cells;
+    }
     let headline = headline(found);
     let change = |value: f64| match headline.is_some_and(|shown| shown.is_ratio) {
         true => format!("{:+.1} %", -value),
         false => {
             let sign = if value < 0.0 { "-" } else { "+" };
-            format!("{sign}{}", amount(&found.metric, value.abs()))
+            format!("{sign}{}", amount(&found.definition, value.abs()))
         }
     };
     // A reduction counts downwards; as a change its ends swap.
@@ -73,10 +69,7 @@ fn metric_row(found: &MetricComparison, summary: &Summary) -> Vec<String> {
             true => [shown.interval[1], shown.interval[0]],
             false => shown.interval,
         });
-    let p = found
-        .paired
-        .as_ref()
-        .map_or(Some(found.p_value), |paired| paired.p_value);
+    let p = decisive_p(found);
     let effect = match found.effect_defined {
         true => format!(
             "{:.2} ({})",
@@ -86,9 +79,9 @@ fn metric_row(found: &MetricComparison, summary: &Summary) -> Vec<String> {
         false => not_available(),
     };
     vec![
-        metric_name(&found.metric),
-        median(&found.mode_a),
-        median(&found.mode_b),
+        found.definition.title(),
+        median(&found.mode_a, found, summary),
+        median(&found.mode_b, found, summary),
         headline.map_or_else(not_available, |shown| change(shown.value)),
         interval.map_or_else(not_available, |[low, high]| {
             format!("{} to {}", change(low), change(high))
@@ -101,27 +94,82 @@ fn metric_row(found: &MetricComparison, summary: &Summary) -> Vec<String> {
     ]
 }
 
+fn median(mode: &str, found: &MetricResult, summary: &Summary) -> String {
+    let mode = summary.modes.find(mode);
+    let metric = mode.and_then(|mode| mode.metrics.find(&found.metric));
+    shown(&found.definition, metric, |metric| metric.median)
+}
+
+/// The p-value of the number that is shown.
+fn decisive_p(found: &MetricComparison) -> Option<f64> {
+    match (&found.limited, &found.count, found.scope) {
+        (Some(limited), ..) => limited.comparison.p_value,
+        (_, Some(count), _) => count.p_value,
+        (_, _, Scope::Population) => found.paired.as_ref()?.p_value,
+        (_, _, Scope::Suite) => found.suite.as_ref()?.p_value,
+    }
+}
+
+/// The line of a metric with cut-off runs, or of rare counts.
+fn special_row(found: &MetricResult, summary: &Summary) -> Option<Vec<String>> {
+    let (values, difference, interval) = if let Some(limited) = &found.limited {
+        let share = |score: f64| format!("{:.0} %", 50.0 * (1.0 + score));
+        let limited = &limited.comparison;
+        let ends = limited.lower.zip(limited.upper);
+        (
+            [
+                median(&found.mode_a, found, summary),
+                median(&found.mode_b, found, summary),
+            ],
+            limited
+                .score
+                .map(|score| format!("more in {} of pairs", share(score))),
+            ends.map(|(low, high)| format!("{} to {}", share(low), share(high))),
+        )
+    } else {
+        let count = found.count.as_ref()?;
+        let per_run = |rate: Option<f64>| {
+            rate.map_or_else(not_available, |rate| format!("{rate:.2} per run"))
+        };
+        let ends = count.lower.zip(count.upper);
+        (
+            [per_run(count.rate_a), per_run(count.rate_b)],
+            count.estimate.map(|difference| format!("{difference:+.2}")),
+            ends.map(|(low, high)| format!("{low:+.2} to {high:+.2}")),
+        )
+    };
+    let [a, b] = values;
+    Some(vec![
+        found.definition.title(),
+        a,
+        b,
+        difference.unwrap_or_else(not_available),
+        interval.unwrap_or_else(not_available),
+        not_available(),
+        p_cell(decisive_p(found)),
+        p_cell(found.p_adjusted),
+        format!("{} / {}", found.n.a, found.n.b),
+        word(found.verdict, found.reason),
+    ])
+}
+
 /// A number of a metric; where trials ran out of time it may only be known to be longer than they were given.
 pub(crate) fn shown(
-    metric: &str,
+    metric: &Metric,
     summary: Option<&MetricSummary>,
     of: impl Fn(&MetricSummary) -> Option<f64>,
 ) -> String {
     match summary.map(|summary| (of(summary), summary)) {
         Some((Some(value), _)) => amount(metric, value),
-        Some((None, summary)) if summary.censored > 0 => format!("> {}", duration(summary.max)),
+        Some((None, summary)) if summary.censored > 0 => {
+            format!("> {}", amount(metric, summary.max))
+        }
         _ => "unknown".to_owned(),
     }
 }
 
 fn word(verdict: Verdict, reason: Option<&str>) -> String {
-    let word = match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive => "cannot tell",
-        Verdict::NotComparable => "not comparable",
-    };
+    let word = verdict_word(verdict);
     match reason {
         Some("no direction is declared for this metric") => format!("{word}: no direction"),
         Some(reason) => format!("{word}: {reason}"),
@@ -130,10 +178,7 @@ fn word(verdict: Verdict, reason: Option<&str>) -> String {
 }
 
 fn p_cell(p: Option<f64>) -> String {
-    crate::p_value(p)
-        .trim_start_matches("p ")
-        .trim_start_matches("= ")
-        .to_owned()
+    crate::p_value(p).trim_start_matches("p ").to_owned()
 }
 
 pub(crate) fn not_available() -> String {

@@ -1,25 +1,45 @@
 //! Which arms are compared with which, and the numbers of each pair.
 
-use crate::analysis::SUCCESS;
+use crate::analysis::direction;
 use crate::arm::Arm;
-use crate::caution::is_claim;
-use crate::summary::Nature;
+use crate::metric;
+use crate::words::sentence;
 use crate::{Analysis, ReportError};
+use assize_contracts::Nature;
+use assize_contracts::{Catalog, SUCCESS};
 use assize_stats::{
-    CompareOptions, Group, Level, Metric, MetricComparison, SuccessCell, SuccessComparison,
-    Verdict, Warning, Warnings, compare_groups,
+    CompareOptions, ComparisonSet, Comparisons, Group, Level, Metric, MetricComparison,
+    SuccessCell, SuccessComparison, Verdict, Warnings, compare_sets,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// One metric, or success, of one mode compared with another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
     /// How many trials reach their goal.
     Success(Box<SuccessComparison>),
     /// A number measured in every trial.
-    Metric(Box<MetricComparison>),
+    Metric(Box<MetricResult>),
+}
+
+/// A comparison of a metric, with the meaning of the metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MetricResult {
+    #[serde(flatten)]
+    found: MetricComparison,
+    /// Unit, direction and words.
+    #[serde(skip)]
+    pub definition: assize_contracts::Metric,
+}
+
+impl Deref for MetricResult {
+    type Target = MetricComparison;
+
+    fn deref(&self) -> &MetricComparison {
+        &self.found
+    }
 }
 
 impl Comparison {
@@ -47,11 +67,49 @@ impl Comparison {
         }
     }
 
+    /// The meaning of the metric.
+    pub fn definition(&self) -> &assize_contracts::Metric {
+        match self {
+            Self::Success(_) => assize_contracts::Metric::success(),
+            Self::Metric(comparison) => &comparison.definition,
+        }
+    }
+
     /// The word.
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::Success(comparison) => comparison.verdict,
             Self::Metric(comparison) => comparison.verdict,
+        }
+    }
+
+    /// Takes the verdict back where an unfinished run has not given both modes the same trials yet.
+    fn withhold_if_unbalanced(&mut self, material: &Material<'_>) {
+        let trials_of = |label: &str| -> BTreeMap<usize, u64> {
+            let arms = material.arms.iter().zip(material.labels);
+            let meant = arms.filter(|(_, known)| *known == label);
+            let cells = meant.flat_map(|(arm, _)| &arm.cells);
+            cells
+                .map(|(scenario, cell)| (*scenario, cell.passed + cell.failed + cell.void))
+                .collect()
+        };
+        if trials_of(self.mode_a()) == trials_of(self.mode_b()) {
+            return;
+        }
+        let verdict = match self {
+            Self::Success(comparison) => &mut comparison.verdict,
+            Self::Metric(comparison) => &mut comparison.found.verdict,
+        };
+        if *verdict != Verdict::NotComparable {
+            *verdict = Verdict::Inconclusive;
+        }
+    }
+
+    /// Not declared beforehand to decide by.
+    pub fn is_exploratory(&self) -> bool {
+        match self {
+            Self::Success(comparison) => comparison.exploratory,
+            Self::Metric(comparison) => comparison.exploratory,
         }
     }
 
@@ -64,6 +122,31 @@ impl Comparison {
     }
 }
 
+impl Serialize for Comparison {
+    /// The numbers, and the sentence that every other output shows.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a, T> {
+            #[serde(flatten)]
+            comparison: &'a T,
+            sentence: String,
+        }
+        let sentence = sentence(self);
+        match self {
+            Self::Success(comparison) => Told {
+                comparison: &**comparison,
+                sentence,
+            }
+            .serialize(serializer),
+            Self::Metric(comparison) => Told {
+                comparison: &**comparison,
+                sentence,
+            }
+            .serialize(serializer),
+        }
+    }
+}
+
 /// What all comparisons of a summary share.
 pub(crate) struct Material<'a> {
     pub(crate) arms: &'a [Arm],
@@ -72,22 +155,58 @@ pub(crate) struct Material<'a> {
     pub(crate) scenarios: &'a [String],
     /// Names of the columns.
     pub(crate) metrics: &'a [String],
+    /// Their meaning, with the directions that the suite declares.
+    pub(crate) catalog: &'a Catalog,
     pub(crate) primary: &'a [String],
 }
 
-/// Compares within each set of arms that may be compared. Columns must hold measurements only.
-pub(crate) fn compare(
-    material: &Material<'_>,
-    analysis: &Analysis,
-) -> Result<Vec<Comparison>, ReportError> {
-    check_baseline(material, analysis)?;
-    let mut comparisons = Vec::new();
-    for set in comparable_sets(material.arms, analysis.mixed) {
-        if set.len() > 1 {
-            comparisons.extend(compare_set(material, &set, analysis)?);
-        }
+impl Material<'_> {
+    fn is_primary(&self, name: &str) -> bool {
+        self.primary.iter().any(|known| known == name)
     }
-    Ok(comparisons)
+}
+
+/// Compares within each set of arms that may be compared; the comparisons of each material, in order. All of them are one
+/// family, under the options of the first. Columns must hold measurements only.
+pub(crate) fn compare(
+    materials: &[(Material<'_>, &Analysis)],
+) -> Result<Vec<Vec<Comparison>>, ReportError> {
+    let Some((first, analysis)) = materials.first() else {
+        return Ok(Vec::new());
+    };
+    let mut sets: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (place, (material, analysis)) in materials.iter().enumerate() {
+        check_baseline(material, analysis)?;
+        let of_material = comparable_sets(material.arms, analysis.mixed).into_iter();
+        let several = of_material.filter(|set| set.len() > 1);
+        sets.extend(several.map(|set| (place, set)));
+    }
+    let prepared: Vec<ComparisonSet<'_>> = sets
+        .iter()
+        .map(|(place, set)| comparison_set(&materials[*place].0, set, materials[*place].1))
+        .collect();
+    let options = CompareOptions {
+        scope: analysis.scope,
+        confidence_level: analysis.confidence,
+        resamples: analysis.resamples,
+        permutations: analysis.resamples,
+        equivalence_margin: analysis.equivalence_margin,
+        success_is_primary: first.is_primary(SUCCESS),
+        family: analysis.family,
+        ..CompareOptions::default()
+    };
+    let mut all: Vec<Vec<Comparison>> = materials.iter().map(|_| Vec::new()).collect();
+    for ((place, set), found) in sets.iter().zip(compare_sets(&prepared, &options)?) {
+        let (material, analysis) = &materials[*place];
+        let mut comparisons = in_order(found, material, set);
+        if analysis.unfinished.is_some() {
+            for comparison in &mut comparisons {
+                comparison.withhold_if_unbalanced(material);
+            }
+        }
+        all[*place].extend(comparisons);
+    }
+    Ok(all)
 }
 
 fn check_baseline(material: &Material<'_>, analysis: &Analysis) -> Result<(), ReportError> {
@@ -141,73 +260,58 @@ pub(crate) fn has_several_models<'a>(arms: impl IntoIterator<Item = &'a Arm>) ->
     arms.into_iter().any(is_second)
 }
 
-fn compare_set(
-    material: &Material<'_>,
+/// What the arms of one set measured and reached.
+fn comparison_set<'a>(
+    material: &Material<'a>,
     set: &[usize],
     analysis: &Analysis,
-) -> Result<Vec<Comparison>, ReportError> {
-    let is_primary = |name: &str| material.primary.iter().any(|known| known == name);
-    let metrics: Vec<Metric<'_>> = material
-        .metrics
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| analysis.compares(name) && !is_claim(name))
-        .map(|(place, name)| Metric {
-            name,
-            direction: analysis.direction_of(name),
-            statistic: analysis.statistic_of(name),
-            is_primary: is_primary(name),
-            groups: groups(material, set, place),
+) -> ComparisonSet<'a> {
+    let metrics = material.metrics.iter().enumerate();
+    let metrics = metrics
+        .filter(|(_, name)| analysis.compares(name) && !material.catalog.metric(name).is_claim())
+        .map(|(place, name)| {
+            let definition = material.catalog.metric(name);
+            Metric {
+                name,
+                direction: direction(&definition),
+                statistic: analysis.statistic_of(&definition),
+                kind: metric::kind(&definition),
+                is_primary: material.is_primary(name),
+                groups: groups(material, set, place),
+            }
         })
-        .filter(|metric| !metric.groups.is_empty())
-        .collect();
-    let success = match analysis.compares(SUCCESS) {
-        true => success_cells(material, set),
-        false => Vec::new(),
-    };
-    let options = CompareOptions {
+        .filter(|metric| !metric.groups.is_empty());
+    ComparisonSet {
         baseline: Some(baseline(material, set, analysis)),
-        scope: analysis.scope,
-        confidence_level: analysis.confidence,
-        resamples: analysis.resamples,
-        permutations: analysis.resamples,
-        equivalence_margin: analysis.equivalence_margin,
-        success_is_primary: is_primary(SUCCESS),
-        ..CompareOptions::default()
-    };
-    let found = compare_groups(&metrics, &success, &options)?;
+        metrics: metrics.collect(),
+        success: match analysis.compares(SUCCESS) {
+            true => success_cells(material, set),
+            false => Vec::new(),
+        },
+    }
+}
+
+/// The comparisons of one set that are worth showing, pair by pair.
+fn in_order(found: Comparisons, material: &Material<'_>, set: &[usize]) -> Vec<Comparison> {
     let success = found
         .success
         .into_iter()
         .map(|comparison| Comparison::Success(Box::new(comparison)));
     // A metric that one mode never reports is no comparison; where it decides, that must be said.
     let is_worth_saying = |comparison: &MetricComparison| {
-        is_primary(&comparison.metric) || (comparison.n.a > 0 && comparison.n.b > 0)
+        material.is_primary(&comparison.metric) || (comparison.n.a > 0 && comparison.n.b > 0)
     };
     let metrics = found
         .metrics
         .into_iter()
         .filter(is_worth_saying)
-        .map(|comparison| with_cut_offs(comparison, material))
-        .map(|comparison| Comparison::Metric(Box::new(comparison)));
+        .map(|found| {
+            let definition = material.catalog.metric(&found.metric).into_owned();
+            Comparison::Metric(Box::new(MetricResult { found, definition }))
+        });
     let mut comparisons: Vec<Comparison> = success.chain(metrics).collect();
     comparisons.sort_by_key(|comparison| order(comparison, material, set));
-    Ok(comparisons)
-}
-
-/// Time, tokens and cost of trials that ran out of time are taken as recorded, which must be said.
-fn with_cut_offs(mut comparison: MetricComparison, material: &Material<'_>) -> MetricComparison {
-    let is_cut_off = ["latency_", "tokens_", "cost_"]
-        .iter()
-        .any(|kind| comparison.metric.starts_with(kind));
-    let is_meant = |label: &String| [&comparison.mode_a, &comparison.mode_b].contains(&label);
-    let arms = material.arms.iter().zip(material.labels);
-    let mut arms = arms.filter(|(_, label)| is_meant(label));
-    let some = arms.any(|(arm, _)| arm.cells.values().any(|cell| cell.censored.contains(&true)));
-    comparison
-        .warnings
-        .add_if(is_cut_off && some, Warning::Censored);
-    comparison
+    comparisons
 }
 
 /// Pair by pair; the deciding metrics first, in their order.
@@ -235,12 +339,13 @@ fn groups<'a>(material: &Material<'a>, set: &[usize], place: usize) -> Vec<Group
     let mut groups = Vec::new();
     for &arm in set {
         for (scenario, cell) in &material.arms[arm].cells {
-            let values = cell.measurements(place);
+            let values = cell.comparable(place);
             if !values.is_empty() {
                 groups.push(Group {
                     mode: &material.labels[arm],
                     scenario: Some(&material.scenarios[*scenario]),
                     values,
+                    cut: cell.cut(place),
                 });
             }
         }
@@ -256,7 +361,8 @@ fn success_cells<'a>(material: &Material<'a>, set: &[usize]) -> Vec<SuccessCell<
             scenario: Some(&material.scenarios[*scenario]),
             passed: cell.passed,
             failed: cell.failed,
-            void: cell.void,
+            void: cell.related_voids(),
+            void_unrelated: cell.void_unrelated,
         })
     };
     set.iter().flat_map(of_arm).collect()

@@ -1,6 +1,7 @@
 //! What one success takes, failures included: derived from the summary, and unknown where a trial was not measured.
 
-use crate::{ModeSummary, amount, percent};
+use crate::{ModeSummary, Summary, amount, money, percent};
+use assize_contracts::RowField;
 
 /// Headings of the cells.
 pub(crate) const HEADING: [&str; 6] = [
@@ -13,28 +14,31 @@ pub(crate) const HEADING: [&str; 6] = [
 ];
 
 /// One mode, without its name. What is not known is `unknown`.
-pub(crate) fn cells(mode: &ModeSummary) -> [String; 5] {
+pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
+    let total = |field| total(summary, mode, field);
+    let per_success = |field| per_success(summary, mode, field);
     let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
-    let failed = total(mode, "tool_calls_failed").zip(total(mode, "tool_calls_total"));
+    let failed = total(RowField::ToolCallsFailed).zip(total(RowField::ToolCalls));
     let failed = failed.filter(|(_, calls)| *calls > 0.0);
     [
-        per_success(mode, "tokens_total"),
-        per_success(mode, "tokens_active"),
-        per_success(mode, "latency_wall_ms"),
-        known(price.map(|price| amount("cost_total_usd", price))),
+        per_success(RowField::TokensTotal),
+        per_success(RowField::TokensActive),
+        per_success(RowField::WallTime),
+        known(price.map(money)),
         known(failed.map(|(failed, calls)| percent(failed / calls))),
     ]
 }
 
-fn per_success(mode: &ModeSummary, metric: &str) -> String {
+fn per_success(summary: &Summary, mode: &ModeSummary, field: RowField) -> String {
     let passed = mode.success.passed;
-    let total = total(mode, metric).filter(|_| passed > 0);
-    known(total.map(|total| amount(metric, total / passed as f64)))
+    let total = total(summary, mode, field).filter(|_| passed > 0);
+    let metric = summary.catalog.of_field(field);
+    known(total.map(|total| amount(&metric, total / passed as f64)))
 }
 
 /// The sum over all judged trials. Unknown if one of them was not measured, or cut off.
-fn total(mode: &ModeSummary, metric: &str) -> Option<f64> {
-    let found = mode.metrics.find(metric)?;
+fn total(summary: &Summary, mode: &ModeSummary, field: RowField) -> Option<f64> {
+    let found = summary.field(mode, field).1?;
     let is_whole = found.count as u64 == mode.success.trials && mode.censored == 0;
     found
         .mean

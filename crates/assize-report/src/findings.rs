@@ -101,7 +101,8 @@ impl<'a> FindingsPage<'a> {
     fn write(&self, page: &mut String, title: &str) -> std::fmt::Result {
         writeln!(page, "# {}: how the modes work\n", safe(title))?;
         for caution in &self.summary.cautions {
-            if ["simulated", "replayed"].contains(&&*caution.code) {
+            if [crate::CautionCode::Simulated, crate::CautionCode::Replayed].contains(&caution.code)
+            {
                 writeln!(page, "> {}\n", safe(&caution.text))?;
             }
         }

@@ -1,6 +1,7 @@
 //! Rows for other programs: a flat table and a JSON array, written while the rows are read.
 
 use crate::{ReportError, Row};
+use assize_contracts::Catalog;
 use serde_json::Value;
 use std::io::Write;
 
@@ -48,25 +49,33 @@ const COLUMNS: [(&str, &str); 39] = [
 ];
 
 /// Writes `results.csv`. What was not measured is an empty cell.
-pub struct CsvWriter<W> {
-    out: W,
+pub struct CsvWriter<W: Write> {
+    table: csv::Writer<W>,
     extensions: Vec<String>,
+    catalog: Catalog,
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the heading. Extensions that only repeat a column are left out.
-    pub fn new(mut out: W, extensions: &[String]) -> Result<Self, ReportError> {
-        let is_column = |name: &str| COLUMNS.iter().any(|(column, _)| *column == name);
-        let extensions: Vec<String> = extensions
-            .iter()
-            .filter(|name| !is_column(name) && *name != "latency_wall_ms")
-            .cloned()
-            .collect();
-        let names = COLUMNS.iter().map(|(name, _)| *name);
-        let names = names.chain(extensions.iter().map(String::as_str));
-        let heading: Vec<String> = names.map(text_cell).collect();
-        write_line(&mut out, &heading)?;
-        Ok(Self { out, extensions })
+    /// Writes the heading: names, and behind those of metrics that are not built in the unit. Extensions that only repeat a column
+    /// are left out.
+    pub fn new(out: W, extensions: &[String], catalog: &Catalog) -> Result<Self, ReportError> {
+        let is_column = |name: &str| {
+            let is_fixed = COLUMNS.iter().any(|(column, _)| *column == name);
+            is_fixed || catalog.metric(name).field().is_some()
+        };
+        let further = extensions.iter().filter(|name| !is_column(name));
+        let extensions: Vec<String> = further.cloned().collect();
+        let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+        let names = names.chain(extensions.iter().map(|name| heading(name, catalog)));
+        let mut table = csv::Writer::from_writer(out);
+        table
+            .write_record(names.map(|name| text_cell(&name)))
+            .map_err(write_error)?;
+        Ok(Self {
+            table,
+            extensions,
+            catalog: catalog.clone(),
+        })
     }
 
     /// Writes one row; `json` is the text that `row` was read from.
@@ -76,7 +85,7 @@ impl<W: Write> CsvWriter<W> {
             let is_zero = value.as_f64() == Some(0.0);
             is_zero
                 && (row.is_unmeasured() && is_measured(name)
-                    || row.has_unpriced_tokens() && name.starts_with("cost_"))
+                    || row.has_unpriced_tokens() && self.catalog.metric(name).is_session_cost())
         };
         let cell = |name: &str, value: Option<&Value>| match value {
             Some(value) if !is_unknown(name, value) => cell(value),
@@ -88,14 +97,28 @@ impl<W: Write> CsvWriter<W> {
         let extensions = value.get("extensions");
         let further = self.extensions.iter();
         let further = further.map(|name| cell(name, extensions.and_then(|all| all.get(name))));
-        let cells: Vec<String> = fixed.chain(further).collect();
-        write_line(&mut self.out, &cells)
+        let cells = fixed.chain(further);
+        self.table.write_record(cells).map_err(write_error)
     }
 
-    /// Hands the writer back.
-    pub fn finish(self) -> W {
-        self.out
+    /// Writes what is buffered and returns the writer.
+    pub fn finish(self) -> Result<W, ReportError> {
+        let finished = self.table.into_inner();
+        finished.map_err(|error| ReportError::Write(error.into_error()))
     }
+}
+
+/// `answer_bytes (bytes)`. Built-in metrics keep their names, which other programs look for.
+fn heading(name: &str, catalog: &Catalog) -> String {
+    let metric = catalog.metric(name);
+    match metric.is_built_in() || metric.unit.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name} ({})", metric.unit),
+    }
+}
+
+fn write_error(error: csv::Error) -> ReportError {
+    ReportError::Write(error.into())
 }
 
 /// Columns that another profiler fills with zeros when it measured nothing.
@@ -118,21 +141,25 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Text that a spreadsheet shows and does not compute: formulas begin with one of a few characters.
+/// Text that a spreadsheet shows and does not compute. A quote mark stands before every beginning of a formula: at the start of the
+/// cell, and behind `;` and tabs, at which some spreadsheets split cells.
 fn text_cell(text: &str) -> String {
-    let is_formula = text.starts_with([
-        '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
-    ]);
-    let mark = if is_formula { "'" } else { "" };
-    if text.contains([',', ';', '"', '\n', '\r', '\t']) || is_formula {
-        format!("\"{mark}{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+    const BEGINNINGS: [char; 8] = [
+        '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    ];
+    let mut cell = String::with_capacity(text.len() + 1);
+    if text.starts_with(['\t', '\r', '\n']) {
+        cell.push('\'');
     }
-}
-
-fn write_line(out: &mut impl Write, cells: &[String]) -> Result<(), ReportError> {
-    writeln!(out, "{}", cells.join(",")).map_err(ReportError::Write)
+    let mut is_start = true;
+    for letter in text.chars() {
+        if is_start && BEGINNINGS.contains(&letter) {
+            cell.push('\'');
+        }
+        cell.push(letter);
+        is_start = matches!(letter, ';' | '\t');
+    }
+    cell
 }
 
 /// Writes `results.json`: the rows as they are, as one array.
@@ -174,25 +201,40 @@ mod tests {
 
     fn table(json: &str, extensions: &[&str]) -> Vec<String> {
         let extensions: Vec<String> = extensions.iter().map(|&name| name.to_owned()).collect();
-        let mut writer = CsvWriter::new(Vec::new(), &extensions).unwrap();
+        let mut writer = CsvWriter::new(Vec::new(), &extensions, &Catalog::default()).unwrap();
         writer
             .write(&Row::parse(json.as_bytes()).unwrap(), json.as_bytes())
             .unwrap();
-        let text = String::from_utf8(writer.finish()).unwrap();
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn formulas_are_text() {
         for (text, expected) in [
-            ("=1+1", "\"'=1+1\""),
-            ("-x", "\"'-x\""),
-            ("plain", "plain"),
-            ("a,\"b\"", "\"a,\"\"b\"\"\""),
+            ("=1+1", "'=1+1"),
+            ("-x", "'-x"),
+            ("a;=1+1\t@x", "a;'=1+1\t'@x"),
+            ("\n=1", "'\n=1"),
+            ("plain - text", "plain - text"),
         ] {
             assert_eq!(text_cell(text), expected);
         }
         assert_eq!(cell(&serde_json::json!(-3)), "-3");
+    }
+
+    #[test]
+    fn any_text_comes_back_from_a_cell() {
+        let text = "a,\"b\"\r\n; c";
+        let json =
+            serde_json::json!({"scenarioId": text, "mode": "m", "iteration": 0, "success": true});
+        let json = json.to_string();
+        let mut writer = CsvWriter::new(Vec::new(), &[], &Catalog::default()).unwrap();
+        let row = Row::parse(json.as_bytes()).unwrap();
+        writer.write(&row, json.as_bytes()).unwrap();
+        let bytes = writer.finish().unwrap();
+        let mut reader = csv::Reader::from_reader(&*bytes);
+        assert_eq!(&reader.records().next().unwrap().unwrap()[1], text);
     }
 
     #[test]
@@ -202,11 +244,7 @@ mod tests {
         let lines = table(&json, &["label", "tokens_total", "x"]);
         assert!(lines[0].starts_with("run_id,scenario_id,mode,model,iteration,"));
         assert!(lines[0].ends_with(",position,label,x"));
-        assert!(
-            lines[1].starts_with(",s,\"'=m\",,0,,,false,,,"),
-            "{}",
-            lines[1]
-        );
+        assert!(lines[1].starts_with(",s,'=m,,0,,,false,,,"), "{}", lines[1]);
         assert!(lines[1].ends_with(",y,"), "{}", lines[1]);
     }
 

@@ -7,13 +7,15 @@ mod judge;
 mod parse;
 mod plan;
 mod result;
+mod side;
 
 pub use judge::{GateContext, Planned, PlannedArm, Reference, judge_gates};
 pub use parse::GateError;
 pub use plan::Shortfall;
-pub use result::{GateMeasure, GateResult, worst};
+pub use result::{GateMeasure, GateResult, gates_note, worst};
 
-use assize_stats::{Relation, Statistic};
+use assize_contracts::Metric;
+use assize_stats::{Relation, Scope, Statistic};
 
 /// One sentence, understood.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,16 @@ impl Gate {
         !matches!(self.bound, Bound::Number(_))
     }
 
+    /// What its bounds speak about, where gates on success speak about `wanted`. Chances of several tries have bounds for new
+    /// tasks only.
+    pub(crate) fn scope(&self, wanted: Scope) -> Scope {
+        match &self.subject {
+            Subject::Success => wanted,
+            Subject::PassAt(_) | Subject::PassHat(_) => Scope::Population,
+            Subject::Metric { .. } => Scope::Suite,
+        }
+    }
+
     /// The metric it is about; none for success and what follows from it.
     pub fn metric(&self) -> Option<&str> {
         match &self.subject {
@@ -87,7 +99,21 @@ impl Subject {
     pub(crate) fn is_rate(&self) -> bool {
         match self {
             Self::Success | Self::PassAt(_) | Self::PassHat(_) => true,
-            Self::Metric { name, .. } => name.ends_with("_rate"),
+            Self::Metric { name, .. } => {
+                let metric = Metric::named(name);
+                metric.is_ratio() && metric.field().is_some()
+            }
+        }
+    }
+
+    /// Perhaps a share: nothing is known about the unit of a metric that is not built in before it was measured.
+    pub(crate) fn may_be_rate(&self) -> bool {
+        match self {
+            Self::Metric { name, .. } => {
+                let metric = Metric::named(name);
+                metric.is_ratio() || metric.unit.is_empty()
+            }
+            _ => true,
         }
     }
 }

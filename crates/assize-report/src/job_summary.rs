@@ -2,7 +2,8 @@
 
 use crate::escape::markdown as safe;
 use crate::words::{closing_line, sentence};
-use crate::{Summary, amount, percent};
+use crate::{Summary, gates_note, percent};
+use assize_contracts::RowField;
 
 /// Said where something was left out.
 const CUT: &str = "\n*Cut here: the whole report is in the `report` directory of the run.*\n";
@@ -49,7 +50,13 @@ pub(crate) fn gate_section(summary: &Summary, level: usize) -> String {
         ]
     });
     let table = table(["Verdict", "Gate", "Mode", "Found"], rows);
-    format!("{} Gates\n\n{table}\n", "#".repeat(level))
+    let note =
+        gates_note(&summary.gates).map(|note| format!("{note}; on exactly these tasks.\n\n"));
+    format!(
+        "{} Gates\n\n{table}\n{}",
+        "#".repeat(level),
+        note.unwrap_or_default()
+    )
 }
 
 fn verdicts(summary: &Summary) -> Vec<String> {
@@ -67,19 +74,16 @@ fn verdicts(summary: &Summary) -> Vec<String> {
 
 fn modes(summary: &Summary) -> String {
     let rows = summary.modes.iter().map(|(label, mode)| {
-        let median = |metric: &str| {
-            let median = mode.metrics.find(metric).and_then(|found| found.median);
-            median.map_or_else(|| "unknown".to_owned(), |median| amount(metric, median))
-        };
+        let median = |field| summary.shown_median(mode, field);
         let success = &mode.success;
         let rate = success.rate.map_or_else(|| "unknown".to_owned(), percent);
         [
             safe(label),
             format!("{} of {} ({rate})", success.passed, success.trials),
             success.void.to_string(),
-            median("latency_wall_ms"),
-            median("tokens_total"),
-            median("cost_total_usd"),
+            median(RowField::WallTime),
+            median(RowField::TokensTotal),
+            median(RowField::CostTotal),
         ]
     });
     table(["Mode", "Success", "Void", "Time", "Tokens", "Cost"], rows) + "\n"

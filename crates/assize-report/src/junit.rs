@@ -4,7 +4,9 @@
 //! one that Jenkins and Surefire agree on; numbers of a testcase stand in its `system-out`, since properties have no place there.
 
 use crate::caution::count;
+use crate::words::sentence;
 use crate::{GateResult, ModeSummary, Summary, percent};
+use assize_contracts::RowField;
 use assize_stats::GateVerdict;
 use std::fmt::Write;
 
@@ -65,15 +67,20 @@ fn mode_suite(summary: &Summary, suite: &str, label: &str, mode: &ModeSummary) -
             None if is_planned(summary, scenario) => (never_run(), None),
             None => return None,
         };
-        Some(case(scenario, &name, outcome, found))
+        Some(case(summary, [scenario, &name], outcome, found))
     });
     let mut cases: Vec<Case> = cases.collect();
     let planned = summary.planned.iter().flat_map(|plan| &plan.scenarios);
     // Where scenarios are left out, one that is not there may be one of them.
     let planned = planned.filter(|_| summary.scenarios_left_out == 0);
     let never_seen = planned.filter(|scenario| summary.scenarios.find(scenario).is_none());
-    cases.extend(never_seen.map(|scenario| case(scenario, &name, never_run(), None)));
+    cases.extend(never_seen.map(|scenario| case(summary, [scenario, &name], never_run(), None)));
     let mut properties = properties(mode);
+    let verdicts = summary.decisive().filter(|found| found.mode_a() == label);
+    properties.extend(verdicts.map(|found| {
+        let name = format!("verdict.{}.against.{}", found.metric(), found.mode_b());
+        (name, sentence(found))
+    }));
     if summary.scenarios_left_out > 0 {
         let left_out = summary.scenarios_left_out.to_string();
         properties.push(("scenarios_left_out".to_owned(), left_out));
@@ -93,7 +100,7 @@ fn modes_never_run<'a>(summary: &'a Summary, suite: &'a str) -> impl Iterator<It
         missing.map(move |arm| {
             let name = format!("{suite}.{}", arm.mode);
             let cases = plan.scenarios.iter();
-            let cases = cases.map(|scenario| case(scenario, &name, never_run(), None));
+            let cases = cases.map(|scenario| case(summary, [scenario, &name], never_run(), None));
             Suite {
                 cases: cases.collect(),
                 properties: Vec::new(),
@@ -121,8 +128,13 @@ fn never_run() -> Outcome {
     Outcome::Skipped("no trial was run".to_owned())
 }
 
-fn case(name: &str, class: &str, outcome: Outcome, mode: Option<&ModeSummary>) -> Case {
-    let time = mode.and_then(|mode| mode.metrics.find("latency_wall_ms"));
+fn case(
+    summary: &Summary,
+    [name, class]: [&str; 2],
+    outcome: Outcome,
+    mode: Option<&ModeSummary>,
+) -> Case {
+    let time = mode.and_then(|mode| summary.field(mode, RowField::WallTime).1);
     // The typical trial: a sum would jump with the number of repetitions.
     let milliseconds = time.map_or(0.0, |time| time.median.unwrap_or(time.max));
     Case {

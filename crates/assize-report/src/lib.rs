@@ -15,9 +15,11 @@ mod classification;
 mod comparison;
 mod gate;
 mod metric;
+mod reading;
 mod scenario_change;
 mod success;
 mod summary;
+mod versions;
 
 mod number;
 mod words;
@@ -34,19 +36,19 @@ mod job_summary;
 mod junit;
 mod markdown;
 
-pub use analysis::{Analysis, default_direction};
+pub use analysis::{Analysis, Unfinished};
+pub use assize_contracts::{Caution, CautionCode, Nature};
 pub use benchmark::render_benchmark;
 pub use builder::{SeenCells, SummaryBuilder};
-pub use caution::Caution;
 pub use cells::{comparison_cells, comparison_heading};
 pub use classification::{Classification, LabelSummary};
-pub use comparison::{Comparison, Headline, headline};
+pub use comparison::{Comparison, Headline, MetricResult, headline};
 pub use error::ReportError;
 pub use findings::FindingsPage;
 pub use flat::{CsvWriter, JsonArrayWriter};
 pub use gate::{
     Gate, GateContext, GateError, GateMeasure, GateResult, Planned, PlannedArm, Reference,
-    Shortfall, judge_gates, worst,
+    Shortfall, gates_note, judge_gates, worst,
 };
 pub use html::{AddedTrial, HtmlReport, PageLimits, WantedTrace};
 pub use job_summary::render_job_summary;
@@ -54,9 +56,13 @@ pub use junit::render_junit;
 pub use markdown::render_markdown;
 pub use metric::MetricSummary;
 pub use number::{amount, duration, money, percent, quantity};
-pub use row::{Row, row_metrics};
+pub use reading::{AnalysisError, statistic};
+pub use row::Row;
 pub use rows::{RowBytes, read_rows};
 pub use scenario_change::{ChangeKind, PassCount, ScenarioChange, scenario_changes};
 pub use success::{Chances, SuccessSummary};
-pub use summary::{ModeSummary, Named, Nature, ScenarioSummary, Summary};
-pub use words::{clause, closing_line, p_value, sentence, verdict_line};
+pub use summary::{ModeSummary, Named, ScenarioSummary, Summary};
+pub use versions::{changed_metrics, not_comparable};
+pub use words::{
+    EXPLORATORY, advice, clause, closing_line, p_value, sentence, verdict_line, verdict_word,
+};

@@ -6,8 +6,9 @@ use crate::efficiency;
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
-use crate::words::{closing_line, sentence};
+use crate::words::{EXPLORATORY, closing_line, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
+use assize_contracts::RowField;
 use assize_stats::Verdict;
 use std::fmt::Write;
 
@@ -81,7 +82,8 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
         ],
     );
     for (name, mode) in summary.modes.iter() {
-        let median = |metric: &str| shown(metric, mode.metrics.find(metric), |found| found.median);
+        let median = |field| summary.shown_median(mode, field);
+        let (time, found) = summary.field(mode, RowField::WallTime);
         let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
         table.row(vec![
             safe(name),
@@ -90,17 +92,13 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
             mode.success.ci95.map_or_else(unknown, |[low, high]| {
                 format!("{} to {}", percent(low), percent(high))
             }),
-            median("latency_wall_ms"),
-            shown(
-                "latency_wall_ms",
-                mode.metrics.find("latency_wall_ms"),
-                |found| found.p90,
-            ),
-            median("tokens_total"),
-            median("tokens_active"),
-            median("cost_total_usd"),
+            median(RowField::WallTime),
+            shown(&time, found, |found| found.p90),
+            median(RowField::TokensTotal),
+            median(RowField::TokensActive),
+            median(RowField::CostTotal),
             price.map_or_else(unknown, money),
-            median("tool_calls_total"),
+            median(RowField::ToolCalls),
         ]);
     }
     table.write(page)
@@ -117,7 +115,13 @@ fn write_comparisons(page: &mut String, summary: &Summary) -> std::fmt::Result {
         let (judged, other): (Vec<&Comparison>, Vec<&Comparison>) = varying
             .into_iter()
             .partition(|found| found.verdict() != Verdict::NotComparable);
-        comparison_table(&title, &judged, summary).write(page)?;
+        let (declared, exploratory): (Vec<&Comparison>, Vec<&Comparison>) = judged
+            .into_iter()
+            .partition(|found| !found.is_exploratory());
+        comparison_table(&title, &declared, summary).write(page)?;
+        if !exploratory.is_empty() {
+            comparison_table(EXPLORATORY, &exploratory, summary).write(page)?;
+        }
         if !other.is_empty() {
             writeln!(
                 page,
@@ -172,16 +176,15 @@ fn write_scenarios(page: &mut String, summary: &Summary) -> std::fmt::Result {
     );
     for (scenario, modes) in summary.scenarios.iter() {
         for (name, mode) in modes.modes.iter() {
-            let median =
-                |metric: &str| shown(metric, mode.metrics.find(metric), |found| found.median);
+            let median = |field| summary.shown_median(mode, field);
             table.row(vec![
                 safe(scenario),
                 safe(name),
                 success(mode),
-                median("latency_wall_ms"),
-                median("tokens_total"),
-                median("cost_total_usd"),
-                median("tool_calls_total"),
+                median(RowField::WallTime),
+                median(RowField::TokensTotal),
+                median(RowField::CostTotal),
+                median(RowField::ToolCalls),
             ]);
         }
     }
@@ -251,7 +254,7 @@ fn write_labels(page: &mut String, summary: &Summary) -> std::fmt::Result {
 fn write_efficiency(page: &mut String, summary: &Summary) -> std::fmt::Result {
     let mut table = Table::new("Efficiency", &efficiency::HEADING);
     for (name, mode) in summary.modes.iter() {
-        let cells = efficiency::cells(mode);
+        let cells = efficiency::cells(summary, mode);
         table.row(std::iter::once(safe(name)).chain(cells).collect());
     }
     table.write(page)?;

@@ -1,7 +1,10 @@
 //! One metric over trials: the plain description, or what is left of it where trials were cut off.
 
 use crate::arm::Cell;
-use assize_stats::{Description, Statistic, censored_median, censored_percentile, describe};
+use assize_contracts::{AtLimit, Metric};
+use assize_stats::{
+    Description, MetricKind, Statistic, censored_median, censored_percentile, describe,
+};
 use serde::Serialize;
 
 /// Summary of a metric. A number is absent where trials that ran out of time leave it unknown.
@@ -51,8 +54,23 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
+/// The kind of numbers that the statistics tell apart.
+pub(crate) fn kind(metric: &Metric) -> MetricKind {
+    match metric.at_limit {
+        AtLimit::Clock => MetricKind::Time,
+        _ if metric.is_count() => MetricKind::Count,
+        _ => MetricKind::Amount,
+    }
+}
+
+/// True where a trial that ran out of time measures only a lower bound. A part of the time may have ended before the limit.
+pub(crate) fn is_limited(metric: &Metric) -> bool {
+    let is_part = matches!(metric.kind, assize_contracts::MetricKind::TimeSegment(_));
+    metric.at_limit != AtLimit::Whole && !is_part
+}
+
 /// The metric in this column over the given cells. None when nobody measured it.
-pub(crate) fn summarize(name: &str, place: usize, cells: &[&Cell]) -> Option<MetricSummary> {
+pub(crate) fn summarize(metric: &Metric, place: usize, cells: &[&Cell]) -> Option<MetricSummary> {
     let mut values = Vec::new();
     let mut completed = Vec::new();
     for cell in cells {
@@ -69,8 +87,7 @@ pub(crate) fn summarize(name: &str, place: usize, cells: &[&Cell]) -> Option<Met
     }
     let description = describe(&values);
     // Only clocks are known to run until the limit; of other numbers a cut-off trial says just "at least".
-    let is_time = name.starts_with("latency_");
-    if is_time && completed.contains(&false) {
+    if metric.at_limit == AtLimit::Clock && completed.contains(&false) {
         return Some(censored(&description, &values, &completed));
     }
     Some(MetricSummary {

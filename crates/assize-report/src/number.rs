@@ -1,5 +1,7 @@
 //! Numbers as people read them, the same in every output.
 
+use assize_contracts::Metric;
+
 /// Nobody reads so many digits.
 const HUGE: f64 = 1e15;
 
@@ -34,6 +36,7 @@ pub fn quantity(value: f64) -> String {
         size if size >= 1e6 => format!("{:.1}M", value / 1e6),
         size if size >= 1e4 => format!("{:.1}k", value / 1e3),
         _ if value.fract() == 0.0 => format!("{value:.0}"),
+        size if size < 1.0 => format!("{value:.2}"),
         _ => format!("{value:.1}"),
     }
 }
@@ -48,16 +51,15 @@ pub fn money(usd: f64) -> String {
     }
 }
 
-/// A value of a metric, in the unit that its name tells.
-pub fn amount(metric: &str, value: f64) -> String {
-    if metric.ends_with("_ms") {
-        duration(value)
-    } else if metric.ends_with("_usd") {
-        money(value)
-    } else if metric.ends_with("_rate") {
-        percent(value)
-    } else {
-        quantity(value)
+/// A value of a metric in its unit. Fields of rows have the unit in their heading.
+pub fn amount(metric: &Metric, value: f64) -> String {
+    match &*metric.unit {
+        "ms" => duration(value),
+        "USD" => money(value),
+        "ratio" => percent(value),
+        "" | "count" => quantity(value),
+        _ if metric.field().is_some() => quantity(value),
+        unit => format!("{} {unit}", quantity(value)),
     }
 }
 

@@ -3,7 +3,9 @@
 //! Numbers are taken as found: a field that holds no number was not measured. What a row may claim as measured is
 //! decided here, in one place.
 
-use assize_contracts::{CostSource, Outcome};
+use assize_contracts::{
+    Catalog, CellKey, CostSource, Metric, Nature, Outcome, RowField, VoidCause,
+};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -39,17 +41,25 @@ pub struct Row<'a> {
     #[serde(borrow, default)]
     pub error_code: Option<Text<'a>>,
     #[serde(default)]
+    void_cause: Option<VoidCause>,
+    #[serde(default)]
     censored: bool,
     #[serde(default)]
     pub(crate) simulated: bool,
     #[serde(default)]
     pub(crate) replayed: bool,
     #[serde(default)]
+    pub(crate) not_captured: bool,
+    #[serde(default)]
     schema_version: Option<u32>,
     #[serde(default)]
     cost_source: Option<CostSource>,
     #[serde(default)]
     tokens: Option<Tokens>,
+    #[serde(default)]
+    tokens_at_least: Option<Tokens>,
+    #[serde(default)]
+    cost_at_least_usd: MaybeNumber,
     #[serde(default)]
     timing: Option<Timing>,
     #[serde(borrow, default)]
@@ -136,6 +146,29 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// The trial is void for a cause that cannot depend on the mode. Rows without a cause may depend on it.
+    pub(crate) fn is_void_unrelated(&self) -> bool {
+        self.outcome() == Outcome::Void
+            && self
+                .void_cause
+                .is_some_and(|cause| !cause.may_depend_on_mode())
+    }
+
+    /// Live, replayed or simulated.
+    pub fn nature(&self) -> Nature {
+        Nature::of_marks(self.simulated, self.replayed)
+    }
+
+    /// The cell that the trial belongs to.
+    pub fn key(&self) -> CellKey {
+        CellKey {
+            scenario_id: self.scenario_id.clone().into_owned(),
+            mode: self.mode.clone().into_owned(),
+            model: self.model.clone().into_owned(),
+            iteration: self.iteration,
+        }
+    }
+
     /// Time ran out, so that what was measured is a lower bound.
     pub fn is_censored(&self) -> bool {
         let timed_out = self
@@ -155,7 +188,7 @@ impl<'a> Row<'a> {
     /// Tokens were used and the cost is said to be 0, by somebody who did not price them.
     pub fn has_unpriced_tokens(&self) -> bool {
         let total = self.cost.as_ref().and_then(|cost| cost.total_usd.0);
-        let used = |tokens: &Tokens| tokens.named().iter().any(|(_, value)| *value > Some(0.0));
+        let used = |tokens: &Tokens| tokens.fields().iter().any(|(_, value)| *value > Some(0.0));
         total == Some(0.0)
             && self.cost_source != Some(CostSource::Computed)
             && self.tokens.as_ref().is_some_and(used)
@@ -168,27 +201,28 @@ impl<'a> Row<'a> {
             .any(|attempt| attempt.outcome == Some(Outcome::Fail))
     }
 
-    /// Everything measured, under the collectors' names. A metric that a collector put into the extensions comes last.
-    pub(crate) fn for_each_measurement(&self, mut take: impl FnMut(&str, f64)) {
+    /// Everything measured, under the names of the catalog. A metric that a collector put into the extensions comes last.
+    pub(crate) fn for_each_measurement(&self, catalog: &Catalog, mut take: impl FnMut(&str, f64)) {
         if self.outcome() == Outcome::Void || self.is_unmeasured() {
             return;
         }
         let unpriced = self.has_unpriced_tokens();
+        let is_unpriced = |name: &str| catalog.metric(name).is_session_cost();
         let mut take = |name: &str, value: f64| {
-            let is_unknown = unpriced && value == 0.0 && name.starts_with("cost_");
+            let is_unknown = unpriced && value == 0.0 && is_unpriced(name);
             if value.is_finite() && !is_unknown {
                 take(name, value);
             }
         };
-        for (name, value) in self.field_values() {
-            take(name, value);
+        for (field, value) in self.field_values() {
+            take(catalog.name_of(field), value);
         }
         for (category, count) in self
             .tool_calls
             .iter()
             .flat_map(|calls| &calls.by_category.0)
         {
-            take(&format!("{CATEGORY}{category}"), *count);
+            take(&catalog.category_name(category), *count);
         }
         for (name, value) in &self.extensions.0 {
             if let Extension::Number(value) = value {
@@ -197,25 +231,43 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Labels with what was expected: two texts among the extensions, `<name>` and `<name>_expected`.
+    /// What is known as a lower bound only: the known part of tokens and cost whose total is unknown.
+    pub(crate) fn for_each_lower_bound(&self, catalog: &Catalog, mut take: impl FnMut(&str, f64)) {
+        if self.outcome() == Outcome::Void {
+            return;
+        }
+        let tokens = self.tokens_at_least.iter().flat_map(Tokens::fields);
+        let cost = std::iter::once((RowField::CostTotal, self.cost_at_least_usd.0));
+        for (field, value) in tokens.chain(cost) {
+            if let Some(value) = value {
+                take(catalog.name_of(field), value);
+            }
+        }
+    }
+
+    /// Labels with what was expected: two texts among the extensions.
     pub(crate) fn for_each_label(&self, mut take: impl FnMut(&str, &str, &str)) {
-        for (name, expected) in &self.extensions.0 {
-            let (Some(name), Extension::Text(expected)) =
-                (name.strip_suffix("_expected"), expected)
-            else {
-                continue;
-            };
-            let actual = self.extensions.0.iter().find(|(known, _)| known == name);
-            if let Some((_, Extension::Text(actual))) = actual {
+        let text = |wanted: &str| {
+            let mut texts = self.extensions.0.iter();
+            texts.find_map(|(name, value)| match value {
+                Extension::Text(text) if name == wanted => Some(text),
+                _ => None,
+            })
+        };
+        for (name, actual) in &self.extensions.0 {
+            if let Extension::Text(actual) = actual
+                && let Some(expected) = text(&Metric::expected_name(name))
+            {
                 take(name, expected, actual);
             }
         }
     }
 
     /// The number of tool calls was measured.
-    pub(crate) fn has_seen_tools(&self) -> bool {
+    pub(crate) fn has_seen_tools(&self, catalog: &Catalog) -> bool {
+        let total = catalog.name_of(RowField::ToolCalls);
         let mut has_seen = false;
-        self.for_each_measurement(|name, _| has_seen |= name == "tool_calls_total");
+        self.for_each_measurement(catalog, |name, _| has_seen |= name == total);
         has_seen
     }
 
@@ -224,68 +276,60 @@ impl<'a> Row<'a> {
         self.extensions.0.iter().map(|(name, _)| &**name)
     }
 
-    fn is_foreign(&self) -> bool {
+    /// Written by Assize 0.1.
+    pub(crate) fn is_of_first_version(&self) -> bool {
+        self.schema_version == Some(1)
+    }
+
+    /// Written by another profiler.
+    pub(crate) fn is_foreign(&self) -> bool {
         self.schema_version.is_none()
     }
 
-    fn field_values(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let tokens = self.tokens.iter().flat_map(Tokens::named);
-        let timing = self
-            .timing
-            .iter()
-            .map(|timing| ("latency_wall_ms", timing.wall_ms.0));
-        let calls = self.tool_calls.iter().flat_map(ToolCalls::named);
-        let cost = self.cost.iter().flat_map(Cost::named);
-        let turns = std::iter::once(("agent_turns", self.agent_turns.0));
+    fn field_values(&self) -> impl Iterator<Item = (RowField, f64)> {
+        let tokens = self.tokens.iter().flat_map(Tokens::fields);
+        let timing = self.timing.iter();
+        let timing = timing.map(|timing| (RowField::WallTime, timing.wall_ms.0));
+        let calls = self.tool_calls.iter().flat_map(ToolCalls::fields);
+        let cost = self.cost.iter().flat_map(Cost::fields);
+        let turns = std::iter::once((RowField::AgentTurns, self.agent_turns.0));
         let all = tokens.chain(timing).chain(calls).chain(cost).chain(turns);
-        all.filter_map(|(name, value)| Some((name, value?)))
+        all.filter_map(|(field, value)| Some((field, value?)))
     }
 }
 
-/// The metrics that rows have fields for, by the collectors' names.
-pub fn row_metrics() -> impl Iterator<Item = &'static str> {
-    let tokens = Tokens::default().named().map(|(name, _)| name);
-    let calls = ToolCalls::default().named().map(|(name, _)| name);
-    let cost = Cost::default().named().map(|(name, _)| name);
-    let all = tokens.into_iter().chain(calls).chain(cost);
-    all.chain(["latency_wall_ms", "agent_turns"])
-}
-
-/// How the names of per-category tool counts begin.
-pub(crate) const CATEGORY: &str = "tool_calls_category_";
-
 impl Tokens {
-    fn named(&self) -> [(&'static str, Option<f64>); 7] {
+    fn fields(&self) -> [(RowField, Option<f64>); 7] {
         [
-            ("tokens_input", self.input.0),
-            ("tokens_output", self.output.0),
-            ("tokens_reasoning", self.reasoning.0),
-            ("tokens_cache_read", self.cache_read.0),
-            ("tokens_cache_write", self.cache_write.0),
-            ("tokens_total", self.total.0),
-            ("tokens_active", self.active.0),
+            (RowField::TokensInput, self.input.0),
+            (RowField::TokensOutput, self.output.0),
+            (RowField::TokensReasoning, self.reasoning.0),
+            (RowField::TokensCacheRead, self.cache_read.0),
+            (RowField::TokensCacheWrite, self.cache_write.0),
+            (RowField::TokensTotal, self.total.0),
+            (RowField::TokensActive, self.active.0),
         ]
     }
 }
 
 impl ToolCalls<'_> {
-    fn named(&self) -> [(&'static str, Option<f64>); 4] {
+    fn fields(&self) -> [(RowField, Option<f64>); 4] {
         [
-            ("tool_calls_total", self.total.0),
-            ("tool_calls_failed", self.failed.0),
-            ("tool_calls_retried", self.retried.0),
-            ("tool_calls_error_rate", self.error_rate.0),
+            (RowField::ToolCalls, self.total.0),
+            (RowField::ToolCallsFailed, self.failed.0),
+            (RowField::ToolCallsRetried, self.retried.0),
+            (RowField::ToolErrorRate, self.error_rate.0),
         ]
     }
 }
 
 impl Cost {
-    fn named(&self) -> [(&'static str, Option<f64>); 4] {
+    fn fields(&self) -> [(RowField, Option<f64>); 4] {
         [
-            ("cost_total_usd", self.total_usd.0),
-            ("cost_input_usd", self.input_usd.0),
-            ("cost_output_usd", self.output_usd.0),
-            ("cost_reasoning_usd", self.reasoning_usd.0),
+            (RowField::CostTotal, self.total_usd.0),
+            (RowField::CostInput, self.input_usd.0),
+            (RowField::CostOutput, self.output_usd.0),
+            (RowField::CostReasoning, self.reasoning_usd.0),
         ]
     }
 }

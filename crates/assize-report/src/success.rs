@@ -1,24 +1,31 @@
 //! How often trials reached their goal, and what several tries are worth.
 
 use crate::arm::Cell;
-use assize_stats::{Level, PassKSuite, Tally, cluster_proportion_ci, pass_k_suite};
+use assize_stats::{Level, PassKSuite, Scope, Tally, pass_k_suite, success_rate, suite_rate};
 use serde::Serialize;
+
+/// With so few tasks, numbers speak of exactly these.
+const FEW_TASKS: usize = 4;
 
 /// Success of a mode. Void trials are in `void` and in nothing else but the bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuccessSummary {
-    /// Trials that reached the goal.
+    /// Trials that reached the goal: a count, not the rate.
     pub passed: u64,
     /// Trials that could be judged.
     pub trials: u64,
     /// Trials that could not.
     pub void: u64,
-    /// Passed divided by judged trials.
+    /// Void trials whose cause cannot depend on the mode.
+    pub void_unrelated: u64,
+    /// The plain mean of the rates of the scenarios.
     pub rate: Option<f64>,
-    /// Interval of the rate; over scenarios where there are several.
+    /// Interval of the rate, in the scope named by `scope`. Absent for too few trials.
     pub ci95: Option<[f64; 2]>,
-    /// The rate if all void trials had failed, and if all had passed.
+    /// What the interval speaks about: new tasks like these, or exactly these where they are few.
+    pub scope: Scope,
+    /// The rate if all void trials that may depend on the mode had failed, and if all had passed.
     pub void_bounds: Option<[f64; 2]>,
 }
 
@@ -35,24 +42,47 @@ pub struct Chances {
 
 pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
     let sum = |of: fn(&Cell) -> u64| cells.iter().map(|cell| of(cell)).sum::<u64>();
-    let (passed, failed, void) = (
-        sum(|cell| cell.passed),
-        sum(|cell| cell.failed),
-        sum(|cell| cell.void),
-    );
-    let (trials, runs) = (passed + failed, passed + failed + void);
-    let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-    let interval = cluster_proportion_ci(&tallies(cells), level);
+    let (passed, failed) = (sum(|cell| cell.passed), sum(|cell| cell.failed));
+    let tallies = tallies(cells);
+    let scope = match tallies.len() {
+        ..=FEW_TASKS => Scope::Suite,
+        _ => Scope::Population,
+    };
+    let alpha = Level::new(level.complement()).unwrap_or(Level::ALPHA_05);
+    let (rate, lower, upper) = match scope {
+        Scope::Suite => {
+            let rate = suite_rate(&tallies, alpha);
+            (rate.estimate, rate.lower, rate.upper)
+        }
+        Scope::Population => {
+            let rate = success_rate(&tallies, alpha);
+            (rate.estimate, rate.lower, rate.upper)
+        }
+    };
     SuccessSummary {
         passed,
-        trials,
-        void,
-        rate: share(passed, trials),
-        ci95: interval.map(|interval| [interval.lower, interval.upper]),
-        void_bounds: share(passed, runs)
-            .zip(share(passed + void, runs))
-            .map(|(low, high)| [low, high]),
+        trials: passed + failed,
+        void: sum(|cell| cell.void),
+        void_unrelated: sum(|cell| cell.void_unrelated),
+        rate,
+        ci95: lower.zip(upper).map(|(lower, upper)| [lower, upper]),
+        scope,
+        void_bounds: void_bounds(cells),
     }
+}
+
+/// The plain means of the rates with the void trials that may depend on the mode read as failed, and as passed.
+fn void_bounds(cells: &[&Cell]) -> Option<[f64; 2]> {
+    let rate = |passed: fn(&Cell) -> u64| {
+        let shares = cells.iter().filter_map(|cell| {
+            let trials = cell.passed + cell.failed + cell.related_voids();
+            (trials > 0).then(|| passed(cell) as f64 / trials as f64)
+        });
+        let shares: Vec<f64> = shares.collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    };
+    let failed = rate(|cell| cell.passed)?;
+    Some([failed, rate(|cell| cell.passed + cell.related_voids())?])
 }
 
 /// For a few numbers of tries up to that of the scenario tried least often.

@@ -1,18 +1,23 @@
 //! What trials come to: the one thing that every output reads.
 
-use crate::arm::{Arm, Cell};
+use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, GateResult, MetricSummary, Planned,
-    ReportError, Row, SuccessSummary, SummaryBuilder, caution, metric, success,
+    ReportError, Row, SuccessSummary, SummaryBuilder, caution, cells, metric, success,
 };
+use assize_contracts::{Catalog, Metric, Nature, RowField};
 use assize_stats::{CostPerSuccess, Level, cost_per_success};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Everything that is said about a set of trials.
 #[derive(Debug, Serialize)]
 pub struct Summary {
+    /// The version of the rules that verdicts follow. Runs of any age are judged by the rules of the reading program.
+    #[serde(rename = "rulesVersion")]
+    pub rules_version: u32,
     /// Modes in the order of the suite. Where models, suites or natures differ, they are part of the name.
     pub modes: Named<ModeSummary>,
     /// Scenarios in the order in which they were first seen.
@@ -42,10 +47,17 @@ pub struct Summary {
     /// Names of everything that rows carry as extensions.
     #[serde(skip)]
     pub extensions: Vec<String>,
+    /// The metrics that were measured: unit, direction, words.
+    #[serde(rename = "metrics")]
+    pub catalog: Catalog,
     /// Whose trials the modes are, in their order.
     #[serde(skip)]
     pub(crate) arms: Vec<ArmName>,
 }
+
+/// The rules of verdicts: 2 compares success task by task, lets voids, limits and rare counts bound the verdict, and
+/// adjusts over the whole report. Version 1 compared pooled counts.
+pub(crate) const RULES_VERSION: u32 = 2;
 
 /// What the trials of a mode have in common.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,37 +107,6 @@ pub struct ScenarioSummary {
     pub modes: Named<ModeSummary>,
 }
 
-/// Where trials come from. Trials of different nature are never counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Nature {
-    /// A real agent.
-    Live,
-    /// A recording.
-    Replayed,
-    /// Made up.
-    Simulated,
-}
-
-impl Nature {
-    pub(crate) fn of(row: &Row<'_>) -> Self {
-        match (row.simulated, row.replayed) {
-            (true, _) => Self::Simulated,
-            (_, true) => Self::Replayed,
-            _ => Self::Live,
-        }
-    }
-
-    /// The word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Replayed => "replayed",
-            Self::Simulated => "simulated",
-        }
-    }
-}
-
 /// Values by name, in an order that means something. A JSON object.
 #[derive(Debug)]
 pub struct Named<T>(pub Vec<(String, T)>);
@@ -159,65 +140,126 @@ impl<T: Serialize> Serialize for Named<T> {
     }
 }
 
+/// Summaries whose comparisons are one family: that of a report over several pairs of runs.
 pub(crate) fn summarize(
-    mut builder: SummaryBuilder,
-    analysis: &Analysis,
-) -> Result<Summary, ReportError> {
-    let labels = prepare(&mut builder, analysis);
-    let told = told(&builder, analysis.most_scenarios);
-    let modes = modes(&builder, &labels, &told, analysis.confidence);
-    let scenarios = scenarios(&builder, &labels, &told, analysis.confidence);
-    let scenarios_left_out = builder.scenarios.len() - told.len();
-    let mut cautions = caution::of_rows(&builder, &labels, analysis);
-    cautions.extend(caution::of_modes(modes.iter().filter_map(
-        |(label, mode)| {
-            let cost = mode.cost_per_success.as_ref()?;
-            Some((label, &cost.warnings))
-        },
-    )));
-    // From here on only measurements are needed, not which trial they belong to.
-    for cell in builder
-        .arms
-        .iter_mut()
-        .flat_map(|arm| arm.cells.values_mut())
-    {
-        cell.keep_measurements();
+    trials: Vec<(SummaryBuilder, &Analysis)>,
+) -> Result<Vec<Summary>, ReportError> {
+    let drafts: Vec<Draft<'_>> = trials
+        .into_iter()
+        .map(|(builder, analysis)| Draft::new(builder, analysis))
+        .collect();
+    let materials: Vec<(Material<'_>, &Analysis)> = drafts
+        .iter()
+        .map(|draft| (draft.material(), draft.analysis))
+        .collect();
+    let comparisons = compare(&materials)?;
+    let finished = drafts.into_iter().zip(comparisons);
+    Ok(finished
+        .map(|(draft, comparisons)| draft.finish(comparisons))
+        .collect())
+}
+
+/// A summary that still lacks its comparisons.
+struct Draft<'a> {
+    builder: SummaryBuilder,
+    analysis: &'a Analysis,
+    labels: Vec<String>,
+    modes: Named<ModeSummary>,
+    scenarios: Named<ScenarioSummary>,
+    scenarios_left_out: usize,
+    cautions: Vec<Caution>,
+    primary: Vec<String>,
+    catalog: Catalog,
+}
+
+impl<'a> Draft<'a> {
+    fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
+        let labels = prepare(&mut builder, analysis);
+        let told = told(&builder, analysis.most_scenarios);
+        let modes = modes(&builder, &labels, &told, analysis.confidence);
+        let scenarios = scenarios(&builder, &labels, &told, analysis.confidence);
+        let scenarios_left_out = builder.scenarios.len() - told.len();
+        let mut cautions = caution::of_rows(&builder, &labels, analysis);
+        cautions.extend(caution::of_modes(modes.iter().filter_map(
+            |(label, mode)| {
+                let cost = mode.cost_per_success.as_ref()?;
+                Some((label, &cost.warnings))
+            },
+        )));
+        // From here on only measurements are needed, not which trial they belong to.
+        let catalog = &builder.names.catalog;
+        let names = builder.names.metrics.names.iter();
+        let is_limited: Vec<bool> = names
+            .map(|name| metric::is_limited(&catalog.metric(name)))
+            .collect();
+        let cells = builder.arms.iter_mut();
+        for cell in cells.flat_map(|arm| arm.cells.values_mut()) {
+            cell.keep_measurements(&is_limited);
+        }
+        let AllNames {
+            catalog, metrics, ..
+        } = &builder.names;
+        let primary = analysis.primary_among(&metrics.names, catalog);
+        let measured = metrics.names.iter().map(|name| catalog.metric(name));
+        let catalog: Catalog = measured
+            .map(|metric| analysis.declared(metric.into_owned()))
+            .collect();
+        Self {
+            catalog,
+            builder,
+            analysis,
+            labels,
+            modes,
+            scenarios,
+            scenarios_left_out,
+            cautions,
+            primary,
+        }
     }
-    let primary = analysis.primary_among(&builder.metrics.names);
-    let material = Material {
-        arms: &builder.arms,
-        labels: &labels,
-        scenarios: &builder.scenarios,
-        metrics: &builder.metrics.names,
-        primary: &primary,
-    };
-    let comparisons = compare(&material, analysis)?;
-    cautions.extend(caution::of_comparisons(&comparisons, &primary));
-    Ok(Summary {
-        modes,
-        scenarios,
-        scenarios_left_out,
-        comparisons,
-        cautions,
-        gates: Vec::new(),
-        planned: None,
-        prices: analysis.prices.clone(),
-        primary,
-        confidence: analysis.confidence,
-        extensions: builder.extensions.into_iter().collect(),
-        arms: builder.arms.into_iter().map(Arm::into_name).collect(),
-    })
+
+    fn material(&self) -> Material<'_> {
+        Material {
+            arms: &self.builder.arms,
+            labels: &self.labels,
+            scenarios: &self.builder.scenarios,
+            metrics: &self.builder.names.metrics.names,
+            catalog: &self.catalog,
+            primary: &self.primary,
+        }
+    }
+
+    fn finish(self, comparisons: Vec<Comparison>) -> Summary {
+        let mut cautions = self.cautions;
+        cautions.extend(caution::of_comparisons(&comparisons, &self.primary));
+        Summary {
+            rules_version: RULES_VERSION,
+            modes: self.modes,
+            scenarios: self.scenarios,
+            scenarios_left_out: self.scenarios_left_out,
+            comparisons,
+            cautions,
+            gates: Vec::new(),
+            planned: None,
+            prices: self.analysis.prices.clone(),
+            primary: self.primary,
+            confidence: self.analysis.confidence,
+            catalog: self.catalog,
+            extensions: self.builder.extensions.into_iter().collect(),
+            arms: self.builder.arms.into_iter().map(Arm::into_name).collect(),
+        }
+    }
 }
 
 /// Puts the arms in order and fills in what follows from all rows together. Tells what the arms are called.
 pub(crate) fn prepare(builder: &mut SummaryBuilder, analysis: &Analysis) -> Vec<String> {
     sort_arms(&mut builder.arms, &analysis.mode_order);
+    builder.keep_versions_apart();
     for cell in builder
         .arms
         .iter_mut()
         .flat_map(|arm| arm.cells.values_mut())
     {
-        cell.fill_categories(&builder.metrics);
+        cell.fill_categories(&builder.names);
     }
     labels(&builder.arms)
 }
@@ -304,13 +346,16 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u6
             let sum = sums.entry(*word).or_default();
             *sum = (sum.0 + tally.passed, sum.1 + tally.made);
         }
-        let named = |(word, sum)| (format!("{} (all)", builder.words.names[word]), sum);
+        let named = |(word, sum)| (format!("{} (all)", builder.names.words.names[word]), sum);
         checks.extend(sums.into_iter().map(named));
     }
     for scenario in told {
         let tallies = arm.cells.get(scenario).map(|cell| &cell.checks);
         checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
-            let (scenario, id) = (&builder.scenarios[*scenario], &builder.words.names[*word]);
+            let (scenario, id) = (
+                &builder.scenarios[*scenario],
+                &builder.names.words.names[*word],
+            );
             (format!("{scenario}/{id}"), (tally.passed, tally.made))
         }));
     }
@@ -338,15 +383,18 @@ fn scenarios(
 }
 
 fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
-    let metrics = builder.metrics.names.iter().enumerate();
+    let AllNames {
+        catalog, metrics, ..
+    } = &builder.names;
+    let metrics = metrics.names.iter().enumerate();
     let metrics = metrics.filter_map(|(place, name)| {
-        let summary = metric::summarize(name, place, cells)?;
+        let summary = metric::summarize(&catalog.metric(name), place, cells)?;
         Some((name.clone(), summary))
     });
     let success = success::summarize(cells, level);
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     for (word, count) in cells.iter().flat_map(|cell| &cell.reasons) {
-        let reason = &builder.words.names[*word];
+        let reason = &builder.names.words.names[*word];
         match reasons.get_mut(reason) {
             Some(sum) => *sum += count,
             None => drop(reasons.insert(reason.clone(), *count)),
@@ -369,7 +417,10 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
 }
 
 fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPerSuccess> {
-    let place = builder.metrics.find("cost_total_usd")?;
+    let names = &builder.names;
+    let place = names
+        .metrics
+        .find(names.catalog.name_of(RowField::CostTotal))?;
     let (mut costs, mut successes) = (Vec::new(), Vec::new());
     for cell in cells {
         for (trial, success) in cell.success.iter().enumerate() {
@@ -400,6 +451,23 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Summary {
+    /// The metric that a field of rows holds, and its summary in a mode.
+    pub fn field<'a>(
+        &self,
+        mode: &'a ModeSummary,
+        field: RowField,
+    ) -> (Cow<'_, Metric>, Option<&'a MetricSummary>) {
+        let metric = self.catalog.of_field(field);
+        let summary = mode.metrics.find(&metric.name);
+        (metric, summary)
+    }
+
+    /// The median of a field of rows, as tables show it.
+    pub(crate) fn shown_median(&self, mode: &ModeSummary, field: RowField) -> String {
+        let (metric, summary) = self.field(mode, field);
+        cells::shown(&metric, summary, |found| found.median)
+    }
+
     /// How many scenarios the trials belong to, told one by one or not.
     pub fn scenario_count(&self) -> usize {
         self.scenarios.len() + self.scenarios_left_out
@@ -419,7 +487,7 @@ impl Summary {
 
     /// The place among the modes of the one that a trial counts for.
     pub fn mode_of(&self, row: &Row<'_>, suite: Option<&str>) -> Option<usize> {
-        let nature = Nature::of(row);
+        let nature = row.nature();
         self.arms.iter().position(|arm| {
             arm.mode == row.mode
                 && arm.model == row.model
@@ -428,19 +496,34 @@ impl Summary {
         })
     }
 
+    /// The metrics to follow over runs: those that decide, and tokens, time and cost where they were measured.
+    pub fn followed(&self) -> Vec<String> {
+        const USUAL: [&str; 3] = ["tokens_active", "latency_wall_ms", "cost_total_usd"];
+        let is_measured = |name: &str| {
+            self.modes
+                .iter()
+                .any(|(_, mode)| mode.metrics.find(name).is_some())
+        };
+        let mut followed = self.primary.clone();
+        for name in USUAL {
+            if is_measured(name) && !followed.iter().any(|known| known == name) {
+                followed.push(name.to_owned());
+            }
+        }
+        followed
+    }
+
     /// Comparisons of the deciding metrics, pair by pair.
     pub fn decisive(&self) -> impl Iterator<Item = &Comparison> {
-        let decides = |name: &str| self.primary.iter().any(|known| known == name);
-        self.comparisons
-            .iter()
-            .filter(move |comparison| decides(comparison.metric()))
+        let comparisons = self.comparisons.iter();
+        comparisons.filter(|comparison| !comparison.is_exploratory())
     }
 
     /// The comparisons of the deciding metrics, for each pair of modes.
     pub fn decisive_pairs(&self) -> impl Iterator<Item = Vec<&Comparison>> {
-        let decides = |found: &&Comparison| self.primary.iter().any(|name| name == found.metric());
+        let is_declared = |found: &&Comparison| !found.is_exploratory();
         self.pairs()
-            .map(move |pair| pair.iter().filter(decides).collect())
+            .map(move |pair| pair.iter().filter(is_declared).collect())
     }
 
     /// The comparisons of each pair of modes.

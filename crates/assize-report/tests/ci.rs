@@ -29,6 +29,7 @@ fn summary(rows: &[Value], gates: &[&str], planned: Option<Planned>) -> Summary 
         gates: gates.iter().map(|gate| gate.parse().unwrap()).collect(),
         planned,
         reference: None,
+        ..GateContext::default()
     };
     let analysis = Analysis {
         resamples: 100,

@@ -315,7 +315,7 @@ fn a_clock_that_was_stopped_shows_no_upper_limit() {
         &timeouts(1),
         &timeouts(1),
         "latency_wall_ms <= baseline + 300%",
-        Pass,
+        Inconclusive,
     );
     let early = run(
         "a",

@@ -133,6 +133,30 @@ fn names_and_traces_cannot_act() {
     );
 }
 
+/// Text becomes markup only through `maud`: by its type. The exceptions are the page's own style and script, and JSON without `<`.
+#[test]
+fn raw_markup_is_made_only_of_the_style_and_the_script() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/html");
+    let mut folders = vec![source];
+    let mut raw = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(path).unwrap();
+                raw.extend(
+                    text.match_indices("PreEscaped(")
+                        .map(|(place, _)| text[place..].split(')').next().unwrap().to_owned()),
+                );
+            }
+        }
+    }
+    raw.sort();
+    assert_eq!(raw, ["PreEscaped(SCRIPT", "PreEscaped(STYLE"]);
+}
+
 #[test]
 fn when_not_all_trials_fit_failed_ones_come_first_and_the_page_says_so() {
     let limits = PageLimits {

@@ -2,13 +2,37 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../tests/shared/harness.rs"]
+mod harness;
+
 use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, sentence};
 use assize_stats::Verdict;
-use std::path::Path;
+use harness::{Test, beside};
+use std::process::ExitCode;
+
+const PUBLISHED: &str = "fixtures/published";
+
+fn main() -> ExitCode {
+    let tests: &[Test] = &[
+        (
+            "medians_are_those_of_the_data",
+            medians_are_those_of_the_data,
+        ),
+        (
+            "fifteen_of_fifteen_passed_and_the_interval_says_how_little_that_is",
+            fifteen_of_fifteen_passed_and_the_interval_says_how_little_that_is,
+        ),
+        ("a_cost_of_zero_is_unknown", a_cost_of_zero_is_unknown),
+        (
+            "fewer_tokens_at_the_median_are_no_verdict_and_less_time_is_exploratory",
+            fewer_tokens_at_the_median_are_no_verdict_and_less_time_is_exploratory,
+        ),
+    ];
+    harness::run(PUBLISHED, tests)
+}
 
 fn summary() -> Summary {
-    let rows =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/published/rows.jsonl");
+    let rows = beside(PUBLISHED).join("rows.jsonl");
     let text = std::fs::read(rows).unwrap();
     let mut builder = SummaryBuilder::default();
     builder.read(text.as_slice(), None).unwrap();
@@ -22,11 +46,6 @@ fn check(mode: &str, metric: &str, expected: f64) {
     assert_eq!((metric.count, metric.median), (5, Some(expected)));
 }
 
-#[test]
-#[cfg_attr(
-    not(has_published),
-    ignore = "shared/fixtures/published is not beside this checkout"
-)]
 fn medians_are_those_of_the_data() {
     check("baseline", "latency_wall_ms", 80271.0);
     check("mcp", "latency_wall_ms", 34747.0);
@@ -39,11 +58,6 @@ fn medians_are_those_of_the_data() {
     check("ghx", "ghx.bash_commands", 2.0);
 }
 
-#[test]
-#[cfg_attr(
-    not(has_published),
-    ignore = "shared/fixtures/published is not beside this checkout"
-)]
 fn fifteen_of_fifteen_passed_and_the_interval_says_how_little_that_is() {
     for (_, mode) in summary().modes.iter() {
         let success = &mode.success;
@@ -53,18 +67,18 @@ fn fifteen_of_fifteen_passed_and_the_interval_says_how_little_that_is() {
     }
 }
 
-#[test]
-#[cfg_attr(
-    not(has_published),
-    ignore = "shared/fixtures/published is not beside this checkout"
-)]
 fn a_cost_of_zero_is_unknown() {
     let summary = summary();
     for (_, mode) in summary.modes.iter() {
         assert!(mode.metrics.find("cost_total_usd").is_none());
         assert!(mode.cost_per_success.is_none());
     }
-    let caution = |code: &str| summary.cautions.iter().find(|caution| caution.code == code);
+    let caution = |code: &str| {
+        summary
+            .cautions
+            .iter()
+            .find(|caution| caution.code.as_str() == code)
+    };
     assert!(
         caution("unknown-cost")
             .unwrap()
@@ -74,12 +88,7 @@ fn a_cost_of_zero_is_unknown() {
     assert!(caution("single-scenario").is_some());
 }
 
-#[test]
-#[cfg_attr(
-    not(has_published),
-    ignore = "shared/fixtures/published is not beside this checkout"
-)]
-fn fewer_tokens_at_the_median_are_no_verdict_but_less_time_is() {
+fn fewer_tokens_at_the_median_are_no_verdict_and_less_time_is_exploratory() {
     let summary = summary();
     let find = |mode: &str, metric: &str| -> &Comparison {
         let mut all = summary.comparisons.iter();
@@ -94,6 +103,6 @@ fn fewer_tokens_at_the_median_are_no_verdict_but_less_time_is() {
         sentence(tokens)
     );
     let time = find("ghx", "latency_wall_ms");
-    assert_eq!(time.verdict(), Verdict::Better, "{}", sentence(time));
+    assert_eq!(time.verdict(), Verdict::Lower, "{}", sentence(time));
     assert_eq!(find("mcp", "success").verdict(), Verdict::Inconclusive);
 }

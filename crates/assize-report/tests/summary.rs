@@ -88,13 +88,30 @@ fn the_json_has_the_documented_keys() {
         |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     assert_eq!(
         keys(&json),
-        ["modes", "scenarios", "comparisons", "cautions"]
+        [
+            "rulesVersion",
+            "modes",
+            "scenarios",
+            "comparisons",
+            "cautions",
+            "metrics"
+        ]
     );
+    assert_eq!(json["rulesVersion"], 2);
     let mode = &json["modes"]["plain"];
     assert_eq!(keys(mode)[..3], ["runs", "success", "metrics"]);
     assert_eq!(
         keys(&mode["success"]),
-        ["passed", "trials", "void", "rate", "ci95", "voidBounds"]
+        [
+            "passed",
+            "trials",
+            "void",
+            "voidUnrelated",
+            "rate",
+            "ci95",
+            "scope",
+            "voidBounds"
+        ]
     );
     assert_eq!(
         keys(&mode["metrics"]["tokens_active"]),
@@ -116,11 +133,13 @@ fn a_clear_difference_is_said_in_words() {
     assert_eq!(
         sentence(tokens),
         "On tasks like these, with-docs had 30 % fewer active tokens than plain (95 % interval 30 % to 30 %; \
-         6 scenarios × 5 runs, p < 0.0001). Lower in 6 of 6 scenarios."
+         1195 against 1706; 6 tasks x 5 runs, paired; p < 0.0001). Lower in 6 of 6 scenarios. One run each: with-docs is better 100 % \
+         of the time."
     );
     let closing = closing_line(summary.decisive()).unwrap();
     assert!(
-        closing.starts_with("with-docs: 30 % fewer active tokens (30 % to 30 %), 30 % less time"),
+        closing
+            .starts_with("with-docs: 30 % fewer active tokens (30 % to 30 %; 1195 against 1706)"),
         "{closing}"
     );
     assert!(closing.contains("cannot tell for success"), "{closing}");
@@ -166,7 +185,7 @@ fn times_that_were_all_cut_off_have_no_median() {
         .find("latency_wall_ms")
         .unwrap();
     assert_eq!((time.count, time.median, time.censored), (4, None, 4));
-    assert!(codes(&summary).contains(&"censored"));
+    assert!(codes(&summary).contains(&"cut-off"));
 }
 
 #[test]
@@ -236,10 +255,12 @@ fn unknown_extensions_are_described_but_need_a_direction_for_a_verdict() {
             .verdict()
     };
     assert_eq!(found(&Analysis::default()), Verdict::NotComparable);
-    let declared = Analysis {
+    let mut declared = Analysis {
         directions: [("my_metric".to_owned(), Direction::Higher)].into(),
         ..Analysis::default()
     };
+    assert_eq!(found(&declared), Verdict::Higher);
+    declared.primary = Some(vec!["my_metric".to_owned()]);
     assert_eq!(found(&declared), Verdict::Better);
 }
 

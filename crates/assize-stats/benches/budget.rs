@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use assize_stats::{
-    BootstrapOptions, CompareOptions, Direction, Group, Metric, PermutationOptions, Statistic,
-    bootstrap_ci, compare_groups, permutation_test,
+    BootstrapOptions, CompareOptions, Direction, Group, Metric, MetricKind, PermutationOptions,
+    Statistic, bootstrap_ci, compare_groups, permutation_test,
 };
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -84,6 +84,7 @@ impl Report {
                 } else {
                     Statistic::Median
                 },
+                kind: MetricKind::Amount,
                 is_primary: place < 2,
                 groups: groups(column, &names, repetitions),
             })
@@ -120,6 +121,7 @@ fn groups<'a>(column: &'a [f64], names: &'a [String], repetitions: usize) -> Vec
             mode,
             scenario: Some(scenario),
             values,
+            cut: &[],
         })
         .collect()
 }

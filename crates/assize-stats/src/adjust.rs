@@ -41,6 +41,25 @@ pub fn adjust_p_values(p_values: &[Option<f64>], method: AdjustMethod) -> Vec<Op
     adjusted
 }
 
+/// The p-values of one family, adjusted by Holm's method.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HolmFamily {
+    /// The adjusted p-values in the order given; absent where the p-value is.
+    pub p_adjusted: Vec<Option<f64>>,
+    /// How many p-values the family has.
+    pub family_size: usize,
+}
+
+/// Adjusts the p-values of one family by Holm's method. Absent ones are no part of it and stay absent.
+pub fn holm_family(p_values: &[Option<f64>]) -> HolmFamily {
+    let p_adjusted = adjust_p_values(p_values, AdjustMethod::Holm);
+    HolmFamily {
+        family_size: p_adjusted.iter().flatten().count(),
+        p_adjusted,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 mod draft;
 mod headline;
+mod limited;
 mod metric;
 mod plan;
 mod selection;
@@ -13,17 +14,18 @@ mod verdict;
 
 use serde::Serialize;
 
+use crate::adjust::AdjustMethod;
 use crate::error::{StatsError, non_negative};
 use crate::gate::Direction;
 use crate::interval::{Level, Scope};
 use crate::statistic::Statistic;
 
+pub use limited::Limited;
 pub use metric::{
     CiMethod, Design, MetricComparison, PMethod, PairedSummary, RunCounts, SuiteSummary,
 };
-pub use plan::ComparisonPlan;
-pub use success::SuccessComparison;
-pub use verdict::Verdict;
+pub use plan::{ComparisonPlan, SuccessPlan};
+pub use success::{SuccessComparison, SuccessMethod, SuccessPopulation, SuccessSuite};
 
 /// The runs of one mode on one scenario. Several groups with the same names are read as one.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,32 @@ pub struct Group<'a> {
     pub scenario: Option<&'a str>,
     /// One value per run.
     pub values: &'a [f64],
+    /// Which of the runs were cut off by a limit, so that their values are lower bounds; what is missing was not.
+    pub cut: &'a [bool],
+}
+
+/// What the numbers of a metric are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricKind {
+    /// A time; that of a cut-off run is its limit.
+    Time,
+    /// Tokens, cost, a score.
+    #[default]
+    Amount,
+    /// How often something happened.
+    Count,
+}
+
+/// The comparisons that are adjusted for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// All of a report.
+    #[default]
+    Report,
+    /// Those of one model.
+    Model,
 }
 
 /// One metric of all modes and scenarios.
@@ -45,6 +73,8 @@ pub struct Metric<'a> {
     pub direction: Option<Direction>,
     /// Summary of the runs of one scenario.
     pub statistic: Statistic,
+    /// What its numbers are.
+    pub kind: MetricKind,
     /// Declared beforehand as a metric to decide by.
     pub is_primary: bool,
     /// The measured runs.
@@ -62,8 +92,21 @@ pub struct SuccessCell<'a> {
     pub passed: u64,
     /// Trials that did not.
     pub failed: u64,
-    /// Trials that could not be judged.
+    /// Trials that could not be judged, for a cause that may depend on the mode.
     pub void: u64,
+    /// Trials that could not be judged, for a cause that cannot depend on the mode.
+    pub void_unrelated: u64,
+}
+
+/// Modes that may be compared with each other, such as those of one model.
+#[derive(Clone, Debug, Default)]
+pub struct ComparisonSet<'a> {
+    /// The mode all others are compared with; without it every later mode is compared with every earlier one.
+    pub baseline: Option<&'a str>,
+    /// The measured metrics.
+    pub metrics: Vec<Metric<'a>>,
+    /// The judged trials.
+    pub success: Vec<SuccessCell<'a>>,
 }
 
 /// How to compare.
@@ -71,7 +114,7 @@ pub struct SuccessCell<'a> {
 pub struct CompareOptions<'a> {
     /// The mode all others are compared with; without it every later mode is compared with every earlier one.
     pub baseline: Option<&'a str>,
-    /// What the verdict speaks about. One scenario always gives `suite`.
+    /// What verdicts speak about. Up to four scenarios always give `suite`.
     pub scope: Scope,
     /// Nominal coverage of all intervals; its complement is the error rate of verdicts.
     pub confidence_level: Level,
@@ -87,6 +130,18 @@ pub struct CompareOptions<'a> {
     pub plan_effect: f64,
     /// Success was declared beforehand as a metric to decide by.
     pub success_is_primary: bool,
+    /// The comparisons that are adjusted for each other.
+    pub family: Family,
+}
+
+impl CompareOptions<'_> {
+    pub(crate) fn success_method(&self) -> AdjustMethod {
+        if self.success_is_primary {
+            AdjustMethod::Holm
+        } else {
+            AdjustMethod::Bh
+        }
+    }
 }
 
 impl Default for CompareOptions<'_> {
@@ -101,12 +156,13 @@ impl Default for CompareOptions<'_> {
             equivalence_margin: None,
             plan_effect: 0.2,
             success_is_primary: false,
+            family: Family::Report,
         }
     }
 }
 
 /// All comparisons, pair after pair.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparisons {
     /// One per pair of modes and metric.
@@ -128,28 +184,49 @@ pub fn compare_groups(
     success: &[SuccessCell<'_>],
     options: &CompareOptions<'_>,
 ) -> Result<Comparisons, StatsError> {
+    let set = ComparisonSet {
+        baseline: options.baseline,
+        metrics: metrics.to_vec(),
+        success: success.to_vec(),
+    };
+    let compared = compare_sets(&[set], options)?;
+    Ok(compared.into_iter().next().unwrap_or_default())
+}
+
+/// Compares the modes of each set, adjusts the p-values of the family and gives each pair its verdict. The answers are in
+/// the order of the sets; `options.baseline` is that of no set.
+pub fn compare_sets(
+    sets: &[ComparisonSet<'_>],
+    options: &CompareOptions<'_>,
+) -> Result<Vec<Comparisons>, StatsError> {
     non_negative(
         "equivalence margin",
         options.equivalence_margin.unwrap_or(0.0),
     )?;
     Level::new(options.plan_effect)?;
-    let mut drafts = Vec::new();
-    let mut successes = Vec::new();
-    for pair in mode_pairs(metrics, success, options.baseline) {
-        drafts.extend(draft::draft_pair(metrics, pair, options));
-        successes.extend(success::draft(success, pair, options));
+    let mut drafts = Vec::with_capacity(sets.len());
+    for set in sets {
+        let mut metrics = Vec::new();
+        let mut successes = Vec::new();
+        for pair in mode_pairs(&set.metrics, &set.success, set.baseline) {
+            metrics.extend(draft::draft_pair(&set.metrics, pair, options));
+            successes.extend(success::draft(&set.success, pair, options));
+        }
+        drafts.push((metrics, successes));
     }
-    verdict::adjust_family(&mut drafts, &mut successes);
-    Ok(Comparisons {
-        metrics: drafts
-            .into_iter()
-            .map(|draft| draft.judged(options))
-            .collect(),
-        success: successes
-            .into_iter()
-            .map(|draft| draft.judged(options))
-            .collect(),
-    })
+    verdict::adjust_families(&mut drafts, options.family);
+    let judged =
+        |(metrics, successes): (Vec<draft::Draft>, Vec<success::SuccessDraft>)| Comparisons {
+            metrics: metrics
+                .into_iter()
+                .map(|draft| draft.judged(options))
+                .collect(),
+            success: successes
+                .into_iter()
+                .map(|draft| draft.judged(options))
+                .collect(),
+        };
+    Ok(drafts.into_iter().map(judged).collect())
 }
 
 /// The pairs in the order in which the modes first appear.

@@ -5,15 +5,13 @@ mod limit;
 use serde::Serialize;
 
 use crate::effect::{Effect, Inside, Measure};
-use crate::error::{StatsError, non_negative, same_length};
+use crate::error::{StatsError, non_negative};
 use crate::interval::{Bounds, Level, Scope};
-use crate::proportion::{ProportionInterval, Tally, proportion_diff_ci};
 use crate::sample::finite;
 use crate::scenario::Matched;
 use crate::statistic::Statistic;
-use crate::success::success_difference_ci;
 use crate::warning::{Warning, Warnings};
-pub use limit::{OneSided, Relation, absolute_gate, success_bounds, suite_bounds};
+pub use limit::{OneSided, Relation, absolute_gate, suite_bounds};
 
 /// Whether a gate lets the candidate through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,17 +72,6 @@ impl GateOptions {
     }
 }
 
-/// How to gate success against a reference.
-#[derive(Clone, Copy, Debug)]
-pub struct SuccessGateOptions {
-    /// How much lower the rate may be: 0.1 for 10 points.
-    pub margin: f64,
-    /// Error rate of each one-sided test.
-    pub alpha: Level,
-    /// Newcombe on pooled counts for `suite`, the interval over scenarios for `population`.
-    pub scope: Scope,
-}
-
 /// Result of a gate against a reference. Numbers are absent where they are undefined.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,22 +96,6 @@ pub struct NoninferiorityGate {
     pub verdict: GateVerdict,
     /// Reasons to be careful.
     pub warnings: Warnings,
-}
-
-/// Result of a gate on success rates, as shares between -1 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SuccessGate {
-    /// Candidate's rate minus the reference's; absent without trials.
-    pub difference: Option<f64>,
-    /// One-sided lower bound.
-    pub lower_bound: Option<f64>,
-    /// One-sided upper bound.
-    pub upper_bound: Option<f64>,
-    /// What the numbers speak about.
-    pub scope: Scope,
-    /// The decision.
-    pub verdict: GateVerdict,
 }
 
 /// Tests whether candidate `a` is worse than reference `b` by less than the margin, scenario by scenario.
@@ -152,41 +123,6 @@ pub fn noninferiority_gate<G: AsRef<[f64]>>(
     Ok(match effect {
         Some(effect) => gate_effect(&effect, limit, options, warnings),
         None => undecided(options.scope, warnings),
-    })
-}
-
-/// Tests whether the candidate's success rate is below the reference's by less than the margin.
-pub fn success_gate(
-    a: &[Tally],
-    b: &[Tally],
-    options: &SuccessGateOptions,
-) -> Result<SuccessGate, StatsError> {
-    let SuccessGateOptions { alpha, scope, .. } = *options;
-    let margin = non_negative("margin", options.margin)?;
-    same_length(a.len(), b.len())?;
-    let level = alpha.two_sided_for_one_sided_alpha();
-    let interval = match scope {
-        Scope::Suite => proportion_diff_ci(Tally::total(a), Tally::total(b), level),
-        Scope::Population => {
-            success_difference_ci(a, b, level)?.map(|difference| ProportionInterval {
-                point_estimate: difference.point_estimate,
-                lower: difference.lower,
-                upper: difference.upper,
-                confidence_level: level,
-            })
-        }
-    };
-    let verdict = match &interval {
-        Some(interval) if interval.lower >= -margin => GateVerdict::Pass,
-        Some(interval) if interval.upper < -margin => GateVerdict::Fail,
-        _ => GateVerdict::Inconclusive,
-    };
-    Ok(SuccessGate {
-        difference: interval.map(|interval| interval.point_estimate),
-        lower_bound: interval.map(|interval| interval.lower),
-        upper_bound: interval.map(|interval| interval.upper),
-        scope,
-        verdict,
     })
 }
 
@@ -314,26 +250,5 @@ mod tests {
         )
         .unwrap();
         assert_eq!(gate.verdict, GateVerdict::Pass);
-    }
-
-    #[test]
-    fn pooled_success_counts_decide_the_suite_gate() {
-        let tallies = |successes: u64| vec![Tally::new(successes, 50).unwrap(); 4];
-        let gate = |a, b| {
-            success_gate(
-                &tallies(a),
-                &tallies(b),
-                &SuccessGateOptions {
-                    margin: 0.1,
-                    alpha: Level::ALPHA_05,
-                    scope: Scope::Suite,
-                },
-            )
-            .unwrap()
-            .verdict
-        };
-        assert_eq!(gate(45, 45), GateVerdict::Pass);
-        assert_eq!(gate(30, 45), GateVerdict::Fail);
-        assert_eq!(gate(40, 45), GateVerdict::Inconclusive);
     }
 }

@@ -20,6 +20,8 @@ impl Level {
     pub const HALF: Level = Level(0.5);
     /// The usual power of a planned comparison.
     pub const POWER_80: Level = Level(0.8);
+    /// The largest level below 1.
+    pub(crate) const ALMOST_ONE: Level = Level(1.0 - f64::EPSILON / 2.0);
 
     /// Accepts numbers between 0 and 1, both excluded.
     pub fn new(value: f64) -> Result<Self, StatsError> {

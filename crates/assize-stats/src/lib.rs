@@ -4,18 +4,19 @@
 //! source or a file: the same values, options and seed give the same bytes on every platform and thread count.
 //!
 //! ```
-//! use assize_stats::{CompareOptions, Direction, Group, Metric, Statistic, Verdict, compare_groups};
+//! use assize_stats::{CompareOptions, Direction, Group, Metric, MetricKind, Statistic, Verdict, compare_groups};
 //!
 //! let runs = [
 //!     ("login", [81.0, 79.0, 84.0], [120.0, 115.0, 131.0]),
 //!     ("search", [410.0, 395.0, 402.0], [590.0, 640.0, 571.0]),
 //!     ("refund", [33.0, 36.0, 31.0], [52.0, 47.0, 49.0]),
 //! ];
-//! let group = |mode, scenario, values| Group { mode, scenario: Some(scenario), values };
+//! let group = |mode, scenario, values| Group { mode, scenario: Some(scenario), values, cut: &[] };
 //! let tokens = Metric {
 //!     name: "tokens",
 //!     direction: Some(Direction::Lower),
 //!     statistic: Statistic::Median,
+//!     kind: MetricKind::Amount,
 //!     is_primary: true,
 //!     groups: runs
 //!         .iter()
@@ -36,6 +37,7 @@ mod random;
 mod sample;
 mod scenario;
 mod statistic;
+mod verdict;
 mod warning;
 
 mod describe;
@@ -51,9 +53,12 @@ mod effect_size;
 mod paired;
 mod permutation;
 
+mod count;
+mod limited;
 mod pass_k;
 mod proportion;
 mod success;
+mod task_t;
 
 mod adjust;
 mod equivalence;
@@ -67,7 +72,7 @@ mod sequential;
 
 mod compare;
 
-pub use adjust::{AdjustMethod, adjust_p_values};
+pub use adjust::{AdjustMethod, HolmFamily, adjust_p_values, holm_family};
 pub use agreement::{
     CohensKappa, KappaWeights, KrippendorffAlpha, RatingLevel, cohens_kappa, cohens_kappa_ci,
     krippendorff_alpha, krippendorff_alpha_ci,
@@ -79,10 +84,12 @@ pub use censored::{
 pub use change::{ChangePoint, FEWEST_FOR_CHANGE, change_point};
 pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
 pub use compare::{
-    CiMethod, CompareOptions, ComparisonPlan, Comparisons, Design, Group, Metric, MetricComparison,
-    PMethod, PairedSummary, RunCounts, SuccessCell, SuccessComparison, SuiteSummary, Verdict,
-    compare_groups,
+    CiMethod, CompareOptions, ComparisonPlan, ComparisonSet, Comparisons, Design, Family, Group,
+    Limited, Metric, MetricComparison, MetricKind, PMethod, PairedSummary, RunCounts, SuccessCell,
+    SuccessComparison, SuccessMethod, SuccessPlan, SuccessPopulation, SuccessSuite, SuiteSummary,
+    compare_groups, compare_sets,
 };
+pub use count::{CountDifference, count_difference};
 pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};
 pub use effect::Measure;
 pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
@@ -90,10 +97,10 @@ pub use equivalence::{Tost, tost};
 pub use error::StatsError;
 pub use gate::{
     Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided, Relation,
-    SuccessGate, SuccessGateOptions, absolute_gate, noninferiority_gate, success_bounds,
-    success_gate, suite_bounds,
+    absolute_gate, noninferiority_gate, suite_bounds,
 };
 pub use interval::{ConfidenceInterval, Level, Method, Scope, expanded_tail};
+pub use limited::{LimitKind, LimitedComparison, LimitedRuns, LimitedVerdict, limited_comparison};
 pub use paired::{PairedComparison, PairedOptions, paired_difference, paired_log_ratio};
 pub use pass_k::{PassK, PassKSuite, pass_k, pass_k_suite};
 pub use permutation::{
@@ -110,7 +117,10 @@ pub use sample::{Sample, Screened};
 pub use sequential::{BettingOptions, Capital, ConfidenceSequence, betting_capital, betting_cs};
 pub use statistic::Statistic;
 pub use success::{
-    ClusterProportion, SuccessDifference, cluster_proportion_ci, success_difference_ci,
+    SuccessDifference, SuccessGate, SuccessMargin, SuccessMarginOptions, SuccessRate,
+    SuiteDifference, SuiteRate, VoidCheck, success_difference, success_gate, success_margin,
+    success_rate, suite_difference, suite_rate, tasks_for_margin, void_check,
 };
 pub use typical::{ClusterMean, ScenarioTypical, cluster_mean_ci, scenario_typical_ci};
+pub use verdict::Verdict;
 pub use warning::{Warning, Warnings};

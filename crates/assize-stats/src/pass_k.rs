@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::interval::{Bounds, Level};
 use crate::proportion::{ProportionMethod, Tally, proportion_ci};
 use crate::sample::Sample;
-use crate::success::cluster_proportion_ci;
+use crate::success::success_rate;
 use crate::warning::{Warning, Warnings};
 
 /// Both probabilities of one scenario; absent when there are fewer than k trials.
@@ -122,10 +122,10 @@ fn interval(
             }
         }
         several => {
-            let cluster = cluster_proportion_ci(several, level)?;
+            let rate = success_rate(several, Level::new(level.complement()).ok()?);
             Bounds {
-                lower: cluster.lower,
-                upper: cluster.upper,
+                lower: rate.lower?,
+                upper: rate.upper?,
             }
         }
     };

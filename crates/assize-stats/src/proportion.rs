@@ -41,19 +41,25 @@ impl Tally {
     /// Both counts added up.
     pub(crate) fn plus(self, other: Tally) -> Tally {
         Tally {
-            successes: self.successes + other.successes,
-            trials: self.trials + other.trials,
+            successes: self.successes.saturating_add(other.successes),
+            trials: self.trials.saturating_add(other.trials),
         }
     }
 
-    pub(crate) fn total(tallies: &[Tally]) -> Tally {
-        tallies.iter().fold(
-            Tally {
-                successes: 0,
-                trials: 0,
-            },
-            |sum, tally| sum.plus(*tally),
-        )
+    /// Trials that all passed.
+    pub(crate) fn of_passed(trials: u64) -> Tally {
+        Tally {
+            successes: trials,
+            trials,
+        }
+    }
+
+    /// Trials that all failed.
+    pub(crate) fn of_failed(trials: u64) -> Tally {
+        Tally {
+            successes: 0,
+            trials,
+        }
     }
 }
 

@@ -202,7 +202,14 @@ impl Rank {
 
 /// Linear interpolation that never leaves `[low, high]` and never overflows.
 pub(crate) fn between(low: f64, high: f64, weight: f64) -> f64 {
-    (low * (1.0 - weight) + high * weight).clamp(low, high)
+    // Values of one sign keep all their digits this way; far apart with opposite signs the distance could overflow.
+    let distance = high - low;
+    let point = if distance.is_finite() {
+        low + weight * distance
+    } else {
+        low * (1.0 - weight) + high * weight
+    };
+    point.clamp(low, high)
 }
 
 /// Sum with Neumaier's correction: the error does not grow with the number of terms.
@@ -263,6 +270,14 @@ mod tests {
         assert_eq!(screened.non_finite, 3);
         assert_eq!(screened.sample.unwrap().values(), [1.0, 2.0]);
         assert_eq!(Sample::new(&[f64::NAN]), None);
+    }
+
+    #[test]
+    fn quantiles_of_large_close_values_keep_their_digits() {
+        let sample = Sample::new(&[1e15, 1e15 + 1.0, 1e15 + 2.0, 1e15 + 3.0]).unwrap();
+        assert_eq!(sample.quantile(0.25), 1e15 + 0.75);
+        let wide = Sample::new(&[-f64::MAX, f64::MAX]).unwrap();
+        assert_eq!(wide.median(), 0.0);
     }
 
     #[test]

@@ -46,11 +46,31 @@ pub enum Warning {
     OptionalStopping,
     /// Scenarios run by one mode only were left out.
     UnmatchedScenarios,
+    /// So few tasks may have missed a whole kind of task.
+    UnseenTasks,
+    /// The most favourable task was counted only as much as the next one.
+    TaskCapped,
+    /// A kind of task that was not seen could reverse the verdict.
+    FewTasksCouldReverse,
+    /// Fewer than five runs of a mode: no interval for exactly these tasks.
+    FewRuns,
+    /// Some tasks have at least four times as many runs as others.
+    UnevenRuns,
+    /// What the void trials might have been changes the verdict.
+    VoidDecides,
+    /// Trials that failed before the agent acted were left out.
+    VoidUnrelated,
+    /// Some runs reached the limit, so their values are lower bounds.
+    CutOff,
+    /// Most runs of a mode reached the limit, so there is no size.
+    SizeWithheld,
+    /// No event was counted in either mode.
+    NothingHappened,
 }
 
 impl Warning {
     /// Every warning, in the order in which answers list them.
-    pub const ALL: [Warning; 18] = [
+    pub const ALL: [Warning; 28] = [
         Self::TooFewValues,
         Self::SmallN,
         Self::FewScenarios,
@@ -69,6 +89,16 @@ impl Warning {
         Self::ManyVoid,
         Self::OptionalStopping,
         Self::UnmatchedScenarios,
+        Self::UnseenTasks,
+        Self::TaskCapped,
+        Self::FewTasksCouldReverse,
+        Self::FewRuns,
+        Self::UnevenRuns,
+        Self::VoidDecides,
+        Self::VoidUnrelated,
+        Self::CutOff,
+        Self::SizeWithheld,
+        Self::NothingHappened,
     ];
 
     /// The warning in one sentence, without names or numbers.
@@ -92,6 +122,22 @@ impl Warning {
             Self::ManyVoid => "More than 5% of the trials could not be judged.",
             Self::OptionalStopping => "The run was stopped early, which makes chance look real.",
             Self::UnmatchedScenarios => "Scenarios run by one mode only were left out.",
+            Self::UnseenTasks => {
+                "So few tasks can miss a whole kind of task; the interval allows for it."
+            }
+            Self::TaskCapped => {
+                "The most favourable task was counted only as much as the next one."
+            }
+            Self::FewTasksCouldReverse => {
+                "A kind of task that was not seen could turn the verdict around."
+            }
+            Self::FewRuns => "Fewer than 5 runs of a mode: nothing can be said about chance.",
+            Self::UnevenRuns => "Some tasks have at least 4 times as many runs as others.",
+            Self::VoidDecides => "The trials that could not be judged decide the verdict.",
+            Self::VoidUnrelated => "Trials that failed before the agent acted were left out.",
+            Self::CutOff => "Some runs were cut off by a limit.",
+            Self::SizeWithheld => "Most runs of a mode reached the limit, so no size is given.",
+            Self::NothingHappened => "Nothing was counted in either mode.",
         }
     }
 }

@@ -209,13 +209,15 @@ fn rates() -> Vec<String> {
         neither: 0,
     };
     let paired = paired_proportion_diff_ci(outcomes, LEVEL).unwrap();
-    let all_passed = cluster_proportion_ci(&tallies(&[3; 8], 3), LEVEL).unwrap();
+    let all_passed = success_rate(&tallies(&[3; 8], 3), Level::ALPHA_05);
     let (a, b) = (
         tallies(&[5, 4, 5, 3, 5, 4], 5),
         tallies(&[4, 3, 5, 1, 4, 2], 5),
     );
-    let rate = cluster_proportion_ci(&b, LEVEL).unwrap();
-    let success = success_difference_ci(&a, &b, LEVEL).unwrap().unwrap();
+    let rate = success_rate(&b, Level::ALPHA_05);
+    let success = success_difference(&a, &b, Level::ALPHA_05).unwrap();
+    let suite_exact = suite_difference(&a, &b, Level::ALPHA_05).unwrap();
+    let voids = void_check(&a, &b, &[1, 0, 0, 1, 0, 1], &[0; 6], Level::ALPHA_05).unwrap();
     let eight = pass_k(Tally::new(6, 8).unwrap(), 4);
     let suite = pass_k_suite(&tallies(&[5, 4, 5, 3, 5, 4, 5, 2], 5), 3, LEVEL);
     let [lower, upper] = suite.pass_hat_k_ci.unwrap();
@@ -236,19 +238,34 @@ fn rates() -> Vec<String> {
             mcnemar_exact(12, 2)
         ),
         format!(
-            "cluster_proportion_ci: {:.2}, {:.2} to {:.2}, worth {:.1} independent trials",
-            rate.point_estimate, rate.lower, rate.upper, rate.n_eff
+            "success_rate: {:.2}, {:.2} to {:.2}",
+            rate.estimate.unwrap(),
+            rate.lower.unwrap(),
+            rate.upper.unwrap()
         ),
         format!(
-            "cluster_proportion_ci, 24 of 24: {:.2} to {:.2}",
-            all_passed.lower, all_passed.upper
+            "success_rate, 24 of 24: {:.3} to {:.2}",
+            all_passed.lower.unwrap(),
+            all_passed.upper.unwrap()
         ),
         format!(
-            "success_difference_ci: {:.1} points, {:.1} to {:.1}, p = {:.3}",
-            100.0 * success.point_estimate,
-            100.0 * success.lower,
-            100.0 * success.upper,
-            success.p_value
+            "success_difference: {:.1} points, {:.1} to {:.1}, p = {:.3}: {:?}",
+            100.0 * success.estimate.unwrap(),
+            100.0 * success.lower.unwrap(),
+            100.0 * success.upper.unwrap(),
+            success.p_value.unwrap(),
+            success.verdict
+        ),
+        format!(
+            "suite_difference: {:.1} points, {:.1} to {:.1}, p = {:.3}",
+            100.0 * suite_exact.estimate.unwrap(),
+            100.0 * suite_exact.lower.unwrap(),
+            100.0 * suite_exact.upper.unwrap(),
+            suite_exact.p_value.unwrap()
+        ),
+        format!(
+            "void_check: observed {:?}, worst {:?}, best {:?}: {:?}",
+            voids.observed, voids.worst, voids.best, voids.verdict
         ),
         format!(
             "pass_k: pass@4 {:.2}, pass^4 {:.2}",
@@ -282,18 +299,17 @@ fn decisions() -> Vec<String> {
     let plan = power_plan(&inputs, Level::ALPHA_05, Level::POWER_80).unwrap();
     let gate =
         noninferiority_gate(&FAST, &DIRECT, &GateOptions::new(Margin::Relative(0.05))).unwrap();
-    let success = success_gate(
+    let margin = success_margin(
         &tallies(&[46, 45], 50),
         &tallies(&[46, 46], 50),
-        &SuccessGateOptions {
+        &SuccessMarginOptions {
             margin: 0.1,
             alpha: Level::ALPHA_05,
             scope: Scope::Suite,
         },
     )
     .unwrap();
-    let bounds = success_bounds(&tallies(&[48, 47], 50), Level::ALPHA_05).unwrap();
-    let limit = absolute_gate(&bounds, Relation::AtLeast, 0.9);
+    let limit = success_gate(&tallies(&[48, 47], 50), 0.9, Level::ALPHA_05, Scope::Suite);
     let tost = tost(
         &[0.01, -0.02, 0.03, 0.0, 0.015, -0.01],
         -0.05,
@@ -321,14 +337,16 @@ fn decisions() -> Vec<String> {
             gate.verdict
         ),
         format!(
-            "success_gate: {:.1} points, at least {:.1}: {:?}",
-            100.0 * success.difference.unwrap(),
-            100.0 * success.lower_bound.unwrap(),
-            success.verdict
+            "success_margin: {:.1} points, at least {:.1}: {:?}",
+            100.0 * margin.estimate.unwrap(),
+            100.0 * margin.lower.unwrap(),
+            margin.non_inferior
         ),
         format!(
-            "success_bounds: {:.2}, at least {:.3}; gate success >= 0.9: {limit:?}",
-            bounds.point_estimate, bounds.lower_bound
+            "success_gate: {:.2}, at least {:.3}; success >= 0.9: {:?}",
+            limit.estimate.unwrap(),
+            limit.lower.unwrap(),
+            limit.verdict
         ),
         format!(
             "tost: p = {:.4}, equivalent: {}",
@@ -350,6 +368,44 @@ fn special_cases() -> Vec<String> {
     )
     .unwrap();
     let cost = cost_per_success(&[0.1, 0.12, 0.5, 0.11], &[true, true, false, true]).unwrap();
+    let cut = [false, false, true];
+    let limited = |a: &'static [f64; 3], b: &'static [f64; 3]| LimitedRuns {
+        a,
+        b,
+        cut_a: &cut,
+        cut_b: &[false; 3],
+    };
+    let limited = limited_comparison(
+        &[
+            limited(&[70.0, 95.0, 120.0], &[60.0, 66.0, 90.0]),
+            limited(&[50.0, 64.0, 120.0], &[41.0, 47.0, 49.0]),
+            limited(&[33.0, 41.0, 120.0], &[25.0, 30.0, 52.0]),
+            limited(&[80.0, 99.0, 120.0], &[71.0, 88.0, 93.0]),
+        ],
+        LimitKind::Time,
+        Level::ALPHA_05,
+    )
+    .unwrap();
+    let failed = count_difference(
+        &[
+            [0.0, 1.0, 0.0, 2.0],
+            [1.0, 0.0, 1.0, 0.0],
+            [0.0, 2.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 1.0],
+            [0.0, 1.0, 1.0, 1.0],
+            [0.0, 0.0, 1.0, 1.0],
+        ],
+        &[
+            [0.0, 0.0, 0.0, 1.0],
+            [0.0; 4],
+            [0.0; 4],
+            [0.0; 4],
+            [0.0, 0.0, 0.0, 1.0],
+            [0.0; 4],
+        ],
+        Level::ALPHA_05,
+    )
+    .unwrap();
     let (a, b) = (
         [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0],
         [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0],
@@ -368,12 +424,14 @@ fn special_cases() -> Vec<String> {
             mode,
             scenario: Some(name),
             values,
+            cut: &[],
         })
     };
     let tokens = Metric {
         name: "tokens",
         direction: Some(Direction::Lower),
         statistic: Statistic::Median,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: of("fast", &FAST).chain(of("direct", &DIRECT)).collect(),
     };
@@ -395,6 +453,24 @@ fn special_cases() -> Vec<String> {
             "censored_median: {}, restricted mean {}",
             times.median.unwrap(),
             times.restricted_mean.unwrap()
+        ),
+        format!(
+            "limited_comparison: more in {:.0} % of pairs ({:.0} to {:.0} %), p = {:.4}; within the limit {:.2} times ({:.2} to {:.2})",
+            50.0 * (1.0 + limited.score.unwrap()),
+            50.0 * (1.0 + limited.lower.unwrap()),
+            50.0 * (1.0 + limited.upper.unwrap()),
+            limited.p_value.unwrap(),
+            limited.ratio.unwrap(),
+            limited.ratio_lower.unwrap(),
+            limited.ratio_upper.unwrap()
+        ),
+        format!(
+            "count_difference: {:.2} against {:.2} per run, {:.2} to {:.2} more, p = {:.4}",
+            failed.rate_a.unwrap(),
+            failed.rate_b.unwrap(),
+            failed.lower.unwrap(),
+            failed.upper.unwrap(),
+            failed.p_value.unwrap()
         ),
         format!(
             "cost_per_success: {:.3}, while a successful run cost {:.2}",

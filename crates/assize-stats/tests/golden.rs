@@ -13,8 +13,13 @@ fn failures(text: &str) -> Vec<String> {
 
 #[test]
 fn every_golden_case_passes() {
-    let failures = failures(include_str!("golden/stats.json"));
-    assert!(failures.is_empty(), "{failures:#?}");
+    for text in [
+        include_str!("golden/stats.json"),
+        include_str!("golden/stats-2.json"),
+    ] {
+        let failures = failures(text);
+        assert!(failures.is_empty(), "{failures:#?}");
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn metric<'a>(
         mode,
         scenario: Some(scenario),
         values,
+        cut: &[],
     };
     let groups = cells
         .iter()
@@ -62,6 +63,7 @@ fn metric<'a>(
         name,
         direction: Some(Direction::Lower),
         statistic,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: groups.collect(),
     }
@@ -77,6 +79,7 @@ const OPTIONS: CompareOptions<'static> = CompareOptions {
     equivalence_margin: Some(0.05),
     plan_effect: 0.2,
     success_is_primary: false,
+    family: Family::Report,
 };
 
 fn compare(metrics: &[Metric<'_>]) -> Vec<Value> {
@@ -186,9 +189,9 @@ proptest! {
         let comparisons = compare_groups(&[metric("m", &cells, &names, statistic)], &[], &OPTIONS).unwrap();
         assert_no_non_finite(&comparisons);
         let unlabelled: Vec<Group<'_>> = cells.iter().flat_map(|(a, b)| {
-            [Group { mode: "a", scenario: None, values: a }, Group { mode: "b", scenario: None, values: b }]
+            [Group { mode: "a", scenario: None, values: a , cut: &[] }, Group { mode: "b", scenario: None, values: b , cut: &[] }]
         }).collect();
-        let metric = Metric { name: "m", direction: Some(Direction::Higher), statistic, is_primary: false, groups: unlabelled };
+        let metric = Metric { name: "m", direction: Some(Direction::Higher), statistic, kind: MetricKind::Amount, is_primary: false, groups: unlabelled };
         assert_no_non_finite(&compare_groups(&[metric], &[], &OPTIONS).unwrap());
     }
 
@@ -237,24 +240,37 @@ proptest! {
         let tally = |passed: u64, failed: u64| Tally::new(passed, passed + failed).unwrap();
         let a: Vec<Tally> = counts.iter().map(|count| tally(count.0, count.1)).collect();
         let b: Vec<Tally> = counts.iter().map(|count| tally(count.2, count.3)).collect();
-        let level = Level::CONFIDENCE_95;
-        let rate = cluster_proportion_ci(&a, level);
+        let (level, alpha) = (Level::CONFIDENCE_95, Level::ALPHA_05);
+        let rate = success_rate(&a, alpha);
         assert_no_non_finite(&rate);
-        if let Some(rate) = rate {
-            prop_assert!(0.0 <= rate.lower && rate.lower <= rate.point_estimate);
-            prop_assert!(rate.point_estimate <= rate.upper && rate.upper <= 1.0);
+        if let (Some(estimate), Some(lower), Some(upper)) = (rate.estimate, rate.lower, rate.upper) {
+            prop_assert!(0.0 <= lower && lower <= estimate && estimate <= upper && upper <= 1.0);
         }
-        let difference = success_difference_ci(&a, &b, level).unwrap();
+        let difference = success_difference(&a, &b, alpha).unwrap();
         assert_no_non_finite(&difference);
-        if let Some(difference) = difference {
-            prop_assert!(difference.lower <= difference.point_estimate && difference.point_estimate <= difference.upper);
-            let excludes = difference.lower > 0.0 || difference.upper < 0.0;
-            prop_assert_eq!(excludes, difference.p_value < 0.05, "{:?}", difference);
+        if let (Some(estimate), Some(lower), Some(upper)) = (difference.estimate, difference.lower, difference.upper) {
+            prop_assert!(lower <= estimate && estimate <= upper);
+            prop_assert_eq!(difference.excludes_zero, difference.p_value.unwrap() < 0.05, "{:?}", difference);
+            let mirrored = success_difference(&b, &a, alpha).unwrap();
+            prop_assert!((mirrored.lower.unwrap() + upper).abs() < 1e-12);
+            prop_assert!((mirrored.p_value.unwrap() - difference.p_value.unwrap()).abs() < 1e-12);
+            let wider = success_difference(&a, &b, Level::new(0.01).unwrap()).unwrap();
+            prop_assert!(wider.lower.unwrap() <= lower && upper <= wider.upper.unwrap());
         }
+        let exact = suite_difference(&a, &b, alpha).unwrap();
+        assert_no_non_finite(&exact);
+        if let (Some(lower), Some(upper)) = (exact.lower, exact.upper) {
+            let excludes = lower > 0.0 || upper < 0.0;
+            prop_assert_eq!(excludes, exact.p_value.unwrap() < 0.05, "{:?}", exact);
+        }
+        assert_no_non_finite(&suite_rate(&a, alpha));
+        let void: Vec<u64> = counts.iter().map(|count| count.0 % 3).collect();
+        assert_no_non_finite(&void_check(&a, &b, &void, &void, alpha).unwrap());
         let suite = pass_k_suite(&a, k, level);
         assert_no_non_finite(&suite);
         for scope in [Scope::Population, Scope::Suite] {
-            assert_no_non_finite(&success_gate(&a, &b, &SuccessGateOptions { margin: 0.1, alpha: Level::ALPHA_05, scope }).unwrap());
+            assert_no_non_finite(&success_margin(&a, &b, &SuccessMarginOptions { margin: 0.1, alpha, scope }).unwrap());
+            assert_no_non_finite(&success_gate(&a, 0.9, alpha, scope));
         }
     }
 }
@@ -307,6 +323,7 @@ fn no_values_at_all_give_an_answer() {
         name: "m",
         direction: None,
         statistic: Statistic::Median,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: Vec::new(),
     };
@@ -321,17 +338,20 @@ fn no_values_at_all_give_an_answer() {
             mode: "a",
             scenario: None,
             values: &[],
+            cut: &[],
         },
         Group {
             mode: "b",
             scenario: None,
             values: &[f64::NAN],
+            cut: &[],
         },
     ];
     let metric = Metric {
         name: "m",
         direction: None,
         statistic: Statistic::Median,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: nothing.to_vec(),
     };

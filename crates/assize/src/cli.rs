@@ -1,7 +1,7 @@
 //! The command line.
 
 use assize_engine::Order;
-use assize_stats::{Scope, Statistic};
+use assize_stats::{Family, Scope, Statistic};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -10,6 +10,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "assize", version, about, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
+    /// Log what is done, a run's into its log.jsonl (-vv logs more)
+    #[arg(short = 'v', global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbosity: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -73,6 +76,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// The command makes a run, which has a directory for the log.
+    pub(crate) fn makes_a_run(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Try(_))
+    }
+
     /// Whether this process is a plugin of another one.
     pub(crate) fn is_to_serve(&self) -> bool {
         matches!(self, Self::Plugins(arguments) if matches!(arguments.action, Some(PluginsAction::Serve)))
@@ -365,6 +373,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MS", env = "ASSIZE_TIMEOUT", help_heading = "How to run",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
+    /// Do not look for programs, keys, the judge, MCP servers and set-ups before the first trial
+    #[arg(long, help_heading = "How to run")]
+    pub(crate) no_preflight: bool,
     /// Start nothing more after the first trial that does not pass
     #[arg(long, help_heading = "How to run")]
     pub(crate) fail_fast: bool,
@@ -432,7 +443,7 @@ pub(crate) enum OnlyArgument {
 }
 
 /// Where runs are looked for.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Args, Clone, Default)]
 pub(crate) struct Where {
     /// The suite whose runs are meant [default: this directory]
     #[arg(long, value_name = "PATH", global = true)]
@@ -510,6 +521,9 @@ pub(crate) struct ReportArguments {
     /// What to write (may be repeated)
     #[arg(long, value_name = "FORMAT", default_value = "all")]
     pub(crate) format: Vec<ReportFormat>,
+    /// The comparisons whose p-values are adjusted for each other
+    #[arg(long, value_name = "FAMILY", default_value = "report")]
+    pub(crate) family: FamilyArgument,
     /// Where to write it [default: `report` in the run, or here]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -559,6 +573,9 @@ pub(crate) struct CompareArguments {
     /// What the verdict speaks about
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArgument>,
+    /// The comparisons whose p-values are adjusted for each other
+    #[arg(long, value_name = "FAMILY", default_value = "report")]
+    pub(crate) family: FamilyArgument,
     /// Also compare live trials with replayed or simulated ones
     #[arg(long)]
     pub(crate) mixed: bool,
@@ -616,6 +633,9 @@ pub(crate) struct GateArguments {
     /// Only these modes (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub(crate) mode: Vec<String>,
+    /// What gates on success speak about: exactly these tasks, or new tasks like these
+    #[arg(long, value_name = "SCOPE", default_value = "suite")]
+    pub(crate) scope: ScopeArgument,
     /// One JSON object per gate, mode and line
     #[arg(long)]
     pub(crate) json: bool,
@@ -700,6 +720,24 @@ pub(crate) enum ScopeArgument {
     Population,
     /// Exactly these tasks
     Suite,
+}
+
+/// The comparisons whose p-values are adjusted for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyArgument {
+    /// All of the report: the error rate holds for it as a whole
+    Report,
+    /// Those of one model: the error rate holds per model
+    Model,
+}
+
+impl From<FamilyArgument> for Family {
+    fn from(family: FamilyArgument) -> Self {
+        match family {
+            FamilyArgument::Report => Self::Report,
+            FamilyArgument::Model => Self::Model,
+        }
+    }
 }
 
 impl From<ScopeArgument> for Scope {

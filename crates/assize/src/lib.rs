@@ -10,6 +10,7 @@
 
 mod cli;
 mod commands;
+mod diagnostics;
 mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -26,13 +27,21 @@ use std::sync::Arc;
 pub fn main_with(plugins: Plugins) -> ExitCode {
     // First of all: this binary is also the keeper of every program that it starts.
     assize_process::keeper::main_if_asked();
+    #[cfg(feature = "broken-decoders")]
+    if std::env::var_os("ASSIZE_BREAK_DECODER").is_some() {
+        assize_llm::testing::break_decoders();
+    }
     terminal::decide_on_colors();
     let arguments = cli::Arguments::parse();
     if arguments.command.is_to_serve() {
         return assize_plugins::serve("assize", env!("CARGO_PKG_VERSION"), |_| plugins.clone());
     }
+    diagnostics::start(arguments.verbosity, arguments.command.makes_a_run());
     let plugins = built_in_plugins().and(plugins);
-    match commands::run(arguments.command, &plugins) {
+    let done = commands::run(arguments.command, &plugins);
+    assize_process::keeper::shut_down();
+    diagnostics::finish();
+    match done {
         Ok(exit) => exit.into(),
         Err(error) => {
             terminal::print_error(&error);

@@ -14,11 +14,12 @@ Functions and methods may be plain or ``async``. Everything is a ``dict`` with t
 ``assize.records`` tell which ones there are.
 """
 
-from .contracts import Analyzer, Collector, Evaluator, Hooks, ModeResolver, Provider, Runner, Scorer
+from .contracts import DEFAULT_TIMEOUT_MS, Analyzer, Collector, Evaluator, Hooks, ModeResolver, Provider, Runner, Scorer
 from .errors import AgentError, ServiceError
 from .plugin import Plugin
 
 __all__ = [
+    "DEFAULT_TIMEOUT_MS",
     "AgentError",
     "Analyzer",
     "Collector",

@@ -30,12 +30,18 @@ T = TypeVar("T")
 Maybe = Union[T, Awaitable[T]]
 
 
+#: The time limit of a prompt that is given none, in milliseconds.
+DEFAULT_TIMEOUT_MS = 120_000
+
+
 class Provider:
-    """Manages the sessions of an agent. Sessions run at the same time."""
+    """Manages the sessions of an agent. One session at a time per process, unless ``concurrency`` allows more."""
 
     id: str
     #: ``session``: one process serves all modes. ``mode``: one process each. ``single``: modes one after another.
     scope: Literal["session", "mode", "single"] = "mode"
+    #: How many sessions one process can have at once: a number or ``any``. None: what the plugin says, else 1.
+    concurrency: int | Literal["any"] | None = None
     default_model: str | None = None
     may_cost: bool = True
     nature: Literal["live", "replayed", "simulated"] = "live"

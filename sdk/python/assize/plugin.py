@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, TypeVar
+import os
+from typing import Any, Callable, Literal, TypeVar
 
 from . import server
 from .contracts import Analyzer, Collector, Evaluator, Hooks, ModeResolver, Provider, Runner, Scorer
@@ -25,7 +26,7 @@ HOOKS = {
 class Plugin:
     """A program that serves contracts. Register what it serves, then call :meth:`serve`."""
 
-    def __init__(self, name: str, version: str = "0.0.0", concurrency: int | None = None) -> None:
+    def __init__(self, name: str, version: str = "0.0.0", concurrency: int | Literal["any"] | None = None) -> None:
         self.name = name
         self.version = version
         self.concurrency = concurrency
@@ -40,6 +41,8 @@ class Plugin:
         self.resolve: Callable[..., Any] | None = None
         self.hooks: dict[str, Callable[..., Any]] = {}
         self.concurrent_hooks = False
+        #: Variables as they were before a provider began to serve a mode.
+        self._before: dict[str, dict[str, str | None]] = {}
 
     def add(self, *served: object) -> Plugin:
         """Registers objects of the classes in :mod:`assize.contracts`."""
@@ -150,6 +153,27 @@ class Plugin:
             raise RpcError(UNKNOWN_METHOD, f"there is no method `{method}`")
         return find(self, Params(params))
 
+    def _init(self, params: Params) -> server.Call:
+        """Sets the variables of the mode in this process, so that whatever the provider starts inherits them."""
+        provider, config = _provider(self, params), params["config"]
+        if provider.scope != "session":
+            self._leave(provider)
+            variables = config.get("environment") or {}
+            self._before[provider.id] = {name: os.environ.get(name) for name in variables}
+            os.environ.update(variables)
+        return server.Call(provider.init, config)
+
+    def _shutdown(self, params: Params) -> server.Call:
+        provider = _provider(self, params)
+        return server.Call(provider.shutdown, after=lambda: self._leave(provider))
+
+    def _leave(self, provider: Provider) -> None:
+        for name, value in self._before.pop(provider.id, {}).items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
     def _hook(self, event: str) -> Callable[..., Any]:
         if event not in self.hooks:
             raise RpcError(UNKNOWN_METHOD, f"there is no hook `{event}` here")
@@ -190,6 +214,8 @@ def _provider_offer(provider: Provider) -> dict[str, Any]:
         "nature": provider.nature,
         "timeoutGraceMs": provider.timeout_grace_ms,
     }
+    if provider.concurrency is not None:
+        offer["concurrency"] = provider.concurrency
     if provider.default_model is not None:
         offer["defaultModel"] = provider.default_model
     return offer
@@ -214,12 +240,12 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 _METHODS: dict[str, Callable[[Plugin, Params], Any]] = {
-    "provider/init": lambda s, p: server.Call(_provider(s, p).init, p["config"]),
+    "provider/init": lambda s, p: s._init(p),
     "provider/createSession": lambda s, p: server.Call(_provider(s, p).create_session, p["params"]),
     "provider/prompt": lambda s, p: server.Call(_provider(s, p).prompt, p["handle"], p["text"], p["timeoutMs"]),
     "provider/exportSession": lambda s, p: server.Call(_provider(s, p).export_session, p["handle"]),
     "provider/destroySession": lambda s, p: server.Call(_provider(s, p).destroy_session, p["handle"]),
-    "provider/shutdown": lambda s, p: server.Call(_provider(s, p).shutdown),
+    "provider/shutdown": lambda s, p: s._shutdown(p),
     "scorer/evaluate": lambda s, p: _call_with(
         p.one_of("scorer", s.scorers), p["scenario"], p["context"], extra=p.get("settings", {})
     ),

@@ -18,8 +18,8 @@ class AfterScenarioContext(TypedDict):
     iteration: int
     #: The row as it stands.
     result: ProfileRow
-    #: The session's trace. Absent when export is off or failed.
-    trace: NotRequired[Union[SessionTrace, None]]
+    #: The session's trace. Null when export is off or failed.
+    trace: Union[SessionTrace, None]
 
 
 class AfterScenarioParams(TypedDict):
@@ -109,6 +109,9 @@ class AnalyzerOffer(TypedDict):
     name: str
 
 
+AnyNumber = Union[Literal["any"]]
+
+
 AtomicTask = TypedDict("AtomicTask", {"id": "str", "name": "str", "type": "str", "input": "Any", "expected": "NotRequired[Any]", "context": "NotRequired[Union[dict[str, Any], None]]", "metadata": "TaskMetadata", "extensions": "NotRequired[Union[dict[str, Any], None]]", "pass": "NotRequired[list[str]]"})
 
 
@@ -123,6 +126,10 @@ class Attempt(TypedDict):
     tokens: TokenBreakdown
     #: Money it cost.
     costUsd: NotRequired[Union[float, None]]
+    #: The known part of the tokens, where their total is unknown because a model call is incomplete.
+    tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
+    #: The cost of that part.
+    costAtLeastUsd: NotRequired[Union[float, None]]
     #: How long it took.
     wallMs: NotRequired[Union[float, None]]
     #: What went wrong.
@@ -182,6 +189,9 @@ class BeforeScenarioParams(TypedDict):
     context: BeforeScenarioContext
 
 
+Better = Union[Literal["lower"], Literal["higher"]]
+
+
 CallEnding = Union[Literal["cut"], Literal["client_gone"], Literal["no_answer"]]
 
 
@@ -212,7 +222,7 @@ class Capabilities(TypedDict):
     #: Judges of tasks.
     evaluators: NotRequired[list[EvaluatorOffer]]
     #: How many requests may be under way at once. Absent: any number.
-    concurrency: NotRequired[Union[int, None]]
+    concurrency: NotRequired[Union[Concurrency, None]]
 
 
 class CollectorCollectParams(TypedDict):
@@ -238,6 +248,9 @@ class CollectorOffer(TypedDict):
 
 
 CompletionReason = Union[Literal["stop"], Literal["timeout"], Literal["error"], Literal["tool_limit"]]
+
+
+Concurrency = Union[int, AnyNumber]
 
 
 class CostBreakdown(TypedDict):
@@ -301,8 +314,12 @@ class CustomMetric(TypedDict):
     name: str
     #: Numbers are aggregated, texts are kept.
     value: MetricValue
-    #: For display: `count`, `ms`, `USD`, `tokens`, `ratio`.
+    #: For display: `count`, `ms`, `USD`, `tokens`, `ratio`, or any other word.
     unit: str
+    #: The direction that counts as better. Absent: differences are shown and not judged, unless the suite declares a direction.
+    better: NotRequired[Union[Better, None]]
+    #: The name in tables and sentences. Absent: `name`.
+    label: NotRequired[Union[str, None]]
 
 
 class EvaluatorEvaluateParams(TypedDict):
@@ -381,6 +398,8 @@ class FailureData(TypedDict):
     code: NotRequired[Union[str, None]]
     #: What was used before it broke.
     partial: NotRequired[Union[PromptResult, None]]
+    #: Why the trial is void, where the provider knows it.
+    voidCause: NotRequired[Union[VoidCause, None]]
 
 
 Fault = Union[Literal["agent"], Literal["service"]]
@@ -496,6 +515,8 @@ class ModelCall(TypedDict):
     api: NotRequired[Union[str, None]]
     #: A call beside the task itself: a title, a summary.
     side: bool
+    #: The subagent that made the call. Absent for the main agent.
+    agentId: NotRequired[Union[str, None]]
     #: When the request was sent.
     startedAt: Union[Timestamp, None]
     #: Time to the first token.
@@ -504,6 +525,12 @@ class ModelCall(TypedDict):
     durationMs: Union[float, None]
     #: Tokens of this call.
     tokens: TokenBreakdown
+    #: The known part of the tokens, where the call is incomplete.
+    tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
+    #: The part of the cache writes that is kept for an hour and priced higher.
+    cacheWrite1h: NotRequired[Union[int, None]]
+    #: The class of service it was billed as.
+    serviceTier: NotRequired[Union[str, None]]
     #: Cost of this call.
     costUsd: Union[float, None]
     #: Where the cost comes from.
@@ -577,7 +604,7 @@ class ProfileRow(TypedDict):
     provider: str
     #: The provider's id of the session. Absent when none was created.
     sessionId: NotRequired[Union[str, None]]
-    #: Turns the agent took.
+    #: Turns the agent took: model answers of the main agent. Absent when nobody saw them.
     agentTurns: NotRequired[Union[int, None]]
     #: Why the session ended. Absent when it never began.
     completionReason: NotRequired[Union[CompletionReason, None]]
@@ -591,6 +618,14 @@ class ProfileRow(TypedDict):
     schemaVersion: NotRequired[Union[int, None]]
     #: What was learnt: pass, fail or nothing.
     outcome: NotRequired[Union[Outcome, None]]
+    #: Why the trial is void. Absent for other outcomes, and in rows of version 1.
+    voidCause: NotRequired[Union[VoidCause, None]]
+    #: The known part of the tokens, where their total is unknown because a model call is incomplete.
+    tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
+    #: The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
+    costAtLeastUsd: NotRequired[Union[float, None]]
+    #: User messages that were sent.
+    userTurns: NotRequired[Union[int, None]]
     #: Attempts before the last one.
     attempts: NotRequired[list[Attempt]]
     #: Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export.
@@ -605,6 +640,8 @@ class ProfileRow(TypedDict):
     costReadings: NotRequired[Union[CostReadings, None]]
     #: Time ran out: time, tokens and cost are lower bounds.
     censored: NotRequired[bool]
+    #: The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
+    notCaptured: NotRequired[bool]
     #: Answers came from a recording.
     replayed: NotRequired[bool]
     #: Made up by the `simulated` provider.
@@ -640,9 +677,11 @@ class ProgressParams(TypedDict):
 class PromptMetrics(TypedDict):
     """What a provider measured during a prompt."""
 
-    #: Tokens used.
+    #: Tokens used. Unknown where one model call did not tell them.
     tokens: TokenBreakdown
-    #: What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ.
+    #: The known part of the tokens, where their total is unknown because a model call is incomplete.
+    tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
+    #: The agent's own count, where `tokens` were counted elsewhere: the counts that differ, or all of them where the total is unknown.
     reportedTokens: NotRequired[Union[TokenBreakdown, None]]
     #: Time taken.
     timing: TimingBreakdown
@@ -650,8 +689,12 @@ class PromptMetrics(TypedDict):
     toolCalls: Union[list[ToolCallRecord], None]
     #: Money spent, as the agent reports it.
     cost: CostBreakdown
+    #: The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
+    costAtLeastUsd: NotRequired[Union[float, None]]
     #: What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
     reportedCostUsd: NotRequired[Union[float, None]]
+    #: The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
+    notCaptured: NotRequired[bool]
     #: The program behind the session. Absent when the provider started none.
     program: NotRequired[Union[ProgramUse, None]]
 
@@ -728,6 +771,8 @@ class ProviderOffer(TypedDict):
     id: str
     #: How much one instance can serve.
     scope: OfferedScope
+    #: How many sessions one instance can have at once. Absent: what the plugin says, else one.
+    concurrency: NotRequired[Union[Concurrency, None]]
     #: The model when the suite names none.
     defaultModel: NotRequired[Union[str, None]]
     #: Whether sessions can cost real money. Absent: they can.
@@ -1017,6 +1062,8 @@ class SessionTrace(TypedDict):
     modelCalls: NotRequired[list[ModelCall]]
     #: The agent's final text. Absent where it is the last text among the events.
     answer: NotRequired[Union[str, None]]
+    #: When user messages were sent, and how long the agent worked on each.
+    userTurns: NotRequired[list[UserTurn]]
     #: The session was made up by the `simulated` provider.
     simulated: NotRequired[bool]
 
@@ -1101,7 +1148,7 @@ class TimingSegment(TypedDict):
 
 
 class TokenBreakdown(TypedDict):
-    """Disjoint counts of tokens. What a source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
+    """Disjoint counts of tokens. A count that the source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
 
     #: Input that was neither read from nor written to a cache.
     input: Union[int, None]
@@ -1126,12 +1173,14 @@ class ToolCallRecord(TypedDict):
     name: str
     #: The kind of tool, for grouping.
     category: str
-    #: Whether the tool reported success. Absent when it did not say.
+    #: `false` for a non-zero exit of a command, a result that is marked as an error, and a call that was rejected or names an unknown tool. Absent when the agent reports none of it.
     success: Union[bool, None]
     #: How long it ran. Absent when nobody timed it.
     durationMs: Union[float, None]
     #: What went wrong.
     error: NotRequired[Union[str, None]]
+    #: The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing.
+    callRef: NotRequired[Union[str, None]]
 
 
 class ToolCallSummary(TypedDict):
@@ -1141,11 +1190,11 @@ class ToolCallSummary(TypedDict):
     total: NotRequired[Union[int, None]]
     #: How many of each category.
     byCategory: dict[str, int]
-    #: How many reported failure.
+    #: How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell.
     failed: NotRequired[Union[int, None]]
-    #: How many repeat a failed call of the same tool.
+    #: How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     retried: NotRequired[Union[int, None]]
-    #: Failed divided by total; 0 without calls.
+    #: Failed divided by total; 0 without calls. Absent when `failed` is.
     errorRate: NotRequired[Union[float, None]]
     #: Each call.
     records: list[ToolCallRecord]
@@ -1171,7 +1220,7 @@ class TraceEventReasoning(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
-    #: It took at most the duration told: only what happened before and after it was seen.
+    #: The duration is an upper bound: only what happened before and after was seen.
     durationIsBound: NotRequired[bool]
 
 
@@ -1187,7 +1236,7 @@ class TraceEventToolCall(TypedDict):
     output: Any
     #: How long it ran.
     durationMs: NotRequired[Union[float, None]]
-    #: Whether it reported success. Absent when it did not say.
+    #: `false` for a non-zero exit, a result marked as an error, a rejected or unknown tool. Absent when the agent reports none of it.
     success: NotRequired[Union[bool, None]]
     #: What went wrong.
     error: NotRequired[Union[str, None]]
@@ -1201,7 +1250,7 @@ class TraceEventToolCall(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
-    #: It took at most the duration told: only what happened before and after it was seen.
+    #: The duration is an upper bound: only what happened before and after was seen.
     durationIsBound: NotRequired[bool]
 
 
@@ -1223,7 +1272,7 @@ class TraceEventTextOutput(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
-    #: It took at most the duration told: only what happened before and after it was seen.
+    #: The duration is an upper bound: only what happened before and after was seen.
     durationIsBound: NotRequired[bool]
 
 
@@ -1255,7 +1304,7 @@ class TraceEventError(TypedDict):
     callId: NotRequired[Union[str, None]]
     #: The model call it came from.
     callRef: NotRequired[Union[str, None]]
-    #: It took at most the duration told: only what happened before and after it was seen.
+    #: The duration is an upper bound: only what happened before and after was seen.
     durationIsBound: NotRequired[bool]
 
 
@@ -1265,8 +1314,8 @@ TraceEvent = Union["TraceEventReasoning", "TraceEventToolCall", "TraceEventTextO
 class TraceSummary(TypedDict):
     """Totals over a session."""
 
-    #: Number of turns.
-    totalTurns: int
+    #: Number of turns: model answers of the main agent. Absent where the trace marks none.
+    totalTurns: Union[int, None]
     #: Number of tool calls.
     totalToolCalls: int
     #: Tokens of all model calls.
@@ -1290,6 +1339,18 @@ class Turn(TypedDict):
     durationMs: Union[float, None]
 
 
+class UserTurn(TypedDict):
+    """One user message of a session."""
+
+    #: When the message was sent. A program that is started for it starts then.
+    startedAt: Timestamp
+    #: Time until the agent gave the word back, or was stopped.
+    durationMs: Union[float, None]
+
+
+VoidCause = Union[Literal["workspace_setup"], Literal["agent_start"], Literal["no_model_answer"], Literal["llm_error"], Literal["llm_no_answer"], Literal["provider"], Literal["runner"], Literal["workspace_lost"], Literal["scorer"], Literal["unknown"]]
+
+
 class WorkspaceChange(TypedDict):
     """One file the agent touched."""
 
@@ -1299,4 +1360,7 @@ class WorkspaceChange(TypedDict):
     kind: str
 
 
-WorkspaceSpec = TypedDict("WorkspaceSpec", {"from": "NotRequired[Union[str, None]]", "git": "NotRequired[Union[GitSource, None]]", "setup": "NotRequired[list[str]]", "setupTimeoutMs": "NotRequired[Union[int, None]]", "environment": "NotRequired[dict[str, str]]"})
+WorkspaceMethod = Union[Literal["auto"], Literal["overlay"], Literal["reflink"], Literal["recycle"], Literal["copy"]]
+
+
+WorkspaceSpec = TypedDict("WorkspaceSpec", {"from": "NotRequired[Union[str, None]]", "git": "NotRequired[Union[GitSource, None]]", "method": "NotRequired[Union[WorkspaceMethod, None]]", "setupOnce": "NotRequired[list[str]]", "setup": "NotRequired[list[str]]", "setupTimeoutMs": "NotRequired[Union[int, None]]", "environment": "NotRequired[dict[str, str]]"})

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from .errors import BAD_PARAMS, CANCELLED, FAILED, INTERNAL, RpcError, ServiceError
@@ -29,11 +30,25 @@ _out_lock = threading.Lock()
 
 
 class Call:
-    """A function and its arguments, not called yet."""
+    """A function and its arguments, not called yet, and what to do when it is over."""
 
-    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *arguments: Any, after: Callable[[], None] = lambda: None
+    ) -> None:
         self.function = function
         self.arguments = arguments
+        self.after = after
+
+    async def result(self, pool: ThreadPoolExecutor) -> Any:
+        try:
+            if inspect.iscoroutinefunction(self.function):
+                return await self.function(*self.arguments)
+            context = contextvars.copy_context()
+            loop = asyncio.get_running_loop()
+            result = await loop.run_in_executor(pool, context.run, self.function, *self.arguments)
+            return await result if inspect.isawaitable(result) else result
+        finally:
+            self.after()
 
 
 def serve(plugin: Plugin) -> None:
@@ -58,7 +73,15 @@ def current_request() -> Any:
 
 
 def _line(message: dict[str, Any]) -> bytes:
-    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_as_text)
+    return text.encode() + b"\n"
+
+
+def _as_text(value: Any) -> Any:
+    """What JSON has no form for. A time without a zone is taken for a local one."""
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _send(message: dict[str, Any]) -> None:
@@ -77,6 +100,7 @@ class _Server:
     def __init__(self, plugin: Plugin) -> None:
         self.plugin = plugin
         self.underway: dict[Any, asyncio.Task[None]] = {}
+        self.hooks: set[Any] = set()
         self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="assize")
 
     async def run(self) -> None:
@@ -104,10 +128,15 @@ class _Server:
         if "id" in message:
             task = asyncio.ensure_future(self.answer(message["id"], method, params))
             self.underway[message["id"]] = task
+            if method.startswith("hooks/"):
+                self.hooks.add(message["id"])
         elif method == "$/cancel" and isinstance(params, dict):
             self.cancel(params.get("id"))
 
     def cancel(self, id: Any) -> None:
+        # Others wait for a hook to be over, so it is answered then. A thread cannot be stopped.
+        if id in self.hooks:
+            return
         # Answered here: a task that has not begun yet is not even told that it was cancelled.
         if task := self.underway.pop(id, None):
             task.cancel()
@@ -119,6 +148,7 @@ class _Server:
             line = _line({"jsonrpc": "2.0", "id": id, "result": await self.result(method, params)})
         except Exception as error:
             line = _line(_failure(id, error))
+        self.hooks.discard(id)
         if self.underway.pop(id, None):
             _write(line)
 
@@ -130,12 +160,7 @@ class _Server:
             info = {"name": self.plugin.name, "version": self.plugin.version}
             return {"protocolVersion": PROTOCOL_VERSION, "info": info, "capabilities": self.plugin.offer()}
         call = self.plugin.call(method, params)
-        if inspect.iscoroutinefunction(call.function):
-            return await call.function(*call.arguments)
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        result = await loop.run_in_executor(self.pool, context.run, call.function, *call.arguments)
-        return await result if inspect.isawaitable(result) else result
+        return await call.result(self.pool)
 
 
 def _failure(id: Any, error: Exception) -> dict[str, Any]:

@@ -1,2 +1,3 @@
 // The contracts. When what is called is in docs/plugins.md.
-export {};
+/** The time limit of a prompt that is given none, in milliseconds. */
+export const DEFAULT_TIMEOUT_MS = 120_000;

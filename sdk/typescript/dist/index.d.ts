@@ -4,4 +4,4 @@ export { AgentError, ServiceError } from "./errors.js";
 export { servePlugin } from "./serve.js";
 export { CostCollector, LatencyCollector, TokenCollector, ToolCallCollector } from "./built-in.js";
 export { runProfileSuite } from "./run.js";
-export type { ProfileSuiteOptions, ProfileSuiteResult } from "./run.js";
+export type { CallTimeouts, ProfileSuiteOptions, ProfileSuiteResult, ScenarioOptions } from "./run.js";

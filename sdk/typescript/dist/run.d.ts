@@ -21,6 +21,10 @@ export interface ProfileSuiteOptions {
     readonly concurrency?: number;
     readonly seed?: number;
     readonly sessionExport?: boolean;
+    /** How long a prompt may take whose scenario does not say. Default: `DEFAULT_TIMEOUT_MS`. */
+    readonly timeoutMs?: number;
+    /** How long other calls may take. */
+    readonly timeouts?: CallTimeouts;
     readonly permissions?: PermissionConfig;
     /** For headings and history. */
     readonly name?: string;
@@ -30,6 +34,24 @@ export interface ProfileSuiteOptions {
     readonly binary?: string;
     /** More keys of a suite file: `analysis`, `execution`, … */
     readonly suite?: Readonly<Record<string, unknown>>;
+}
+/** Milliseconds that calls may take, by kind; 0 is no limit. Default: 60 s for what says so, 10 minutes for the others. */
+export interface CallTimeouts {
+    readonly init?: number;
+    readonly createSession?: number;
+    /** Default: 60 s. */
+    readonly exportSession?: number;
+    /** Default: 60 s. */
+    readonly destroySession?: number;
+    /** Default: 60 s. */
+    readonly shutdown?: number;
+    readonly scorer?: number;
+    /** Default: 60 s. */
+    readonly collector?: number;
+    /** Default: 60 s. */
+    readonly analyzer?: number;
+    readonly modeResolver?: number;
+    readonly hooks?: number;
 }
 /** A scenario needs an id and a prompt; the rest has defaults. */
 export type ScenarioOptions = Pick<BaseScenario, "id" | "prompt"> & Partial<BaseScenario>;

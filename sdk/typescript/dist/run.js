@@ -69,11 +69,11 @@ async function suiteOf(options, home, socket) {
         ...(hasHooks ? { hooks: "script" } : {}),
         execution: defined({
             repetitions: options.repetitions, allowedRetries: options.allowedRetries, warmup: options.warmup,
-            concurrency: options.concurrency, seed: options.seed,
+            concurrency: options.concurrency, seed: options.seed, timeoutDefaultMs: options.timeoutMs,
         }),
         output: defined({ sessionExport: options.sessionExport, resultsDir: options.resultsDir }),
         ...(options.permissions ? { permissions: options.permissions } : {}),
-        plugins: [{ id: "script", socket }],
+        plugins: [{ id: "script", socket, timeouts: options.timeouts ?? {} }],
         ...options.suite,
     };
 }

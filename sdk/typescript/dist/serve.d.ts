@@ -16,7 +16,7 @@ export declare class Session {
     private answer;
     private result;
     private initialized;
-    /** Nobody waits for the answer any more, but it is owed. */
+    /** The answer is not needed any more, but it is owed. A hook is answered when it is over, since others wait for that. */
     private cancel;
     /** Answers that become ready together go out together. */
     private send;

@@ -55,7 +55,7 @@ export class Session {
             this.cancel(message.params?.id);
     }
     async answer(id, method, params) {
-        const call = new Underway(id, (message) => this.send(message));
+        const call = new Underway(id, method, (message) => this.send(message));
         this.underway.set(id, call);
         let answer;
         try {
@@ -82,13 +82,15 @@ export class Session {
         const info = { name: this.plugin.name ?? "plugin", version: this.plugin.version ?? "0.0.0" };
         return { protocolVersion: PROTOCOL_VERSION, info, capabilities: this.methods.offer() };
     }
-    /** Nobody waits for the answer any more, but it is owed. */
+    /** The answer is not needed any more, but it is owed. A hook is answered when it is over, since others wait for that. */
     cancel(id) {
         const call = this.underway.get(id);
         if (call === undefined)
             return;
-        this.underway.delete(id);
         call.abort();
+        if (call.method.startsWith("hooks/"))
+            return;
+        this.underway.delete(id);
         this.send({ jsonrpc: "2.0", id, error: { code: codes.cancelled, message: "cancelled" } });
     }
     /** Answers that become ready together go out together. */
@@ -113,11 +115,13 @@ export class Session {
 /** A call under way. The controller is made when somebody asks for it, which few do. */
 class Underway {
     id;
+    method;
     send;
     controller;
     isAborted = false;
-    constructor(id, send) {
+    constructor(id, method, send) {
         this.id = id;
+        this.method = method;
         this.send = send;
     }
     get signal() {
@@ -137,11 +141,43 @@ class Underway {
         this.send({ jsonrpc: "2.0", method: "$/progress", params: { token: this.id, message, done, total } });
     }
 }
+/** Sets the variables of a mode in this process while a provider serves it, so that whatever it starts inherits them. */
+class Environment {
+    before = new Map();
+    enter(provider, variables) {
+        this.leave(provider);
+        this.before.set(provider, new Map(Object.keys(variables).map((name) => [name, process.env[name]])));
+        Object.assign(process.env, variables);
+    }
+    leave(provider) {
+        for (const [name, value] of this.before.get(provider) ?? []) {
+            if (value === undefined)
+                delete process.env[name];
+            else
+                process.env[name] = value;
+        }
+        this.before.delete(provider);
+    }
+}
+/** A run record with its times as `Date`s. What is no time stays as it is. */
+function withDates(run) {
+    const date = (text) => {
+        const time = new Date(String(text));
+        return typeof text !== "string" || Number.isNaN(time.getTime()) ? text : time;
+    };
+    return {
+        ...run,
+        startedAt: date(run.startedAt),
+        ...("completedAt" in run ? { completedAt: date(run.completedAt) } : {}),
+        trace: run.trace?.map((event) => ({ ...event, timestamp: date(event.timestamp) })),
+    };
+}
 /** Which method of the protocol is which method of the plugin. */
 class Methods {
     plugin;
     methods = new Map();
     providers;
+    environment = new Environment();
     constructor(plugin) {
         this.plugin = plugin;
         this.providers = byName([...(plugin.providers ?? []), ...(plugin.provider ? [plugin.provider] : [])], (each) => each.id);
@@ -188,12 +224,25 @@ class Methods {
     addProviders() {
         const of = (p) => named(this.providers, "provider", p);
         const add = (name, method) => void this.methods.set(`provider/${name}`, method);
-        add("init", (p, call) => of(p).init(need(p, "config"), call));
+        add("init", (p, call) => {
+            const [provider, config] = [of(p), need(p, "config")];
+            if (provider.scope !== "session")
+                this.environment.enter(provider.id, config.environment ?? {});
+            return provider.init(config, call);
+        });
         add("createSession", (p, call) => of(p).createSession(need(p, "params"), call));
         add("prompt", (p, call) => of(p).prompt(need(p, "handle"), need(p, "text"), p.timeoutMs, call));
         add("exportSession", (p, call) => of(p).exportSession(need(p, "handle"), call));
         add("destroySession", (p, call) => of(p).destroySession(need(p, "handle"), call));
-        add("shutdown", (p, call) => of(p).shutdown(call));
+        add("shutdown", async (p, call) => {
+            const provider = of(p);
+            try {
+                await provider.shutdown(call);
+            }
+            finally {
+                this.environment.leave(provider.id);
+            }
+        });
     }
     addMeasures() {
         const scorers = byName(this.scorers(), (each) => each.id);
@@ -207,14 +256,15 @@ class Methods {
         const runners = byName(this.plugin.runners ?? [], (each) => each.id);
         const evaluators = byName(this.plugin.evaluators ?? [], (each) => each.id);
         this.methods.set("runner/execute", (p, call) => named(runners, "runner", p).execute(need(p, "task"), p.config ?? null, p.setting, call));
-        this.methods.set("evaluator/evaluate", (p, call) => named(evaluators, "evaluator", p).evaluate(need(p, "run"), need(p, "task"), p.config ?? {}, call));
-        this.methods.set("evaluator/evaluateScenario", (p, call) => named(evaluators, "evaluator", p).evaluateScenario?.(need(p, "run"), need(p, "task"), p.config ?? {}, call) ?? []);
+        this.methods.set("evaluator/evaluate", (p, call) => named(evaluators, "evaluator", p).evaluate(withDates(need(p, "run")), need(p, "task"), p.config ?? {}, call));
+        this.methods.set("evaluator/evaluateScenario", (p, call) => named(evaluators, "evaluator", p).evaluateScenario?.(withDates(need(p, "run")), need(p, "task"), p.config ?? {}, call) ?? []);
     }
 }
 function offered(provider) {
-    const { id, scope = "mode", nature = "live", defaultModel, mayCost, timeoutGraceMs } = provider;
+    const { id, scope = "mode", nature = "live", concurrency, defaultModel, mayCost, timeoutGraceMs } = provider;
     return {
         id, scope, nature,
+        ...(concurrency === undefined ? {} : { concurrency }),
         ...(defaultModel === undefined ? {} : { defaultModel }),
         ...(mayCost === undefined ? {} : { mayCost }),
         ...(timeoutGraceMs === undefined ? {} : { timeoutGraceMs }),

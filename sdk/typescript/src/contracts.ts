@@ -1,7 +1,7 @@
 // The contracts. When what is called is in docs/plugins.md.
 
 import type {
-  AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext, CreateSessionParams, CustomMetric,
+  AfterScenarioContext, AnalysisResult, AtomicTask, BaseScenario, BeforeScenarioContext, Concurrency, CreateSessionParams, CustomMetric,
   ExecutionSetting, ModeConfig, OfferedNature, OfferedScope, PromptResult, ProviderConfig, RunContext, RunRecord, ScenarioTask, ScoreRecord,
   ScorerContext, ScorerResult, SessionHandle, SessionTrace,
 } from "./records.js"
@@ -22,11 +22,25 @@ export interface Call {
   progress(message: string, done?: number, total?: number): void
 }
 
-/** Manages the sessions of an agent. Sessions run at the same time. */
+/** The time limit of a prompt that is given none, in milliseconds. */
+export const DEFAULT_TIMEOUT_MS = 120_000
+
+/** What is written to Assize: a time may be a `Date` or its text. */
+export type Written<T> = T extends Date
+  ? Date | string
+  : T extends readonly (infer Item)[]
+    ? readonly Written<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Written<T[Key]> }
+      : T
+
+/** Manages the sessions of an agent. One session at a time per process, unless `concurrency` allows more. */
 export interface SessionProvider {
   readonly id: string
   /** `session`: one process serves all modes. `mode` (default): one process each. `single`: modes one after another. */
   readonly scope?: OfferedScope
+  /** How many sessions one process can have at once. Default: what the plugin says, else 1. */
+  readonly concurrency?: Concurrency
   /** The model when the suite names none. */
   readonly defaultModel?: string
   /** Whether sessions can cost real money. Default: they can. */
@@ -87,15 +101,15 @@ export interface Runner {
   readonly id: string
   readonly type: string
   readonly version?: string
-  execute(task: AtomicTask, config: unknown, setting?: ExecutionSetting, call?: Call): Awaitable<RunRecord>
+  execute(task: AtomicTask, config: unknown, setting?: ExecutionSetting, call?: Call): Awaitable<Written<RunRecord>>
 }
 
-/** Scores executions of tasks. */
+/** Scores executions of tasks. The times of a run are `Date`s. */
 export interface Evaluator {
   readonly id: string
   readonly metrics?: readonly string[]
-  evaluate(run: RunRecord, task: AtomicTask, config?: Settings, call?: Call): Awaitable<readonly ScoreRecord[]>
-  evaluateScenario?(run: RunRecord, task: ScenarioTask, config?: Settings, call?: Call): Awaitable<readonly ScoreRecord[]>
+  evaluate(run: RunRecord, task: AtomicTask, config?: Settings, call?: Call): Awaitable<readonly Written<ScoreRecord>[]>
+  evaluateScenario?(run: RunRecord, task: ScenarioTask, config?: Settings, call?: Call): Awaitable<readonly Written<ScoreRecord>[]>
 }
 
 /** What a plugin serves: one of a kind or several. */
@@ -113,7 +127,7 @@ export interface PluginDefinition {
   readonly runners?: readonly Runner[]
   readonly evaluators?: readonly Evaluator[]
   /** How many calls may be under way at once. Absent: any number. */
-  readonly concurrency?: number
+  readonly concurrency?: Concurrency
   /** Told what the suite gives to the plugin, before anything else is called. */
   readonly onOptions?: (options: Readonly<Record<string, unknown>>) => void
 }

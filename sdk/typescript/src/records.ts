@@ -12,8 +12,8 @@ export interface AfterScenarioContext {
   readonly iteration: number
   /** The row as it stands. */
   readonly result: ProfileRow
-  /** The session's trace. Absent when export is off or failed. */
-  readonly trace?: SessionTrace | null
+  /** The session's trace. Null when export is off or failed. */
+  readonly trace: SessionTrace | null
 }
 
 /** `hooks/afterScenario`. */
@@ -53,6 +53,9 @@ export interface AnalyzerOffer {
   readonly name: string
 }
 
+/** The word `any`. */
+export type AnyNumber = "any"
+
 /** A task for a single capability. A module's own fields belong into `extensions`; any other unknown field is an error. */
 export interface AtomicTask {
   /** Unique in the suite. */
@@ -85,6 +88,10 @@ export interface Attempt {
   readonly tokens: TokenBreakdown
   /** Money it cost. */
   readonly costUsd?: number | null
+  /** The known part of the tokens, where their total is unknown because a model call is incomplete. */
+  readonly tokensAtLeast?: TokenBreakdown | null
+  /** The cost of that part. */
+  readonly costAtLeastUsd?: number | null
   /** How long it took. */
   readonly wallMs?: number | null
   /** What went wrong. */
@@ -141,6 +148,9 @@ export interface BeforeScenarioParams {
   readonly context: BeforeScenarioContext
 }
 
+/** The direction in which a metric gets better. */
+export type Better = "lower" | "higher"
+
 /** How an exchange with a model ended without a whole answer. */
 export type CallEnding = "cut" | "client_gone" | "no_answer"
 
@@ -169,7 +179,7 @@ export interface Capabilities {
   /** Judges of tasks. */
   readonly evaluators?: readonly EvaluatorOffer[]
   /** How many requests may be under way at once. Absent: any number. */
-  readonly concurrency?: number | null
+  readonly concurrency?: Concurrency | null
 }
 
 /** `collector/collect`. */
@@ -194,6 +204,9 @@ export interface CollectorOffer {
 
 /** Why a turn ended. */
 export type CompletionReason = "stop" | "timeout" | "error" | "tool_limit"
+
+/** How many sessions one instance of a provider can have at once. In JSON a number, or `any`. */
+export type Concurrency = number | AnyNumber
 
 /** Money spent, by what it was spent on. */
 export interface CostBreakdown {
@@ -252,8 +265,12 @@ export interface CustomMetric {
   readonly name: string
   /** Numbers are aggregated, texts are kept. */
   readonly value: MetricValue
-  /** For display: `count`, `ms`, `USD`, `tokens`, `ratio`. */
+  /** For display: `count`, `ms`, `USD`, `tokens`, `ratio`, or any other word. */
   readonly unit: string
+  /** The direction that counts as better. Absent: differences are shown and not judged, unless the suite declares a direction. */
+  readonly better?: Better | null
+  /** The name in tables and sentences. Absent: `name`. */
+  readonly label?: string | null
 }
 
 /** `evaluator/evaluate`. */
@@ -326,6 +343,8 @@ export interface FailureData {
   readonly code?: string | null
   /** What was used before it broke. */
   readonly partial?: PromptResult | null
+  /** Why the trial is void, where the provider knows it. */
+  readonly voidCause?: VoidCause | null
 }
 
 /** Whose fault a provider's error is. */
@@ -436,6 +455,8 @@ export interface ModelCall {
   readonly api?: string | null
   /** A call beside the task itself: a title, a summary. */
   readonly side: boolean
+  /** The subagent that made the call. Absent for the main agent. */
+  readonly agentId?: string | null
   /** When the request was sent. */
   readonly startedAt: Timestamp | null
   /** Time to the first token. */
@@ -444,6 +465,12 @@ export interface ModelCall {
   readonly durationMs: number | null
   /** Tokens of this call. */
   readonly tokens: TokenBreakdown
+  /** The known part of the tokens, where the call is incomplete. */
+  readonly tokensAtLeast?: TokenBreakdown | null
+  /** The part of the cache writes that is kept for an hour and priced higher. */
+  readonly cacheWrite1h?: number | null
+  /** The class of service it was billed as. */
+  readonly serviceTier?: string | null
   /** Cost of this call. */
   readonly costUsd: number | null
   /** Where the cost comes from. */
@@ -515,7 +542,7 @@ export interface ProfileRow {
   readonly provider: string
   /** The provider's id of the session. Absent when none was created. */
   readonly sessionId?: string | null
-  /** Turns the agent took. */
+  /** Turns the agent took: model answers of the main agent. Absent when nobody saw them. */
   readonly agentTurns?: number | null
   /** Why the session ended. Absent when it never began. */
   readonly completionReason?: CompletionReason | null
@@ -529,6 +556,14 @@ export interface ProfileRow {
   readonly schemaVersion?: number | null
   /** What was learnt: pass, fail or nothing. */
   readonly outcome?: Outcome | null
+  /** Why the trial is void. Absent for other outcomes, and in rows of version 1. */
+  readonly voidCause?: VoidCause | null
+  /** The known part of the tokens, where their total is unknown because a model call is incomplete. */
+  readonly tokensAtLeast?: TokenBreakdown | null
+  /** The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete. */
+  readonly costAtLeastUsd?: number | null
+  /** User messages that were sent. */
+  readonly userTurns?: number | null
   /** Attempts before the last one. */
   readonly attempts?: readonly Attempt[]
   /** Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export. */
@@ -543,6 +578,8 @@ export interface ProfileRow {
   readonly costReadings?: CostReadings | null
   /** Time ran out: time, tokens and cost are lower bounds. */
   readonly censored?: boolean
+  /** The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims. */
+  readonly notCaptured?: boolean
   /** Answers came from a recording. */
   readonly replayed?: boolean
   /** Made up by the `simulated` provider. */
@@ -575,9 +612,11 @@ export interface ProgressParams {
 
 /** What a provider measured during a prompt. */
 export interface PromptMetrics {
-  /** Tokens used. */
+  /** Tokens used. Unknown where one model call did not tell them. */
   readonly tokens: TokenBreakdown
-  /** What the agent says it used, where `tokens` were counted elsewhere: only the counts that differ. */
+  /** The known part of the tokens, where their total is unknown because a model call is incomplete. */
+  readonly tokensAtLeast?: TokenBreakdown | null
+  /** The agent's own count, where `tokens` were counted elsewhere: the counts that differ, or all of them where the total is unknown. */
   readonly reportedTokens?: TokenBreakdown | null
   /** Time taken. */
   readonly timing: TimingBreakdown
@@ -585,8 +624,12 @@ export interface PromptMetrics {
   readonly toolCalls: readonly ToolCallRecord[]
   /** Money spent, as the agent reports it. */
   readonly cost: CostBreakdown
+  /** The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete. */
+  readonly costAtLeastUsd?: number | null
   /** What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding. */
   readonly reportedCostUsd?: number | null
+  /** The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims. */
+  readonly notCaptured?: boolean
   /** The program behind the session. Absent when the provider started none. */
   readonly program?: ProgramUse | null
 }
@@ -657,6 +700,8 @@ export interface ProviderOffer {
   readonly id: string
   /** How much one instance can serve. */
   readonly scope: OfferedScope
+  /** How many sessions one instance can have at once. Absent: what the plugin says, else one. */
+  readonly concurrency?: Concurrency | null
   /** The model when the suite names none. */
   readonly defaultModel?: string | null
   /** Whether sessions can cost real money. Absent: they can. */
@@ -766,9 +811,9 @@ export interface RunRecord {
   /** How each step of a chain went. */
   readonly steps?: readonly StepSummary[] | null
   /** When it began. */
-  readonly startedAt: Timestamp
+  readonly startedAt: Date
   /** When it ended. */
-  readonly completedAt?: Timestamp | null
+  readonly completedAt?: Date | null
   /** What it takes to do it again. */
   readonly provenance: Provenance
 }
@@ -839,7 +884,7 @@ export interface ScoreRecord {
   /** Who scored. */
   readonly evaluatorId: string
   /** When. */
-  readonly createdAt: Timestamp
+  readonly createdAt: Date
 }
 
 /** Which part of an execution a score is about. */
@@ -946,6 +991,8 @@ export interface SessionTrace {
   readonly modelCalls?: readonly ModelCall[]
   /** The agent's final text. Absent where it is the last text among the events. */
   readonly answer?: string | null
+  /** When user messages were sent, and how long the agent worked on each. */
+  readonly userTurns?: readonly UserTurn[]
   /** The session was made up by the `simulated` provider. */
   readonly simulated?: boolean
 }
@@ -976,7 +1023,7 @@ export interface StepSummary {
 /** An event in a task's trace. Log-like, other than a session's `TraceEvent`. */
 export interface TaskEvent {
   /** When it happened. */
-  readonly timestamp: Timestamp
+  readonly timestamp: Date
   /** How much it matters. */
   readonly level: TaskEventLevel
   /** The step it happened in. */
@@ -1024,7 +1071,7 @@ export interface TimingSegment {
   readonly endMs: number
 }
 
-/** Disjoint counts of tokens. What a source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
+/** Disjoint counts of tokens. A count that the source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
 export interface TokenBreakdown {
   /** Input that was neither read from nor written to a cache. */
   readonly input: number | null
@@ -1048,12 +1095,14 @@ export interface ToolCallRecord {
   readonly name: string
   /** The kind of tool, for grouping. */
   readonly category: string
-  /** Whether the tool reported success. Absent when it did not say. */
+  /** `false` for a non-zero exit of a command, a result that is marked as an error, and a call that was rejected or names an unknown tool. Absent when the agent reports none of it. */
   readonly success: boolean | null
   /** How long it ran. Absent when nobody timed it. */
   readonly durationMs: number | null
   /** What went wrong. */
   readonly error?: string | null
+  /** The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing. */
+  readonly callRef?: string | null
 }
 
 /** The tools called during a trial. */
@@ -1062,11 +1111,11 @@ export interface ToolCallSummary {
   readonly total?: number | null
   /** How many of each category. */
   readonly byCategory: Readonly<Record<string, number>>
-  /** How many reported failure. */
+  /** How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell. */
   readonly failed?: number | null
-  /** How many repeat a failed call of the same tool. */
+  /** How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is. */
   readonly retried?: number | null
-  /** Failed divided by total; 0 without calls. */
+  /** Failed divided by total; 0 without calls. Absent when `failed` is. */
   readonly errorRate?: number | null
   /** Each call. */
   readonly records: readonly ToolCallRecord[]
@@ -1077,8 +1126,8 @@ export type TraceEvent = { readonly type: "reasoning"; readonly content: string;
 
 /** Totals over a session. */
 export interface TraceSummary {
-  /** Number of turns. */
-  readonly totalTurns: number
+  /** Number of turns: model answers of the main agent. Absent where the trace marks none. */
+  readonly totalTurns: number | null
   /** Number of tool calls. */
   readonly totalToolCalls: number
   /** Tokens of all model calls. */
@@ -1098,8 +1147,19 @@ export interface Turn {
   /** When it ended. */
   readonly endTimestamp: Timestamp
   /** How long it took. */
+  readonly durationMs: number
+}
+
+/** One user message of a session. */
+export interface UserTurn {
+  /** When the message was sent. A program that is started for it starts then. */
+  readonly startedAt: Timestamp
+  /** Time until the agent gave the word back, or was stopped. */
   readonly durationMs: number | null
 }
+
+/** Why a trial is void. Void trials whose cause may depend on the mode widen the verdict to its worst and best case; the others are left out and repeated by `--resume --only void`. See [`may_depend_on_mode`](Self::may_depend_on_mode). */
+export type VoidCause = "workspace_setup" | "agent_start" | "no_model_answer" | "llm_error" | "llm_no_answer" | "provider" | "runner" | "workspace_lost" | "scorer" | "unknown"
 
 /** One file the agent touched. */
 export interface WorkspaceChange {
@@ -1109,12 +1169,19 @@ export interface WorkspaceChange {
   readonly kind: string
 }
 
+/** How every attempt gets a directory of its own. What the agent finds there is the same by every method. */
+export type WorkspaceMethod = "auto" | "overlay" | "reflink" | "recycle" | "copy"
+
 /** Where an agent's files come from: a directory, a git commit or nothing at all, then set-up commands. */
 export interface WorkspaceSpec {
   /** A directory that is copied afresh for every attempt, relative to the suite. */
   readonly from?: string | null
   /** A commit that is checked out afresh for every attempt. */
   readonly git?: GitSource | null
+  /** How an attempt gets its own view of the source. Default: `auto`. */
+  readonly method?: WorkspaceMethod | null
+  /** Commands run once per run; every attempt begins with what they left. */
+  readonly setupOnce?: readonly string[]
   /** Commands run in the workspace before the agent starts. */
   readonly setup?: readonly string[]
   /** How long each of them may take. Default: ten minutes. */

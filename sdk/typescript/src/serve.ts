@@ -57,7 +57,7 @@ export class Session {
   }
 
   private async answer(id: unknown, method: string, params: unknown): Promise<void> {
-    const call = new Underway(id, (message) => this.send(message))
+    const call = new Underway(id, method, (message) => this.send(message))
     this.underway.set(id, call)
     let answer: object
     try {
@@ -85,12 +85,13 @@ export class Session {
     return { protocolVersion: PROTOCOL_VERSION, info, capabilities: this.methods.offer() }
   }
 
-  /** Nobody waits for the answer any more, but it is owed. */
+  /** The answer is not needed any more, but it is owed. A hook is answered when it is over, since others wait for that. */
   private cancel(id: unknown): void {
     const call = this.underway.get(id)
     if (call === undefined) return
-    this.underway.delete(id)
     call.abort()
+    if (call.method.startsWith("hooks/")) return
+    this.underway.delete(id)
     this.send({ jsonrpc: "2.0", id, error: { code: codes.cancelled, message: "cancelled" } })
   }
 
@@ -117,7 +118,9 @@ class Underway implements Call {
   private controller: AbortController | undefined
   private isAborted = false
 
-  constructor(private readonly id: unknown, private readonly send: (message: object) => void) {}
+  constructor(
+    private readonly id: unknown, readonly method: string, private readonly send: (message: object) => void,
+  ) {}
 
   get signal(): AbortSignal {
     this.controller ??= new AbortController()
@@ -141,10 +144,44 @@ class Underway implements Call {
 
 type Method = (params: Params, call: Call) => Awaitable<unknown>
 
+/** Sets the variables of a mode in this process while a provider serves it, so that whatever it starts inherits them. */
+class Environment {
+  private readonly before = new Map<string, ReadonlyMap<string, string | undefined>>()
+
+  enter(provider: string, variables: Readonly<Record<string, string>>): void {
+    this.leave(provider)
+    this.before.set(provider, new Map(Object.keys(variables).map((name) => [name, process.env[name]])))
+    Object.assign(process.env, variables)
+  }
+
+  leave(provider: string): void {
+    for (const [name, value] of this.before.get(provider) ?? []) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+    this.before.delete(provider)
+  }
+}
+
+/** A run record with its times as `Date`s. What is no time stays as it is. */
+function withDates(run: Params): any {
+  const date = (text: unknown) => {
+    const time = new Date(String(text))
+    return typeof text !== "string" || Number.isNaN(time.getTime()) ? text : time
+  }
+  return {
+    ...run,
+    startedAt: date(run.startedAt),
+    ...("completedAt" in run ? { completedAt: date(run.completedAt) } : {}),
+    trace: run.trace?.map((event: Params) => ({ ...event, timestamp: date(event.timestamp) })),
+  }
+}
+
 /** Which method of the protocol is which method of the plugin. */
 class Methods {
   private readonly methods = new Map<string, Method>()
   private readonly providers: ReadonlyMap<string, SessionProvider>
+  private readonly environment = new Environment()
 
   constructor(private readonly plugin: PluginDefinition) {
     this.providers = byName([...(plugin.providers ?? []), ...(plugin.provider ? [plugin.provider] : [])], (each) => each.id)
@@ -193,12 +230,23 @@ class Methods {
   private addProviders(): void {
     const of = (p: Params) => named(this.providers, "provider", p)
     const add = (name: string, method: Method) => void this.methods.set(`provider/${name}`, method)
-    add("init", (p, call) => of(p).init(need(p, "config"), call))
+    add("init", (p, call) => {
+      const [provider, config] = [of(p), need(p, "config")]
+      if (provider.scope !== "session") this.environment.enter(provider.id, config.environment ?? {})
+      return provider.init(config, call)
+    })
     add("createSession", (p, call) => of(p).createSession(need(p, "params"), call))
     add("prompt", (p, call) => of(p).prompt(need(p, "handle"), need(p, "text"), p.timeoutMs, call))
     add("exportSession", (p, call) => of(p).exportSession(need(p, "handle"), call))
     add("destroySession", (p, call) => of(p).destroySession(need(p, "handle"), call))
-    add("shutdown", (p, call) => of(p).shutdown(call))
+    add("shutdown", async (p, call) => {
+      const provider = of(p)
+      try {
+        await provider.shutdown(call)
+      } finally {
+        this.environment.leave(provider.id)
+      }
+    })
   }
 
   private addMeasures(): void {
@@ -219,16 +267,17 @@ class Methods {
     this.methods.set("runner/execute", (p, call) =>
       named(runners, "runner", p).execute(need(p, "task"), p.config ?? null, p.setting, call))
     this.methods.set("evaluator/evaluate", (p, call) =>
-      named(evaluators, "evaluator", p).evaluate(need(p, "run"), need(p, "task"), p.config ?? {}, call))
+      named(evaluators, "evaluator", p).evaluate(withDates(need(p, "run")), need(p, "task"), p.config ?? {}, call))
     this.methods.set("evaluator/evaluateScenario", (p, call) =>
-      named(evaluators, "evaluator", p).evaluateScenario?.(need(p, "run"), need(p, "task"), p.config ?? {}, call) ?? [])
+      named(evaluators, "evaluator", p).evaluateScenario?.(withDates(need(p, "run")), need(p, "task"), p.config ?? {}, call) ?? [])
   }
 }
 
 function offered(provider: SessionProvider): ProviderOffer {
-  const { id, scope = "mode", nature = "live", defaultModel, mayCost, timeoutGraceMs } = provider
+  const { id, scope = "mode", nature = "live", concurrency, defaultModel, mayCost, timeoutGraceMs } = provider
   return {
     id, scope, nature,
+    ...(concurrency === undefined ? {} : { concurrency }),
     ...(defaultModel === undefined ? {} : { defaultModel }),
     ...(mayCost === undefined ? {} : { mayCost }),
     ...(timeoutGraceMs === undefined ? {} : { timeoutGraceMs }),

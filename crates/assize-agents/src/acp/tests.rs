@@ -1,9 +1,9 @@
 //! Recordings of real agents, and a small agent of our own for what they do not show.
 
-use super::session::{Turn, offered, permit};
+use super::messages::mcp_servers;
+use super::session::{Turn, permit};
 use super::*;
 use crate::mcp;
-use agent_client_protocol_schema::v1::McpCapabilities;
 use assize_contracts::{CompletionReason, Fault, PermissionConfig, TraceEvent};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -28,10 +28,10 @@ fn replayed(agent: &str, permissions: &PermissionConfig) -> (Turn, Vec<Value>) {
         let at = line["t_ms"].as_f64().unwrap() as i64;
         let (from, message) = (&line["dir"], &line["msg"]);
         match message["method"].as_str() {
-            Some("session/update") if from == "in" => turn.update(message["params"].clone(), at),
+            Some("session/update") if from == "in" => turn.update(&message["params"], at),
             Some("session/request_permission") => {
-                let answer = permit(permissions, message["params"].clone(), at, &mut turn);
-                answers.push(serde_json::to_value(answer).unwrap());
+                let answer = permit(permissions, &message["params"], at, &mut turn);
+                answers.push(answer);
             }
             _ => {}
         }
@@ -59,7 +59,8 @@ fn recorded_agents_tell_their_tools_and_their_answer() {
         let calls = turn.story.tool_calls();
         assert_eq!(calls.len(), 1, "{agent}: {calls:?}");
         assert_eq!(calls[0].success, Some(true), "{agent}");
-        assert!(calls[0].duration_ms.is_some(), "{agent}");
+        // When updates come is no measure of when tools ran.
+        assert_eq!(calls[0].duration_ms, None, "{agent}");
     }
 }
 
@@ -107,10 +108,9 @@ fn servers_by_url_are_for_agents_that_take_them() {
             headers: [("X-Key".to_owned(), "k".to_owned())].into(),
         },
     };
-    let none = offered(vec![server()], &McpCapabilities::new()).unwrap_err();
+    let none = mcp_servers(vec![server()], false).unwrap_err();
     assert_eq!(none.code.as_deref(), Some("mcp_unsupported"));
-    let taken = offered(vec![server()], &McpCapabilities::new().http(true)).unwrap();
-    let taken = serde_json::to_value(taken).unwrap();
+    let taken = mcp_servers(vec![server()], true).unwrap();
     assert_eq!(
         taken[0]["headers"],
         json!([{"name": "X-Key", "value": "k"}])
@@ -127,7 +127,7 @@ proptest! {
             json!({"sessionUpdate": "agent_message_chunk", "content": {"type": kind}}),
             json!(number),
         ] {
-            turn.update(json!({"sessionId": id, "update": update}), number);
+            turn.update(&json!({"sessionId": id, "update": update}), number);
         }
     }
 }
@@ -197,7 +197,7 @@ async fn several_prompts_go_to_one_program() {
         .export_session(&opened.handle)
         .await
         .unwrap();
-    assert_eq!(trace.summary.total_turns, 2);
+    assert_eq!(trace.summary.total_turns, None, "nobody saw the answers");
     opened
         .provider
         .destroy_session(&opened.handle)

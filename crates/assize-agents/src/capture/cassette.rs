@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// A line longer than this is no exchange.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -143,10 +143,9 @@ impl Cassette {
             }
             CassetteMode::Replay => Tape::Playing(read(&settings.file).map_err(failed)?),
         };
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Ok(Self {
             settings,
-            recording: since_1970.unwrap_or_default().as_millis() as u64,
+            recording: assize_contracts::unix_ms_now().unsigned_abs(),
             tape,
         })
     }

@@ -1,14 +1,15 @@
 //! One request and its answer, read from a copy while they pass by.
 
+use super::agents::thread_of;
 use super::cassette::{Take, TapedRequest};
 use super::encoding::{Decoded, Reader};
 use super::session::{Call, Ending, Session};
-use assize_llm::{AnswerReader, Api, ModelRequest};
+use assize_llm::{AnswerReader, Api, Content, ModelAnswer, ModelRequest, Part};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// An exchange under way. Dropped without an end, the agent has gone away.
 pub(super) struct Exchange {
@@ -55,7 +56,7 @@ impl Exchange {
         let call = api.map(|api| CallUnderWay {
             number: session.begin_call(),
             api,
-            started_ms: unix_ms(),
+            started_ms: assize_contracts::unix_ms_now(),
             request: ModelRequest::default(),
             fingerprint: [0; 32],
             asked_for_usage: false,
@@ -156,6 +157,7 @@ impl Exchange {
             Some(reading) => reading.finish(),
             None => (None, None),
         };
+        let answer = reader.map(|clocked| clocked.reader.finish());
         let ended = Call {
             number: call.number,
             api: call.api,
@@ -164,13 +166,20 @@ impl Exchange {
             model: call.request.model,
             tools: call.request.tools,
             fingerprint: call.fingerprint,
-            answer: reader.map(|clocked| clocked.reader.finish()),
+            thread: thread_of(&call.request.opening),
+            unknown_tools: unknown_tools(answer.as_ref(), &call.request.tool_names),
+            answer,
             ending,
             asked_for_usage: call.asked_for_usage,
             replayed: call.replayed,
             unread,
         };
-        self.session.end_call(ended, call.request.tool_results);
+        let ModelRequest {
+            tool_results,
+            opening,
+            ..
+        } = call.request;
+        self.session.end_call(ended, tool_results, &opening);
     }
 
     /// Nothing more is expected: agents hang up after the last event, and nobody reads on after the last byte.
@@ -191,7 +200,17 @@ impl Drop for Exchange {
     }
 }
 
-fn unix_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
+/// Parts of an answer that call a tool which was not offered. Unknown where the request names no tools.
+fn unknown_tools(answer: Option<&ModelAnswer>, offered: &[String]) -> Vec<usize> {
+    let parts = answer.iter().flat_map(|answer| &answer.parts);
+    let is_unknown = |part: &Part| match &part.content {
+        Content::Tool(tool) => !tool.by_server && offered.binary_search(&tool.name).is_err(),
+        _ => false,
+    };
+    let unknown = parts.enumerate().filter(|(_, part)| is_unknown(part));
+    let unknown = unknown.map(|(place, _)| place);
+    match offered.is_empty() {
+        true => Vec::new(),
+        false => unknown.collect(),
+    }
 }

@@ -25,11 +25,14 @@
 //! `CreateSessionParams::environment` to its agent, or, where the agent wants its base URL in a file or a flag, to
 //! take it from there (`environment["OPENAI_BASE_URL"]`, set or not).
 
+mod agents;
 mod cassette;
 mod encoding;
 mod error;
 mod exchange;
+mod join;
 mod normal_form;
+mod outcome;
 mod pass;
 mod provider;
 mod proxy;

@@ -65,6 +65,8 @@ enum Gathered {
 
 /// Answers a request.
 pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
+    let method = request.method().clone();
+    tracing::debug!(%method, "pass a request on");
     let Some((session, service, path)) = route(shared, request.uri()) else {
         let message = "no session has this address; it may have ended";
         return refusal(StatusCode::NOT_FOUND, message);

@@ -1,19 +1,22 @@
 //! Any provider whose sessions go through the proxy: agents get the variables, results and traces what the wire told.
 
+use super::join;
+use super::outcome::Evidence;
 use super::{
     CaptureError, CapturedSession, Cassette, CassetteSettings, Proxy, Recording, Service,
     SessionOptions, Upstreams,
 };
 use crate::lock;
 use assize_contracts::{
-    CompletionReason, CreateSessionParams, Fault, JsonMap, Millis, Nature, OverrideProblem,
-    PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
-    SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait,
+    CompletionReason, Concurrency, CreateSessionParams, JsonMap, Millis, ModelUse, Nature,
+    OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
+    SessionHandle, SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent,
+    async_trait,
 };
 use assize_llm::Prices;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// How long the last calls of a session may take to end after its agent has.
@@ -112,6 +115,15 @@ struct Captured {
     told: Mutex<usize>,
     /// What the agent and the wire disagree on.
     notes: Mutex<Vec<String>>,
+    /// The time limit of the session: that of its first prompt.
+    limit: OnceLock<Duration>,
+}
+
+/// What a prompt is judged by, besides what happened.
+struct Concluding {
+    limit: Duration,
+    model_use: ModelUse,
+    capture_required: bool,
 }
 
 impl CapturedProvider {
@@ -139,6 +151,10 @@ impl SessionProvider for CapturedProvider {
         self.inner.scope()
     }
 
+    fn concurrency(&self) -> Concurrency {
+        self.inner.concurrency()
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         self.inner.default_model(overrides)
     }
@@ -161,6 +177,10 @@ impl SessionProvider for CapturedProvider {
 
     fn timeout_grace(&self) -> Duration {
         self.inner.timeout_grace() + PATIENCE
+    }
+
+    fn export_limit(&self) -> Option<Duration> {
+        self.inner.export_limit()
     }
 
     fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
@@ -188,6 +208,7 @@ impl SessionProvider for CapturedProvider {
             session,
             told: Mutex::default(),
             notes: Mutex::default(),
+            limit: OnceLock::new(),
         };
         lock(&self.sessions).insert(handle.session_id.clone(), Arc::new(captured));
         Ok(handle)
@@ -199,13 +220,18 @@ impl SessionProvider for CapturedProvider {
         text: &str,
         timeout: Duration,
     ) -> Result<PromptResult, ProviderError> {
-        let started_ms = unix_ms();
+        let started_ms = assize_contracts::unix_ms_now();
         let result = self.inner.prompt(handle, text, timeout).await;
         let Some(captured) = self.captured(handle) else {
             return result;
         };
         captured.session.settle().await;
-        captured.conclude(result, started_ms, self.capture.settings.required)
+        let settings = Concluding {
+            limit: *captured.limit.get_or_init(|| timeout),
+            model_use: self.inner.model_use(),
+            capture_required: self.capture.settings.required,
+        };
+        captured.conclude(result, started_ms, &settings)
     }
 
     async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
@@ -215,7 +241,7 @@ impl SessionProvider for CapturedProvider {
         };
         captured.session.settle().await;
         let prices = self.capture.settings.prices.as_ref();
-        let mut trace = merged(own, &captured.session.recording(), prices);
+        let mut trace = merged(own, captured.session.recording(), prices);
         for note in lock(&captured.notes).iter() {
             trace.events.push(Arc::new(TraceEvent::Error {
                 message: note.clone(),
@@ -240,17 +266,26 @@ impl Captured {
     /// What a prompt came to, with what the wire tells about it.
     fn conclude(
         &self,
-        result: Result<PromptResult, ProviderError>,
+        own: Result<PromptResult, ProviderError>,
         started_ms: i64,
-        required: bool,
+        settings: &Concluding,
     ) -> Result<PromptResult, ProviderError> {
-        let recording = self.session.recording();
-        let seen = recording.calls.len();
-        let told = std::mem::replace(&mut *lock(&self.told), seen);
-        let recording = recording.after(told);
-        let complete = |result| self.completed(result, &recording, started_ms);
-        let failure = self.failure(&recording, required);
-        match (result, failure) {
+        let session = self.session.recording();
+        let told = std::mem::replace(&mut *lock(&self.told), session.calls.len());
+        let prompt = session.clone().after(told);
+        let evidence = Evidence {
+            session: &session,
+            prompt: &prompt,
+            limit: settings.limit,
+            model_use: settings.model_use,
+            capture_required: settings.capture_required,
+        };
+        let failure = evidence.failure(&own);
+        let complete = |mut result: PromptResult| {
+            result.metrics.not_captured = evidence.is_not_captured();
+            self.completed(result, &prompt, started_ms)
+        };
+        match (own, failure) {
             // Also when time is over: an agent that waits for a broken service shows nothing of itself.
             (Ok(result), Some(failure)) => Err(failure.with_partial(complete(result))),
             (Ok(result), None) => Ok(complete(result)),
@@ -259,33 +294,18 @@ impl Captured {
                     .partial
                     .take()
                     .map_or_else(unknown, |partial| *partial);
-                // The wire knows better than the agent what the LLM answered.
-                let is_about_llm = error
-                    .code
-                    .as_deref()
-                    .is_some_and(|code| code.starts_with("llm_"));
-                let error = failure
-                    .filter(|_| error.fault == Fault::Agent || is_about_llm)
-                    .unwrap_or(error);
-                Err(error.with_partial(complete(known)))
+                // Some agents lose the end of what they print; the wire shows that they were done.
+                let is_end_lost = error.code.as_deref() == Some("no_result");
+                if is_end_lost && failure.is_none() && prompt.is_finished() {
+                    return Ok(complete(PromptResult {
+                        text: prompt.final_text().unwrap_or(known.text),
+                        completion_reason: CompletionReason::Stop,
+                        ..known
+                    }));
+                }
+                Err(failure.unwrap_or(error).with_partial(complete(known)))
             }
         }
-    }
-
-    /// Why nothing was learnt about the agent. What it says itself is no evidence: agents end well after every call failed.
-    fn failure(&self, recording: &Recording, required: bool) -> Option<ProviderError> {
-        if recording.is_empty() {
-            let message = "no request to a model came through the proxy";
-            return required.then(|| ProviderError::service(message).with_code("nothing_captured"));
-        }
-        let failed = recording.failed_call()?;
-        let error = recording.last_error()?;
-        let code = match failed.status() {
-            None => "llm_unreachable".to_owned(),
-            Some(status) if status < 400 => "llm_cut".to_owned(),
-            Some(status) => format!("llm_{status}"),
-        };
-        Some(ProviderError::service(error).with_code(code))
     }
 
     fn completed(
@@ -299,28 +319,34 @@ impl Captured {
         }
         let PromptMetrics {
             tokens,
+            tokens_at_least,
             reported_tokens,
             timing,
             tool_calls,
+            model_calls,
             ..
         } = &mut result.metrics;
-        let (own, wire) = (*tokens, recording.tokens());
-        if wire.total.is_some() {
-            *tokens = wire;
-            *reported_tokens = self.disagreement(own, wire, recording.main_tokens());
+        // The wire is the truth: what it does not tell is unknown, and the agent's own count stands beside it.
+        if recording.is_billed() {
+            let (own, wire) = (*tokens, recording.tokens());
+            *reported_tokens = self.beside(own, wire.tokens, recording.main_tokens());
+            *tokens = wire.tokens;
+            *tokens_at_least = wire.at_least;
         }
         timing.segments.extend(segments(recording, started_ms));
+        let wire = recording.trace("", None);
         if tool_calls.as_ref().is_none_or(Vec::is_empty) {
-            *tool_calls = Some(recording.trace("", None).tool_call_records());
+            *tool_calls = Some(wire.tool_call_records());
         }
+        *model_calls = wire.model_calls;
         if result.text.is_empty() {
             result.text = recording.final_text().unwrap_or_default();
         }
         result
     }
 
-    /// What the agent says, where the wire shows something else. Agents may leave side calls out of their sums.
-    fn disagreement(
+    /// The agent's count, where the wire shows something else or no total. Agents may leave side calls out of their sums.
+    fn beside(
         &self,
         own: TokenBreakdown,
         wire: TokenBreakdown,
@@ -328,7 +354,10 @@ impl Captured {
     ) -> Option<TokenBreakdown> {
         let has_no_side = own.total.is_some() && own.total == main.total;
         let seen = if has_no_side { main } else { wire };
-        let told = own.differing_from(&seen)?;
+        let told = own.beside(&seen)?;
+        if seen.total.is_none() {
+            return Some(told);
+        }
         let counts = |tokens: TokenBreakdown| {
             [
                 ("input", tokens.input),
@@ -367,64 +396,33 @@ fn segments(recording: &Recording, started_ms: i64) -> Vec<TimingSegment> {
         let end = since_start(call.started_ms) + at;
         Some(segment("first_token", Duration::ZERO, end))
     });
-    let models = recording.main_calls().map(|call| {
+    let models = recording.task_calls().map(|call| {
         let start = since_start(call.started_ms);
         segment("model", start, start + call.duration)
     });
     first_token.into_iter().chain(models).collect()
 }
 
-/// One trace of two: the agent's own events where it tells about tools, with the thoughts that only the wire shows; else
-/// those of the wire with the agent's errors between them; calls and tokens always as the wire shows them.
-fn merged(own: SessionTrace, recording: &Recording, prices: Option<&Prices>) -> SessionTrace {
+/// One trace of two: see [`join`]. Calls, turns and tokens are as the wire shows them.
+fn merged(own: SessionTrace, mut recording: Recording, prices: Option<&Prices>) -> SessionTrace {
     if recording.is_empty() {
         return own;
     }
-    let wire = recording.trace(&own.session_id, prices);
-    let (calls, tokens) = (wire.model_calls, wire.summary.total_tokens);
-    let duration = own.summary.total_duration.or(wire.summary.total_duration);
-    let mut trace = match own.summary.total_tool_calls {
-        0 => {
-            let events = joined(wire.events, own.events, is_error);
-            SessionTrace::from_events(own.session_id, events, tokens)
-        }
-        _ if own.events.iter().any(|event| is_thought(event)) => own,
-        _ => {
-            let events = joined(own.events, wire.events, is_thought);
-            SessionTrace::from_events(own.session_id, events, tokens)
-        }
-    };
-    trace.model_calls = calls;
-    if tokens.total.is_some() {
-        trace.summary.total_tokens = tokens;
+    let mut wire = recording.trace(&own.session_id, prices);
+    if recording.name_agents(&join::agents(&own.events, &wire.events)) {
+        wire = recording.trace(&own.session_id, prices);
     }
-    trace.summary.total_duration = duration;
+    let tokens = match recording.is_billed() {
+        true => wire.summary.total_tokens,
+        false => own.summary.total_tokens,
+    };
+    let events = join::joined(own.events, wire.events);
+    let mut trace = SessionTrace::from_events(own.session_id, events, tokens);
+    trace.summary.total_turns = wire.summary.total_turns;
+    trace.summary.total_duration = own.summary.total_duration.or(wire.summary.total_duration);
+    trace.model_calls = wire.model_calls;
+    trace.is_joined = true;
     trace
-}
-
-fn is_error(event: &TraceEvent) -> bool {
-    matches!(event, TraceEvent::Error { .. })
-}
-
-fn is_thought(event: &TraceEvent) -> bool {
-    matches!(event, TraceEvent::Reasoning { .. })
-}
-
-/// Events in the order of their times, with those of the others that are wanted.
-fn joined(
-    mut events: Vec<Arc<TraceEvent>>,
-    others: Vec<Arc<TraceEvent>>,
-    is_wanted: fn(&TraceEvent) -> bool,
-) -> Vec<Arc<TraceEvent>> {
-    events.extend(others.into_iter().filter(|event| is_wanted(event)));
-    let mut last = i64::MIN;
-    // An event without a time stays behind the one before it.
-    events.sort_by_cached_key(|event| {
-        let time = event.timestamp().and_then(|timestamp| timestamp.unix_ms());
-        last = time.unwrap_or(last);
-        last
-    });
-    events
 }
 
 fn unknown() -> PromptResult {
@@ -442,9 +440,4 @@ fn not_captured(error: CaptureError) -> ProviderError {
         source = cause.source();
     }
     ProviderError::service(message).with_code("not_captured")
-}
-
-fn unix_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
 }

@@ -1,6 +1,7 @@
 //! What passed by in one session: model calls, what their tools returned, and nothing of the keys.
 
 use super::Upstreams;
+use super::agents::{Thread, Threads};
 use super::cassette::SessionTape;
 use crate::lock;
 use assize_llm::{Api, Content, ModelAnswer, ToolResult};
@@ -32,6 +33,10 @@ pub struct Call {
     pub tools: usize,
     /// The same for every try of the same request.
     pub fingerprint: [u8; 32],
+    /// The same for every request of a conversation.
+    pub(super) thread: Thread,
+    /// Parts of the answer that call a tool which the request did not offer.
+    pub(super) unknown_tools: Vec<usize>,
     /// What was answered. Absent when nothing was.
     pub answer: Option<ModelAnswer>,
     /// How the exchange ended.
@@ -63,9 +68,17 @@ impl Call {
         self.answer.as_ref().map(|answer| answer.status)
     }
 
-    /// Nothing was generated: no answer at all, or an error instead of one.
+    /// Nothing was generated and nothing is billed: an error instead of an answer, or an endpoint that could not be reached.
     pub fn is_refused(&self) -> bool {
-        self.status().is_none_or(|status| status >= 400)
+        match self.status() {
+            Some(status) => status >= 400,
+            None => matches!(self.ending, Ending::NoAnswer(_)),
+        }
+    }
+
+    /// The agent gave up before the answer began. The model may have worked, and been billed, all the same.
+    pub fn is_given_up(&self) -> bool {
+        self.status().is_none() && !self.is_refused()
     }
 
     /// The answer has no end of its own.
@@ -107,6 +120,8 @@ pub struct Recording {
     pub lost_calls: u64,
     pub(super) returned: HashMap<ToolPlace, Returned>,
     pub(super) keys: BTreeSet<String>,
+    /// Subagents, by the numbers of their calls.
+    pub(super) agents: HashMap<u64, String>,
 }
 
 /// A session while it goes on.
@@ -132,6 +147,7 @@ struct State {
     ids: HashSet<String>,
     open_in_order: Vec<(ToolPlace, String)>,
     keys: BTreeSet<String>,
+    threads: Threads,
 }
 
 impl Session {
@@ -157,13 +173,13 @@ impl Session {
         state.begun
     }
 
-    /// Takes a call that has ended.
-    pub(super) fn end_call(&self, call: Call, results: Vec<ToolResult>) {
+    /// Takes a call that has ended, with what its request told: results of tools, and what the conversation opens with.
+    pub(super) fn end_call(&self, call: Call, results: Vec<ToolResult>, opening: &str) {
         if let Some(listener) = &self.listener {
             // Nobody may be listening any more.
             let _ = listener.send(call.clone());
         }
-        lock(&self.state).end_call(call, results);
+        lock(&self.state).end_call(call, results, opening);
         self.settled.notify_waiters();
     }
 
@@ -204,12 +220,13 @@ impl Session {
             lost_calls: state.under_way + state.dropped,
             returned: state.returned.clone(),
             keys: state.keys.clone(),
+            agents: state.threads.agents(&state.calls),
         }
     }
 }
 
 impl State {
-    fn end_call(&mut self, mut call: Call, results: Vec<ToolResult>) {
+    fn end_call(&mut self, mut call: Call, results: Vec<ToolResult>, opening: &str) {
         self.under_way -= 1;
         if self.calls.len() >= MOST_CALLS {
             self.dropped += 1;
@@ -224,6 +241,7 @@ impl State {
             answer.flaws.truncated = true;
         }
         self.open_tools(&call);
+        self.threads.take(&call, opening);
         self.calls.insert(call.number, call);
     }
 

@@ -1,11 +1,12 @@
 //! From what passed by to a session's trace: main and side calls, retries, turns, tools with their results.
 
+use super::agents::agent_id;
 use super::session::{Call, Ending, Recording, Returned};
 use assize_contracts::{
     CallEnding, CostSource, EventPlace, Millis, ModelCall, SessionTrace, Timestamp, TokenBreakdown,
-    TraceEvent, Usd,
+    TokenSum, TraceEvent,
 };
-use assize_llm::{Content, ModelAnswer, Prices, Purchase, RequestedTool};
+use assize_llm::{Content, ModelAnswer, Part, Prices, RequestedTool};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,33 +16,26 @@ use std::time::Duration;
 const EXCERPT: usize = 500;
 
 impl Call {
-    /// What it cost. Absent when it took nothing, or nobody knows.
-    pub fn cost(&self, prices: &Prices) -> Option<Usd> {
-        let answer = self.answer.as_ref()?;
-        let cost = prices.of_request(&Purchase {
-            model: answer.model.as_deref().or(self.model.as_deref())?,
-            api: Some(self.api),
-            tokens: answer.usage.tokens,
-            cache_write_1h: answer.usage.cache_write_1h,
-            service_tier: answer.usage.service_tier.as_deref(),
-        });
-        cost?.breakdown.total_usd
-    }
-
-    /// The call by itself, as a trace has it. Whether it is beside the task, and a retry, only the others can tell.
+    /// The call by itself, as a trace has it. Only the other calls tell whether it is beside the task, or a retry.
     pub fn model_call(&self) -> ModelCall {
         let answer = self.answer.as_ref();
+        let usage = answer
+            .map(|answer| answer.usage.clone())
+            .unwrap_or_default();
         let named = answer.and_then(|answer| answer.model.clone());
         let model = named.or_else(|| self.model.clone());
         let first = answer.and_then(|answer| answer.first_content_at);
         ModelCall {
-            id: format!("call-{}", self.number),
+            id: call_id(self),
             model: model.unwrap_or_else(|| "unknown".to_owned()),
             api: Some(self.api.as_str().to_owned()),
             started_at: Some(Timestamp::from_unix_ms(self.started_ms)),
             ttft_ms: first.map(Millis::from),
             duration_ms: Some(Millis::from(self.duration)),
-            tokens: answer.map(|answer| answer.usage.tokens).unwrap_or_default(),
+            tokens: usage.tokens,
+            tokens_at_least: usage.at_least,
+            cache_write_1h: usage.cache_write_1h,
+            service_tier: usage.service_tier,
             stop_reason: answer.and_then(|answer| answer.stop_reason.clone()),
             status: self.status(),
             ending: ending(self),
@@ -68,21 +62,46 @@ impl Recording {
         call.tools == 0 && self.calls.iter().any(|other| other.tools > 0)
     }
 
-    /// Calls about the task.
-    pub fn main_calls(&self) -> impl Iterator<Item = &Call> {
+    /// The subagent that made a call. Absent for the main agent.
+    pub fn agent(&self, call: &Call) -> Option<&str> {
+        self.agents.get(&call.number).map(String::as_str)
+    }
+
+    /// Names subagents by the ids of their calls, where they are not known yet. Whether any is new.
+    pub(super) fn name_agents(&mut self, agents: &HashMap<String, String>) -> bool {
+        let mut has_new = false;
+        for call in &self.calls {
+            let named = agents.get(&call_id(call));
+            if let (Some(agent), None) = (named, self.agents.get(&call.number)) {
+                self.agents.insert(call.number, agent.clone());
+                has_new = true;
+            }
+        }
+        has_new
+    }
+
+    /// Calls about the task, those of subagents included.
+    pub fn task_calls(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|call| !self.is_side(call))
     }
 
-    /// All tokens. A count that one answered call does not tell is unknown; refused calls have none.
-    pub fn tokens(&self) -> TokenBreakdown {
-        let answers = self.calls.iter().filter(|call| !call.is_refused());
-        let tokens = answers.filter_map(|call| Some(call.answer.as_ref()?.usage.tokens));
-        let sum = tokens
-            .reduce(|sum, next| sum.plus(&next))
-            .unwrap_or_default();
+    /// Calls of the main agent about the task.
+    pub fn main_calls(&self) -> impl Iterator<Item = &Call> {
+        self.task_calls().filter(|call| self.agent(call).is_none())
+    }
+
+    /// Whether a model was asked and did not refuse.
+    pub fn is_billed(&self) -> bool {
+        self.lost_calls > 0 || self.calls.iter().any(|call| !call.is_refused())
+    }
+
+    /// All tokens. A count that one call does not tell is unknown, and what is known is kept; refused calls took none.
+    pub fn tokens(&self) -> TokenSum {
+        let calls: Vec<ModelCall> = self.calls.iter().map(Call::model_call).collect();
+        let sum = TokenSum::of_calls(&calls);
         match self.lost_calls {
             0 => sum,
-            _ => TokenBreakdown::default(),
+            _ => sum.and_more(),
         }
     }
 
@@ -106,28 +125,32 @@ impl Recording {
 
     /// The error that the task ended with: the last call about it got no answer.
     pub fn last_error(&self) -> Option<String> {
-        let last = || self.main_calls().last().filter(|call| call.is_refused());
+        let is_without = |call: &&Call| call.is_refused() || call.is_given_up();
+        let last = || self.main_calls().last().filter(is_without);
         let failed = self.failed_call().or_else(last)?;
-        Some(self.without_keys(&what_went_wrong(failed)))
+        Some(self.error_of(failed))
     }
 
-    /// The last call about the task, if it was refused or cut. One that the agent gave up before any answer tells
-    /// nothing: it may have been ended itself.
-    pub fn failed_call(&self) -> Option<&Call> {
-        let is_given_up =
-            |call: &&Call| call.ending == Ending::ClientGone && call.status().is_none();
-        let last = self.main_calls().filter(|call| !is_given_up(call)).last()?;
-        let is_cut = matches!(last.ending, Ending::Cut(_));
-        (last.is_refused() || is_cut).then_some(last)
+    /// What went wrong with a call, without keys.
+    pub(super) fn error_of(&self, call: &Call) -> String {
+        self.without_keys(&what_went_wrong(call))
     }
 
     /// Tokens of calls about the task.
     pub fn main_tokens(&self) -> TokenBreakdown {
-        let answered = self.main_calls().filter(|call| !call.is_refused());
-        let tokens = answered.filter_map(|call| Some(call.answer.as_ref()?.usage.tokens));
-        tokens
-            .reduce(|sum, next| sum.plus(&next))
-            .unwrap_or_default()
+        let calls: Vec<ModelCall> = self.task_calls().map(Call::model_call).collect();
+        TokenSum::of_calls(&calls).tokens
+    }
+
+    /// Whether the model's last answer to the main agent is whole and asks for no tool: there was nothing left to do.
+    pub fn is_finished(&self) -> bool {
+        let last = self.main_calls().last();
+        last.is_some_and(|call| {
+            let is_last_word = |answer: &ModelAnswer| {
+                answer.error.is_none() && answer.tools().all(|tool| tool.by_server)
+            };
+            !call.is_refused() && !call.is_cut() && call.answer.as_ref().is_some_and(is_last_word)
+        })
     }
 
     /// Whether any answer came from a cassette.
@@ -211,7 +234,10 @@ impl<'a> Writer<'a> {
         }
         let id = self.add_call(call, retries);
         if !self.recording.is_side(call) {
-            self.begin_turn(call);
+            // A turn is an answer of the main agent's model; one that broke off is none.
+            if self.recording.agent(call).is_none() && !call.is_cut() {
+                self.begin_turn(call);
+            }
             self.add_parts(call, &id);
         }
         if call.is_cut() {
@@ -223,15 +249,17 @@ impl<'a> Writer<'a> {
     }
 
     fn add_call(&mut self, call: &Call, retries: u32) -> String {
-        let id = format!("call-{}", self.model_calls.len() + 1);
-        let cost_usd = self.prices.and_then(|prices| call.cost(prices));
+        let seen = call.model_call();
+        let cost = self.prices.and_then(|prices| prices.of_call(&seen));
+        let cost_usd = cost.and_then(|cost| cost.breakdown.total_usd);
+        let id = seen.id.clone();
         self.model_calls.push(ModelCall {
-            id: id.clone(),
             side: self.recording.is_side(call),
+            agent_id: self.recording.agent(call).map(str::to_owned),
             cost_usd,
             cost_source: cost_usd.map(|_| CostSource::Computed),
             retries: Some(retries),
-            ..call.model_call()
+            ..seen
         });
         id
     }
@@ -248,56 +276,88 @@ impl<'a> Writer<'a> {
         let parts = call.answer.iter().flat_map(|answer| &answer.parts);
         for (index, part) in parts.enumerate() {
             let at = part.at.unwrap_or(call.duration);
+            let context = || Some(Box::new(self.place(call, at, id)));
             let event = match &part.content {
                 Content::Reasoning(text) => TraceEvent::Reasoning {
                     content: self.recording.without_keys(text),
                     duration_ms: None,
                     token_count: None,
-                    context: Some(Box::new(place(call, at, id, None))),
+                    context: context(),
                 },
                 Content::Text(text) => TraceEvent::TextOutput {
                     content: self.recording.without_keys(text),
                     token_count: None,
-                    context: Some(Box::new(place(call, at, id, None))),
+                    context: context(),
                 },
-                Content::Tool(tool) => {
-                    let returned = self.recording.returned.get(&(call.number, index));
-                    self.tool_call(call, id, tool, returned)
-                }
+                Content::Tool(tool) => match self.tool_call(call, index, part, tool) {
+                    Some(event) => event,
+                    None => continue,
+                },
             };
             self.events.push(Arc::new(event));
         }
     }
 
-    /// A tool cannot begin before the answer has ended, and has ended when the model is told: an upper bound.
+    /// Upper bound: a tool starts after the model asked for it and has ended when its result is sent back.
+    /// Absent when the answer broke off and the tool was never run.
     fn tool_call(
         &self,
         call: &Call,
-        id: &str,
+        index: usize,
+        part: &Part,
         tool: &RequestedTool,
-        returned: Option<&Returned>,
-    ) -> TraceEvent {
-        let ended_ms = call.started_ms + call.duration.as_millis() as i64;
+    ) -> Option<TraceEvent> {
+        let returned = self.recording.returned.get(&(call.number, index));
+        if returned.is_none() && call.is_cut() {
+            return None;
+        }
+        let id = call_id(call);
+        let first_byte = || call.answer.as_ref()?.first_byte_at;
+        let asked = part.ended.or(part.at).or_else(first_byte);
+        let mut context = self.place(call, asked.unwrap_or_default(), &id);
+        let asked_ms = context.timestamp.as_ref().and_then(Timestamp::unix_ms);
+        // Times are cut to whole milliseconds.
         let took = |returned: &Returned| {
-            Millis::from(returned.told_ms.saturating_sub(ended_ms).max(0) as u64)
+            let took = returned.told_ms.saturating_sub(asked_ms?).saturating_add(1);
+            Some(Millis::from(took.max(0) as u64))
         };
-        let context = EventPlace {
-            duration_is_bound: returned.is_some(),
-            ..place(call, call.duration, id, tool.id.clone())
-        };
+        context.duration_is_bound = returned.is_some();
+        let agent = agent_id(call, index, tool);
+        let is_starter = self.recording.agents.values().any(|named| *named == agent);
+        context.call_id = tool.id.clone().or_else(|| is_starter.then_some(agent));
         let result = returned.map(|returned| &returned.result);
-        let has_failed = result.and_then(|result| result.is_error);
+        let is_unknown = call.unknown_tools.contains(&index);
+        let has_failed = match is_unknown {
+            true => Some(true),
+            false => result.and_then(|result| result.is_error),
+        };
         let output = result.map_or(Value::Null, |result| {
             self.recording.value_without_keys(&result.output)
         });
-        TraceEvent::ToolCall {
+        Some(TraceEvent::ToolCall {
             name: tool.name.clone(),
             input: self.recording.value_without_keys(&tool.arguments),
-            duration_ms: returned.map(took),
+            duration_ms: returned.and_then(took),
             success: has_failed.map(|failed| !failed),
-            error: (has_failed == Some(true)).then(|| excerpt(&output)),
+            error: (has_failed == Some(true)).then(|| match is_unknown {
+                true => format!("there is no tool `{}`", tool.name),
+                false => excerpt(&output),
+            }),
             output,
             context: Some(Box::new(context)),
+        })
+    }
+
+    fn place(&self, call: &Call, at: Duration, id: &str) -> EventPlace {
+        let agent = self.recording.agent(call).map(str::to_owned);
+        EventPlace {
+            timestamp: Some(Timestamp::from_unix_ms(
+                call.started_ms + at.as_millis() as i64,
+            )),
+            parent_event_id: agent.clone(),
+            agent_id: agent,
+            call_ref: Some(id.to_owned()),
+            ..EventPlace::default()
         }
     }
 
@@ -317,8 +377,12 @@ impl<'a> Writer<'a> {
         self.add_failed_calls();
         self.say_whether_it_went_on();
         let recording = self.recording;
-        let mut trace =
-            SessionTrace::from_events(session_id.to_owned(), self.events, recording.tokens());
+        let mut trace = SessionTrace::from_events(
+            session_id.to_owned(),
+            self.events,
+            recording.tokens().tokens,
+        );
+        trace.summary.total_turns = Some(self.turns);
         trace.summary.total_duration = wall(&recording.calls);
         trace.model_calls = self.model_calls;
         trace
@@ -368,15 +432,8 @@ fn wall(calls: &[Call]) -> Option<Millis> {
     Some(Millis::from(calls.iter().map(end).max()?))
 }
 
-fn place(call: &Call, at: Duration, id: &str, call_id: Option<String>) -> EventPlace {
-    EventPlace {
-        timestamp: Some(Timestamp::from_unix_ms(
-            call.started_ms + at.as_millis() as i64,
-        )),
-        call_id,
-        call_ref: Some(id.to_owned()),
-        ..EventPlace::default()
-    }
+fn call_id(call: &Call) -> String {
+    format!("call-{}", call.number)
 }
 
 fn what_went_wrong(call: &Call) -> String {

@@ -81,6 +81,28 @@ impl Servers {
         })
     }
 
+    /// Reaches all servers, asks for their tools and ends them.
+    pub(super) async fn try_out(
+        servers: Vec<mcp::Server>,
+        command: impl Fn(&str) -> Command,
+        patience: Duration,
+    ) -> Result<(), ProviderError> {
+        let opening = servers
+            .into_iter()
+            .map(|server| Connected::open(server, &command, patience));
+        let opened = try_join_all(opening).await?;
+        let (connected, _): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let (tools, patience) = (Vec::new(), patience);
+        Self {
+            connected,
+            tools,
+            patience,
+        }
+        .close()
+        .await;
+        Ok(())
+    }
+
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec.clone()).collect()
     }

@@ -2,13 +2,14 @@
 
 use super::ChatSettings;
 use super::tools::{ToolOutput, Workshop};
-use crate::sessions::unix_ms;
 use assize_contracts::{
     CompletionReason, CreateSessionParams, EventPlace, Millis, ModelCall, PromptMetrics,
     PromptResult, ProviderError, SessionTrace, Timestamp, TimingBreakdown, TokenBreakdown,
-    ToolCallRecord, TraceEvent,
+    TokenSum, ToolCallRecord, TraceEvent, VoidCause,
 };
-use assize_llm::{ChatAnswer, ChatClient, ChatError, ChatRequest, Content, Message, RequestedTool};
+use assize_llm::{
+    ApiError, ChatAnswer, ChatClient, ChatError, ChatRequest, Content, Message, RequestedTool,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +30,30 @@ struct Turn {
     text: String,
     tokens: Option<TokenBreakdown>,
     tool_calls: Vec<ToolCallRecord>,
+    /// A request was sent and its answer has not come.
+    is_waiting: bool,
+}
+
+impl Turn {
+    /// What the answers took. A request without its answer may have been billed.
+    fn sum(&self, has_more: bool) -> TokenSum {
+        let tokens = self.tokens.unwrap_or_default();
+        let is_unknown = self.tokens.is_some() && tokens.total.is_none();
+        let sum = TokenSum {
+            tokens,
+            at_least: is_unknown.then(|| tokens.known()),
+        };
+        match has_more {
+            true => sum.and_more(),
+            false => sum,
+        }
+    }
+}
+
+/// The API refused the request, or was not reached.
+fn is_unbilled(error: &ProviderError) -> bool {
+    let code = error.code.as_deref().unwrap_or_default();
+    !matches!(code, "llm_timeout" | "llm_error")
 }
 
 impl ChatSession {
@@ -69,13 +94,16 @@ impl ChatSession {
         let done = tokio::time::timeout(timeout, self.work(&mut turn)).await;
         let (reason, failure) = match done {
             Ok(Ok(reason)) => (reason, None),
-            Ok(Err(error)) => (CompletionReason::Error, Some(explained(error))),
+            Ok(Err(error)) => (CompletionReason::Error, Some(self.explained(error))),
             Err(_) => (CompletionReason::Timeout, None),
         };
+        let refused = failure.as_ref().is_some_and(is_unbilled);
+        let sum = turn.sum(turn.is_waiting && !refused);
         let result = PromptResult {
             text: turn.text,
             metrics: PromptMetrics {
-                tokens: turn.tokens.unwrap_or_default(),
+                tokens: sum.tokens,
+                tokens_at_least: sum.at_least,
                 timing: TimingBreakdown {
                     wall_ms: Some(Millis::from(began.elapsed())),
                     segments: Vec::new(),
@@ -91,11 +119,21 @@ impl ChatSession {
         }
     }
 
+    fn explained(&self, error: ChatError) -> ProviderError {
+        let error = explained(error);
+        match self.model_calls.is_empty() {
+            true => error.with_void_cause(VoidCause::NoModelAnswer),
+            false => error,
+        }
+    }
+
     async fn work(&mut self, turn: &mut Turn) -> Result<CompletionReason, ChatError> {
         for _ in 0..self.max_turns {
             self.begin_turn();
-            let started_ms = unix_ms();
+            let started_ms = assize_contracts::unix_ms_now();
+            turn.is_waiting = true;
             let answer = self.client.send(&self.request).await?;
+            turn.is_waiting = false;
             let asked = self.take(answer, started_ms, turn);
             if asked.is_empty() {
                 return Ok(CompletionReason::Stop);
@@ -145,6 +183,8 @@ impl ChatSession {
             ttft_ms: answer.answer.first_content_at.map(Millis::from),
             duration_ms: Some(Millis::from(answer.duration)),
             tokens,
+            cache_write_1h: answer.answer.usage.cache_write_1h,
+            service_tier: answer.answer.usage.service_tier.clone(),
             stop_reason: answer.answer.stop_reason.clone(),
             status: Some(answer.answer.status),
             retries: Some(answer.retries),
@@ -155,7 +195,7 @@ impl ChatSession {
     }
 
     async fn run(&mut self, tool: RequestedTool, turn: &mut Turn) {
-        let (began, started_ms) = (Instant::now(), unix_ms());
+        let (began, started_ms) = (Instant::now(), assize_contracts::unix_ms_now());
         let ToolOutput { text, error } = self.workshop.run(&tool.name, &tool.arguments).await;
         let duration_ms = Some(Millis::from(began.elapsed()));
         let success = Some(error.is_none());
@@ -166,6 +206,7 @@ impl ChatSession {
             success,
             duration_ms,
             error: error.clone(),
+            call_ref: Some(call_ref.clone()),
         });
         self.push(TraceEvent::ToolCall {
             name: tool.name.clone(),
@@ -190,7 +231,7 @@ impl ChatSession {
     fn begin_turn(&mut self) {
         let event = TraceEvent::TurnBoundary {
             turn_number: self.turns,
-            timestamp: Timestamp::from_unix_ms(unix_ms()),
+            timestamp: Timestamp::now(),
         };
         self.push(event);
         self.turns += 1;
@@ -225,14 +266,30 @@ fn place(at: i64, call: &str, call_id: Option<String>) -> Option<Box<EventPlace>
     }))
 }
 
-/// A model that fails teaches nothing about the set-up.
+/// A model that fails teaches nothing about the set-up, unless it was sent more than it can read.
 fn explained(error: ChatError) -> ProviderError {
+    if let ChatError::Refused {
+        status,
+        kind,
+        message,
+        ..
+    } = &error
+    {
+        let refusal = ApiError {
+            status: *status,
+            kind: kind.clone(),
+            message: message.clone(),
+        };
+        if refusal.is_context_overflow() {
+            return ProviderError::agent(error.to_string()).with_code("context_overflow");
+        }
+    }
     let code = match &error {
         ChatError::Refused { status, .. } => format!("llm_{status}"),
         ChatError::Unreachable { .. } => "llm_unreachable".to_owned(),
         ChatError::Timeout { .. } => "llm_timeout".to_owned(),
         ChatError::Settings { .. } => "llm_settings".to_owned(),
-        ChatError::TooLarge | ChatError::Unreadable { .. } => "llm_cut".to_owned(),
+        ChatError::TooLarge | ChatError::Unreadable { .. } => "llm_error".to_owned(),
     };
     ProviderError::service(error.to_string()).with_code(code)
 }

@@ -91,9 +91,10 @@ impl Turn {
         }
     }
 
-    /// The program goes on with a session that took so much before.
-    pub(super) fn after(mut self, tokens: Option<TokenBreakdown>) -> Self {
+    /// The program goes on with a session that took so many tokens and answers before.
+    pub(super) fn after(mut self, tokens: Option<TokenBreakdown>, answers: u64) -> Self {
         self.story.earlier = tokens;
+        self.story.answers = answers;
         self
     }
 
@@ -107,10 +108,6 @@ impl Turn {
         }
         let exit = running.wait().await?;
         Ok(self.conclude(&exit))
-    }
-
-    pub(super) fn started_at(&self) -> Timestamp {
-        Timestamp::from_unix_ms(self.started_ms)
     }
 
     fn take(&mut self, chunk: Chunk) {
@@ -243,13 +240,22 @@ impl Turn {
                     Status::Signalled(signal) => format!("signal_{signal}"),
                 };
                 let mut message = format!("the program ended with {status}");
-                let said = self.stderr.last_words(LAST_WORDS);
+                let said = self.last_words();
                 if !said.is_empty() {
                     message.push_str(&format!(": {said}"));
                 }
                 Some(ProviderError::agent(message).with_code(code))
             }
             (None, None) => Some(ProviderError::agent("the program could not be ended")),
+        }
+    }
+
+    /// Why it ended, in its own words: agents complain on either stream.
+    fn last_words(&self) -> String {
+        let said = self.stderr.last_words(LAST_WORDS);
+        match said.is_empty() {
+            true => last(&self.story.answer, LAST_WORDS),
+            false => said,
         }
     }
 
@@ -271,15 +277,14 @@ impl Turn {
             text: story.answer.clone(),
             metrics: PromptMetrics {
                 tokens: story.tokens.unwrap_or_default(),
-                reported_tokens: None,
                 timing: TimingBreakdown {
                     wall_ms: Some(Millis::from(exit.wall)),
                     segments: self.first_output.map(segment).into_iter().collect(),
                 },
                 tool_calls: knows_tools.then(|| story.tool_calls()),
                 cost: story.cost,
-                reported_cost_usd: None,
                 program: Some(program_use(exit)),
+                ..PromptMetrics::default()
             },
             completion_reason: match exit.stopped {
                 Some(Stopped::TimedOut) => CompletionReason::Timeout,
@@ -289,6 +294,13 @@ impl Turn {
             },
         }
     }
+}
+
+/// The end of a text.
+fn last(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let skipped = text.chars().count().saturating_sub(most);
+    text.chars().skip(skipped).collect()
 }
 
 fn program_use(exit: &Exit) -> ProgramUse {

@@ -24,6 +24,11 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story, counting: 
     story.agent = text(event, &["parent_tool_use_id"]).map(str::to_owned);
     match text(event, &["type"]) {
         Some("assistant") if text(event, &["message", "model"]) != Some(NO_MODEL) => {
+            // Qwen Code gives every part of an answer an id of its own.
+            if let (id @ Some(_), Counting::Anthropic) = (text(event, &["message", "id"]), counting)
+            {
+                story.begin_answer(id, at);
+            }
             blocks(event).for_each(|block| said(block, at, story));
         }
         Some("user") => blocks(event).for_each(|block| answered(block, at, story)),

@@ -12,6 +12,7 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
     let part = &event["part"];
     let at = event["timestamp"].as_i64().or(at);
     match text(event, &["type"]).unwrap_or_default() {
+        "step_start" => story.begin_answer(None, at),
         "text" => {
             let since = part["time"]["start"].as_i64().or(at);
             story.say(text(part, &["text"]).unwrap_or_default(), since);

@@ -5,6 +5,7 @@ use assize_contracts::{
     CostBreakdown, CostSource, EventPlace, Millis, ModelCall, ProviderError, Timestamp,
     TokenBreakdown, ToolCallRecord, TraceEvent, Usd,
 };
+use assize_llm::mentions_context_overflow;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,6 +36,10 @@ pub(crate) struct Story {
     pub(crate) is_at_limit: bool,
     /// The subagent that is being told about. What it says is no answer to the user.
     pub(super) agent: Option<String>,
+    /// Answers of the main agent's model that the program told apart, earlier prompts included.
+    pub(crate) answers: u64,
+    /// The program's id of the answer that is being told.
+    pub(super) answer_id: Option<String>,
     /// When something else than the end of a tool call was told last.
     pub(super) since: Option<i64>,
     form: OutputForm,
@@ -52,8 +57,11 @@ pub(crate) struct LlmFailure {
 }
 
 impl LlmFailure {
-    /// Nothing was learnt about the agent.
+    /// Nothing was learnt about the agent, unless it sent more than the model can read.
     pub(crate) fn error(&self) -> ProviderError {
+        if mentions_context_overflow(&self.message) {
+            return ProviderError::agent(self.message.clone()).with_code("context_overflow");
+        }
         let (code, said) = match self.status {
             Some(status) => (
                 format!("llm_{status}"),
@@ -71,13 +79,12 @@ pub(crate) struct ToolEnd {
     pub(crate) output: Value,
     pub(crate) success: Option<bool>,
     pub(crate) error: Option<String>,
-    /// As the program measured it; else the time between the two lines is a bound.
+    /// As the program measured it. The time between two lines is no bound: programs may tell late that a tool began.
     pub(crate) duration_ms: Option<f64>,
 }
 
 struct OpenCall {
     event: usize,
-    since: Option<i64>,
 }
 
 /// Lines that are no events.
@@ -121,6 +128,21 @@ impl Story {
     pub(crate) fn tool_calls(&self) -> Vec<ToolCallRecord> {
         let record = |event: &Arc<TraceEvent>| event.tool_call_record();
         self.events.iter().filter_map(record).collect()
+    }
+
+    /// Begins an answer of the main agent's model, which is a turn, unless the same one goes on.
+    pub(super) fn begin_answer(&mut self, id: Option<&str>, at: Option<i64>) {
+        if self.agent.is_some() || (id.is_some() && self.answer_id.as_deref() == id) {
+            return;
+        }
+        self.answer_id = id.map(str::to_owned);
+        if let Some(at) = at {
+            self.push(TraceEvent::TurnBoundary {
+                turn_number: self.answers,
+                timestamp: Timestamp::from_unix_ms(at),
+            });
+            self.answers += 1;
+        }
     }
 
     pub(super) fn say(&mut self, text: &str, at: Option<i64>) {
@@ -177,7 +199,6 @@ impl Story {
         }
         let call = OpenCall {
             event: self.events.len(),
-            since: at,
         };
         self.open.insert(id.to_owned(), call);
         let context = self.place(at, Some(id));
@@ -215,9 +236,6 @@ impl Story {
         let Some(call) = self.open.remove(id) else {
             return;
         };
-        let between = at
-            .zip(call.since)
-            .map(|(end, start)| end.saturating_sub(start) as f64);
         let event = self.events.get_mut(call.event).map(Arc::make_mut);
         if let Some(TraceEvent::ToolCall {
             output,
@@ -229,12 +247,12 @@ impl Story {
         }) = event
         {
             if let Some(place) = context {
-                place.duration_is_bound = end.duration_ms.is_none() && between.is_some();
+                place.ended_ms = at;
             }
             *output = end.output;
             *success = end.success;
             *error = end.error;
-            *duration_ms = millis(end.duration_ms.or(between));
+            *duration_ms = millis(end.duration_ms);
         }
     }
 

@@ -5,10 +5,10 @@ use super::record::Execution;
 use super::template::Prompt;
 use super::{Role, VERSION, read};
 use assize_contracts::{
-    AtomicTask, BoxError, CompletionReason, CreateSessionParams, Fault, JsonMap, Nature,
-    OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
-    ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle, SessionProvider,
-    SessionTrace, async_trait,
+    AtomicTask, BoxError, CompletionReason, Concurrency, CreateSessionParams, Fault, JsonMap,
+    Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError,
+    ProviderScope, ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle,
+    SessionProvider, SessionTrace, async_trait,
 };
 use assize_llm::{Prices, Reckoning};
 use serde::Deserialize;
@@ -57,6 +57,7 @@ pub(super) struct Agent {
     model: Option<String>,
     nature: Nature,
     may_cost: bool,
+    concurrency: Concurrency,
     grace: Duration,
     directory: PathBuf,
     /// Providers that are up: one, or one per mode and model where each serves one.
@@ -101,13 +102,15 @@ impl Agent {
                 .or_else(|| instance.default_model(&overrides)),
             nature: instance.nature(),
             may_cost: instance.may_cost(),
+            concurrency: instance.concurrency(),
             grace: instance.timeout_grace(),
             source: source.clone(),
             overrides: Arc::new(overrides),
             prompt: Prompt::parse(settings.prompt.as_deref()),
             answers: Answers::new(settings.output, settings.schema, setup)?,
             prices: super::prices(setup)?,
-            directory: setup.directory.to_owned(),
+            directory: std::path::absolute(setup.directory)
+                .unwrap_or_else(|_| setup.directory.to_owned()),
             up: AsyncMutex::default(),
             open: Mutex::default(),
         })
@@ -258,6 +261,10 @@ impl Runner for Agent {
 
     fn may_cost(&self) -> bool {
         self.may_cost
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        self.concurrency
     }
 
     fn content_hash(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use assize_contracts::{
     TaskEventLevel, TaskKind, Timestamp, Usd,
 };
 use serde_json::Value;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// An execution under way.
 pub(super) struct Execution {
@@ -19,7 +19,7 @@ pub(super) struct Execution {
 
 impl Execution {
     pub(super) fn start() -> Self {
-        let started_at = now();
+        let started_at = Timestamp::now();
         Self {
             started: Instant::now(),
             trace: vec![event(
@@ -37,13 +37,17 @@ impl Execution {
 
     /// Notes what happened.
     pub(super) fn note(&mut self, name: &str, data: Value) {
-        self.trace
-            .push(event(now(), TaskEventLevel::Debug, name, Some(data)));
+        self.trace.push(event(
+            Timestamp::now(),
+            TaskEventLevel::Debug,
+            name,
+            Some(data),
+        ));
     }
 
     /// Notes what happened at another time.
     pub(super) fn note_at(&mut self, timestamp: Option<Timestamp>, name: &str, data: Value) {
-        let timestamp = timestamp.unwrap_or_else(now);
+        let timestamp = timestamp.unwrap_or_else(Timestamp::now);
         self.trace
             .push(event(timestamp, TaskEventLevel::Debug, name, Some(data)));
     }
@@ -105,9 +109,4 @@ fn event(
         event: name.to_owned(),
         data,
     }
-}
-
-fn now() -> Timestamp {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64)
 }

@@ -181,7 +181,7 @@ async fn an_agent_answers_a_task_in_a_session_of_its_own() {
     );
     let events: Vec<&str> = record.trace.iter().map(|event| &*event.event).collect();
     assert!(
-        events.contains(&"prompt") && events.contains(&"turn_boundary"),
+        events.contains(&"prompt") && events.contains(&"text_output"),
         "{events:?}"
     );
 }

@@ -58,6 +58,7 @@ impl Simulation {
             success: Some(!fails),
             duration_ms: None,
             error: fails.then(|| FAILURE.to_owned()),
+            call_ref: None,
         };
         (event, record)
     }

@@ -84,13 +84,11 @@ impl SimulatedSession {
         PromptResult {
             text,
             metrics: PromptMetrics {
-                reported_tokens: None,
                 tokens,
                 timing: timing(elapsed),
                 tool_calls: Some(calls),
                 cost,
-                reported_cost_usd: None,
-                program: None,
+                ..PromptMetrics::default()
             },
             completion_reason,
         }

@@ -81,7 +81,7 @@ async fn sessions_get_their_own_answers_back_in_order_without_any_upstream() {
     assert_eq!(upstream.asked().len(), asked, "nobody was asked");
     let recording = a.recording().await;
     assert!(recording.is_replayed());
-    assert_eq!(recording.tokens().output, Some(2 * 96));
+    assert_eq!(recording.tokens().tokens.output, Some(2 * 96));
 }
 
 #[tokio::test]

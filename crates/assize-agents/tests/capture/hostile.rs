@@ -93,7 +93,7 @@ async fn a_wrong_content_length_is_a_cut_answer() {
         recording.calls[0]
     );
     // What came is a whole document all the same.
-    assert_eq!(recording.tokens().input, Some(187));
+    assert_eq!(recording.tokens().tokens.input, Some(187));
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn compressed_answers_are_read_and_arrive_compressed() {
             .await;
         assert_eq!(passed, body);
         assert_eq!(
-            agent.recording().await.tokens().total,
+            agent.recording().await.tokens().tokens.total,
             Some(110),
             "{encoding}"
         );

@@ -2,7 +2,7 @@
 
 use super::error::{StoreError, io};
 use super::manifest::{Manifest, RunState};
-use super::reader::{CellKey, Lines, RowReader};
+use super::reader::{Lines, RowReader};
 use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
@@ -10,8 +10,7 @@ use super::{RUNS, SCORES, files, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
-use assize_contracts::{JsonMap, Outcome, ProfileRow, RunRecord, ScoreRecord};
-use serde_json::{Value, json};
+use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord};
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -195,15 +194,8 @@ impl OpenRun {
         let done = repair(&run.path, record_ids(&run.manifest))?;
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
-        if let Some(prices) = now.provenance.get("prices") {
-            add_prices(&mut manifest.provenance, prices);
-        }
         // How trials are read as evidence may change between them; what was run may not.
-        for key in ["analysis", "gates", "baseline"] {
-            if let Some(now) = now.provenance.get(key) {
-                manifest.provenance.insert(key.to_owned(), now.clone());
-            }
-        }
+        manifest.read_as(now.reading()?)?;
         manifest.state = RunState::Running;
         manifest.write(&run.path)?;
         Ok(Self {
@@ -249,19 +241,6 @@ impl OpenRun {
         on_failure: CancellationToken,
     ) -> Writer {
         Writer::start(self.path, self.manifest, self.lock, listener, on_failure)
-    }
-}
-
-/// Trials of one run may have been priced by different tables: all of them are named.
-fn add_prices(provenance: &mut JsonMap, new: &Value) {
-    let known = provenance.entry("prices").or_insert_with(|| json!([]));
-    let (Some(known), Some(new)) = (known.as_array_mut(), new.as_array()) else {
-        return;
-    };
-    for version in new {
-        if !known.contains(version) {
-            known.push(version.clone());
-        }
     }
 }
 

@@ -68,6 +68,16 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A part of how the run is to be read is not understood.
+    #[error("cannot read `{place}` in `manifest.json` of run `{id}`: {reason}")]
+    Reading {
+        /// The run.
+        id: String,
+        /// The path of the key in the manifest.
+        place: String,
+        /// What was found and what is expected.
+        reason: String,
+    },
     /// The suite is no longer the one that the run was started with.
     #[error("run `{id}` cannot be resumed, because old and new trials would not be comparable: {}", changes.join("; "))]
     Changed {
@@ -97,6 +107,9 @@ impl StoreError {
             Self::Locked { .. } => Some("wait for it to end, or start a new run"),
             Self::Corrupt { .. } => Some("remove the line to go on without that trial"),
             Self::Changed { .. } => Some("undo the change, or start a new run"),
+            Self::Reading { .. } => Some(
+                "correct or remove that key (a newer Assize may have written it); trials are not affected",
+            ),
             Self::Foreign { .. } => None,
         }
     }

@@ -3,7 +3,8 @@
 use super::error::{StoreError, io};
 use super::files;
 use crate::plan::{Arm, Order, Plan};
-use assize_contracts::{JsonMap, SCHEMA_VERSION, Timestamp};
+use assize_contracts::{Catalog, JsonMap, Metric, Reading, SCHEMA_VERSION, Timestamp};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,12 +39,22 @@ pub struct Manifest {
     pub suite: JsonMap,
     /// Environment values the suite uses: names and hashes, never values.
     pub environment: BTreeMap<String, String>,
-    /// Units of the metrics seen so far, by name.
+    /// The metrics seen so far: unit, direction, words. Runs of 0.1 have none; [`Manifest::catalog`] reads both.
+    #[serde(default, skip_serializing_if = "Catalog::is_empty")]
+    pub metrics: Catalog,
+    /// Units of the metrics seen so far, by name. All that runs of 0.1 stored about metrics.
+    #[serde(default)]
     pub metric_units: BTreeMap<String, String>,
-    /// Versions, git state, paths.
+    /// How the trials are read as evidence; typed by [`Manifest::reading`]. Runs of 0.1 keep it in `provenance`.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    reading: Value,
+    /// Facts: versions, git state, paths.
     #[serde(default)]
     pub provenance: JsonMap,
 }
+
+/// The parts of a reading. Runs of 0.1 have them in `provenance`.
+const READING: [&str; 4] = ["analysis", "gates", "baseline", "prices"];
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,9 +151,89 @@ impl Manifest {
             plan: plan.into(),
             suite,
             environment,
+            metrics: Catalog::default(),
             metric_units: BTreeMap::new(),
+            reading: Value::Null,
             provenance: JsonMap::new(),
         }
+    }
+
+    /// The metrics of the run. Those of 0.1 are the built-in ones, and others by their stored unit.
+    pub fn catalog(&self) -> Catalog {
+        let mut catalog = self.metrics.clone();
+        for (name, unit) in &self.metric_units {
+            if !catalog.contains(name) {
+                let mut metric = Metric::named(name);
+                if !metric.is_built_in() {
+                    metric.unit = unit.clone().into();
+                }
+                catalog.insert(metric);
+            }
+        }
+        catalog
+    }
+
+    /// How the trials of the run are read as evidence. A part that cannot be read is an error: without it verdicts would differ.
+    pub fn reading(&self) -> Result<Reading, StoreError> {
+        if let Value::Object(reading) = &self.reading
+            && let Some(key) = reading.keys().find(|key| !READING.contains(&key.as_str()))
+        {
+            let reason = format!("unknown key, expected one of {}", READING.join(", "));
+            return Err(self.unreadable(key, reason));
+        }
+        let [analysis, gates, baseline, prices] = READING;
+        Ok(Reading {
+            analysis: self.reading_part(analysis)?,
+            gates: self.reading_part(gates)?,
+            baseline: self.reading_part(baseline)?,
+            prices: self.reading_part(prices)?,
+        })
+    }
+
+    pub(crate) fn set_reading(&mut self, reading: &Reading) {
+        self.reading = serde_json::to_value(reading).expect("a reading is plain data");
+        for part in READING {
+            self.provenance.shift_remove(part);
+        }
+    }
+
+    /// Takes over another reading. All tables of prices that trials were priced by stay named.
+    pub(super) fn read_as(&mut self, mut now: Reading) -> Result<(), StoreError> {
+        let [.., prices] = READING;
+        let mut named: Vec<String> = self.reading_part(prices)?;
+        now.prices.retain(|version| !named.contains(version));
+        named.append(&mut now.prices);
+        now.prices = named;
+        self.set_reading(&now);
+        Ok(())
+    }
+
+    fn reading_part<T: DeserializeOwned + Default>(&self, part: &str) -> Result<T, StoreError> {
+        let parts = self.reading.as_object().unwrap_or(&self.provenance);
+        match parts.get(part) {
+            None | Some(Value::Null) => Ok(T::default()),
+            Some(stored) => {
+                T::deserialize(stored).map_err(|error| self.unreadable(part, error.to_string()))
+            }
+        }
+    }
+
+    fn unreadable(&self, part: &str, reason: String) -> StoreError {
+        let place = match self.reading.is_object() {
+            true => "reading",
+            false => "provenance",
+        };
+        StoreError::Reading {
+            id: self.run_id.clone(),
+            place: format!("{place}.{part}"),
+            reason,
+        }
+    }
+
+    pub(crate) fn set_metrics(&mut self, metrics: Catalog) {
+        let unit = |metric: &Metric| (metric.name.to_string(), metric.unit.to_string());
+        self.metric_units = metrics.iter().map(unit).collect();
+        self.metrics = metrics;
     }
 
     /// Reads the head of a run directory; refuses what is not one or is from the future.

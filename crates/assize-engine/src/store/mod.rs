@@ -28,19 +28,20 @@ mod scoring;
 mod trace_pack;
 mod writer;
 
+pub use assize_contracts::CellKey;
 pub(crate) use directory::OpenRun;
 pub use directory::{RunDirectory, list};
 pub use error::StoreError;
 pub(crate) use manifest::sorted;
 pub use manifest::{Manifest, PlanRecord, RunState, TaskPlan};
-pub use reader::{CellKey, RowReader};
+pub use reader::RowReader;
 pub(crate) use record_id::RecordIds;
 pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
 pub(crate) use run_records::RunRecords;
 pub(crate) use scoring::Scoring;
 pub use trace_pack::TraceReader;
-pub(crate) use writer::{Encoder, TaskRecords, TrialRecord, Units, WriterHandle};
+pub(crate) use writer::{Encoder, SeenMetrics, TaskRecords, TrialRecord, WriterHandle};
 
 const RUNS: &str = "runs.jsonl";
 const SCORES: &str = "scores.jsonl";

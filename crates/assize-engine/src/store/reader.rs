@@ -2,36 +2,10 @@
 
 use super::error::{StoreError, io};
 use assize_contracts::ProfileRow;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-
-/// What tells one trial of a run from another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CellKey {
-    /// The scenario.
-    pub scenario_id: String,
-    /// The mode.
-    pub mode: String,
-    /// The model.
-    pub model: String,
-    /// The repetition.
-    pub iteration: i64,
-}
-
-impl CellKey {
-    /// The cell a row belongs to.
-    pub fn of(row: &ProfileRow) -> Self {
-        Self {
-            scenario_id: row.scenario_id.clone(),
-            mode: row.mode.clone(),
-            model: row.model.clone(),
-            iteration: row.iteration,
-        }
-    }
-}
 
 /// The complete lines of a file, in order. A last line without a line break was never finished and is left out.
 pub(crate) struct Lines {

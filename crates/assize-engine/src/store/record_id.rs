@@ -1,8 +1,8 @@
 //! Numbers of cells: ids of run records are made of them, so that a record without a row is known by its id alone, and sets of
 //! cells hold nothing else, because the names of a million would be most of a run's memory.
 
-use super::reader::CellKey;
 use crate::random::attempt_seed;
+use assize_contracts::CellKey;
 use std::collections::HashSet;
 
 /// Makes the ids of a run's records.

@@ -2,10 +2,11 @@
 
 use super::error::{StoreError, io};
 use super::files;
-use super::reader::{CellKey, Lines};
+use super::reader::Lines;
 use super::record_id::{CellSet, RecordIds};
 use super::trace_pack::{self, IndexEntry};
 use super::{RUNS, SCORES};
+use assize_contracts::CellKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fs::OpenOptions;
@@ -27,6 +28,7 @@ pub(crate) fn repair(run: &Path, ids: RecordIds) -> Result<CellSet, StoreError> 
     cut_torn_line(&run.join(trace_pack::DIRECTORY).join(trace_pack::INDEX))?;
     let done = committed(&run.join("rows.jsonl"), ids)?;
     drop_uncommitted(run, &done)?;
+    tracing::info!(run = %run.display(), "repaired the run directory");
     Ok(done)
 }
 

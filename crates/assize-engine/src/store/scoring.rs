@@ -10,18 +10,18 @@ use super::redact::Redactor;
 use super::{SCORES, repair};
 use crate::rescore::Rescored;
 use crate::suite::ProfileSuite;
-use assize_contracts::{CustomMetric, JsonMap, ProfileRow, ScoreRecord, Timestamp};
+use assize_contracts::{Catalog, CustomMetric, JsonMap, ProfileRow, ScoreRecord, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A scoring under way. Dropped without a commit, it leaves the run as it was.
 pub(crate) struct Scoring {
     run: PathBuf,
+    catalog: Catalog,
     manifest: Manifest,
     rows: BufWriter<File>,
     superseded: BufWriter<File>,
@@ -62,6 +62,7 @@ impl Scoring {
             scores: create(NEW_SCORES)?,
             kept: HashSet::new(),
             run: path,
+            catalog: manifest.catalog(),
             manifest,
             _lock: lock,
         })
@@ -124,11 +125,15 @@ impl Scoring {
         synced.map_err(io("write", &new))
     }
 
-    /// Units of metrics that come with the scores.
-    pub(crate) fn learn_units(&mut self, metrics: &[CustomMetric]) {
-        for metric in metrics {
-            let units = &mut self.manifest.metric_units;
-            units.insert(metric.name.clone(), metric.unit.to_string());
+    /// The metrics of the run so far.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Adds metrics that come with the scores.
+    pub(crate) fn add_metrics(&mut self, found: &[CustomMetric]) {
+        for metric in found {
+            self.catalog.insert(metric.into());
         }
     }
 
@@ -156,6 +161,7 @@ impl Scoring {
         // Where something of a task itself is new, the tasks are no longer those of the run.
         let tasks = suite.tasks.as_ref().filter(|_| rescored.lost.is_empty());
         let tasks = tasks.map(|tasks| &tasks.record);
+        self.manifest.set_metrics(std::mem::take(&mut self.catalog));
         self.manifest.score_by(&suite.description, tasks);
         note(&mut self.manifest.provenance, rescored);
         self.manifest.write(&self.run)
@@ -193,13 +199,10 @@ fn append(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// When the run was scored again, and what came of it.
 fn note(provenance: &mut JsonMap, rescored: &Rescored) {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
     let scorings = provenance.entry("scoredAgain").or_insert_with(|| json!([]));
     if let Value::Array(scorings) = scorings {
         scorings.push(json!({
-            "at": Timestamp::from_unix_ms(since_1970.as_millis() as i64),
+            "at": Timestamp::now(),
             "assizeVersion": env!("CARGO_PKG_VERSION"),
             "scored": rescored.scored,
             "changed": rescored.changed.values().sum::<u64>(),

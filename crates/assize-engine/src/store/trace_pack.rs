@@ -1,7 +1,8 @@
 //! Traces: one zstd frame each in one file, and an index of where each lies. `zstd -dc traces.zst` shows them all.
 
 use super::error::{StoreError, io};
-use super::reader::{CellKey, Lines};
+use super::reader::Lines;
+use assize_contracts::CellKey;
 use assize_contracts::SessionTrace;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

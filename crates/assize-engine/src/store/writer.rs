@@ -3,17 +3,20 @@
 use super::error::{StoreError, io};
 use super::files::AppendFile;
 use super::manifest::{Manifest, RunState};
-use super::reader::CellKey;
 use super::redact::Redactor;
 use super::trace_pack::{self, IndexEntry};
 use super::{RUNS, SCORES};
 use crate::event::{Event, Listener, TrialBrief};
-use assize_contracts::{ProfileRow, RunRecord, ScoreRecord, SessionAnalysisBundle, SessionTrace};
+use assize_contracts::CellKey;
+use assize_contracts::{
+    Catalog, CustomMetric, Metric, ProfileRow, RunRecord, ScoreRecord, SessionAnalysisBundle,
+    SessionTrace,
+};
 use foldhash::fast::RandomState;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -147,24 +150,32 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Units of metrics, learnt while trials run.
+/// The metrics of the run, which become known while trials run.
 #[derive(Default)]
-pub(crate) struct Units(Mutex<HashMap<String, String, RandomState>>);
+pub(crate) struct SeenMetrics(Mutex<HashMap<String, Metric, RandomState>>);
 
-impl Units {
-    /// Takes names with their units.
-    pub(crate) fn learn<'a>(&self, metrics: impl IntoIterator<Item = (&'a str, &'a str)>) {
-        let mut units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, unit) in metrics {
-            if !units.contains_key(name) {
-                units.insert(name.to_owned(), unit.to_owned());
+impl SeenMetrics {
+    /// Adds a metric. `define` is called only for a name not seen before.
+    pub(crate) fn add(&self, name: &str, define: impl FnOnce() -> Metric) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.contains_key(name) {
+            seen.insert(name.to_owned(), define());
+        }
+    }
+
+    /// Adds the metrics of a collector or scorer.
+    pub(crate) fn add_found(&self, found: &[CustomMetric]) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for metric in found {
+            if !seen.contains_key(&metric.name) {
+                seen.insert(metric.name.clone(), metric.into());
             }
         }
     }
 
-    fn copy_if_more_than(&self, known: usize) -> Option<BTreeMap<String, String>> {
-        let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (units.len() > known).then(|| units.clone().into_iter().collect())
+    fn copy_if_more_than(&self, known: usize) -> Option<Catalog> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (seen.len() > known).then(|| seen.values().cloned().collect())
     }
 }
 
@@ -177,7 +188,7 @@ enum Message {
 pub(crate) struct Writer {
     sender: mpsc::Sender<Message>,
     thread: JoinHandle<Result<WriterThread, StoreError>>,
-    pub(crate) units: Arc<Units>,
+    pub(crate) metrics: Arc<SeenMetrics>,
 }
 
 impl Writer {
@@ -189,15 +200,18 @@ impl Writer {
         on_failure: CancellationToken,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let known = manifest.metric_units.clone().into_iter().collect();
-        let units = Arc::new(Units(Mutex::new(known)));
-        let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&units));
+        let known = manifest.catalog();
+        let known = known
+            .iter()
+            .map(|metric| (metric.name.to_string(), metric.clone()));
+        let metrics = Arc::new(SeenMetrics(Mutex::new(known.collect())));
+        let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&metrics));
         let thread =
             std::thread::spawn(move || writer.work(receiver).inspect_err(|_| on_failure.cancel()));
         Self {
             sender,
             thread,
-            units,
+            metrics,
         }
     }
 
@@ -253,7 +267,7 @@ impl WrittenRun {
 struct WriterThread {
     directory: PathBuf,
     manifest: Manifest,
-    units: Arc<Units>,
+    metrics: Arc<SeenMetrics>,
     rows: AppendFile,
     analysis: AppendFile,
     runs: AppendFile,
@@ -298,13 +312,13 @@ impl WriterThread {
         manifest: Manifest,
         lock: File,
         listener: Arc<dyn Listener>,
-        units: Arc<Units>,
+        metrics: Arc<SeenMetrics>,
     ) -> Self {
         let traces = path.join(trace_pack::DIRECTORY);
         Self {
             directory: path.to_owned(),
             manifest,
-            units,
+            metrics,
             rows: AppendFile::new(path.join("rows.jsonl")),
             analysis: AppendFile::new(path.join("analysis.jsonl")),
             runs: AppendFile::new(path.join(RUNS)),
@@ -337,6 +351,7 @@ impl WriterThread {
 
     /// The order is the promise: first everything about the trials, then their rows, then the word that they are done.
     fn commit(&mut self, batch: &[Message]) -> Result<(), StoreError> {
+        tracing::debug!(trials = batch.len(), "commit trials");
         self.batch.clear();
         for message in batch {
             match message {
@@ -364,7 +379,7 @@ impl WriterThread {
         ] {
             file.sync()?;
         }
-        self.write_new_units()?;
+        self.write_new_metrics()?;
         self.rows.append(&self.batch.rows)?;
         self.rows.sync()?;
         for message in batch {
@@ -393,13 +408,13 @@ impl WriterThread {
         Ok(())
     }
 
-    fn write_new_units(&mut self) -> Result<(), StoreError> {
+    fn write_new_metrics(&mut self) -> Result<(), StoreError> {
         match self
-            .units
+            .metrics
             .copy_if_more_than(self.manifest.metric_units.len())
         {
-            Some(units) => {
-                self.manifest.metric_units = units;
+            Some(metrics) => {
+                self.manifest.set_metrics(metrics);
                 self.manifest.write(&self.directory)
             }
             None => Ok(()),

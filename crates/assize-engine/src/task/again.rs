@@ -58,7 +58,7 @@ pub(crate) async fn score_again(
         judgement,
         losses,
     };
-    let records = put_scores(&mut row, parts, |_, _| {});
+    let records = put_scores(&mut row, parts, None);
     Ok(ScoredAgain {
         row,
         scores: records.scores,

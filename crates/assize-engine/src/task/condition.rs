@@ -178,8 +178,7 @@ impl Condition {
             ScoreTarget::Global => "global",
             ScoreTarget::Step(id) => id,
         };
-        let rest = self.subject.strip_prefix(target);
-        rest.and_then(|rest| rest.strip_prefix('.')) == Some(&score.metric)
+        self.subject == [target, ".", &score.metric].concat()
     }
 
     fn fits(&self, value: &ScoreValue) -> bool {

@@ -5,7 +5,6 @@ use super::execute::{Executed, ExecutedTask};
 use super::trial::completed;
 use crate::guard::guarded;
 use assize_contracts::{BoxError, HookError, PartialScores, ScoreRecord, ScoreTarget, Timestamp};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How losses of evaluators begin; their id follows.
 pub(super) const EVALUATOR: &str = "evaluator:";
@@ -45,7 +44,7 @@ pub(super) async fn evaluate(
             }
         }
     }
-    completed(&mut scores, &executed.record.id, &now());
+    completed(&mut scores, &executed.record.id, &Timestamp::now());
     scores
 }
 
@@ -78,9 +77,4 @@ fn scores_in(given: &mut Result<Vec<ScoreRecord>, BoxError>) -> &mut [ScoreRecor
             None => &mut [],
         },
     }
-}
-
-fn now() -> Timestamp {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp::from_unix_ms(since_1970.unwrap_or_default().as_millis() as i64)
 }

@@ -8,9 +8,9 @@ use crate::store::{TaskRecords, TrialRecord};
 use crate::trial::Trials;
 use crate::trial::row::Clock;
 use assize_contracts::{
-    CompletionReason, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Nature, Number,
-    Outcome, ProfileRow, SCHEMA_VERSION, ScoreRecord, ScoreValue, TimingBreakdown, TokenBreakdown,
-    ToolCallSummary,
+    CompletionReason, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Metric, Nature,
+    Number, Outcome, ProfileRow, SCHEMA_VERSION, ScoreRecord, ScoreValue, TimingBreakdown,
+    TokenBreakdown, ToolCallSummary, VoidCause,
 };
 use serde_json::Value;
 
@@ -27,6 +27,7 @@ struct Verdict {
     outcome: Outcome,
     error_code: Option<&'static str>,
     error: Option<String>,
+    void_cause: Option<VoidCause>,
 }
 
 pub(super) fn compose(
@@ -84,6 +85,10 @@ pub(super) fn compose(
         error_code: None,
         schema_version: Some(SCHEMA_VERSION),
         outcome: None,
+        void_cause: None,
+        tokens_at_least: None,
+        cost_at_least_usd: None,
+        user_turns: None,
         attempts: Vec::new(),
         hook_errors: Vec::new(),
         position: slot.position,
@@ -95,11 +100,11 @@ pub(super) fn compose(
             ..CostReadings::default()
         }),
         censored: ended == Ended::TimedOut,
+        not_captured: false,
         replayed: parts.executed.nature == Nature::Replayed,
         simulated: parts.executed.nature == Nature::Simulated,
     };
-    let clash = |metric: &str, giver: &str| trials.say_clash(metric, giver);
-    let records = put_scores(&mut row, parts, clash);
+    let records = put_scores(&mut row, parts, Some(trials));
     TrialRecord {
         row,
         trace: None,
@@ -108,22 +113,23 @@ pub(super) fn compose(
     }
 }
 
-/// Puts into a row what follows from scores, and gives back what else is kept. `clash` is told of metrics that two give.
+/// Puts into a row what follows from scores, and returns the other records. `trials` learn which metrics there are.
 pub(super) fn put_scores(
     row: &mut ProfileRow,
     parts: Parts,
-    clash: impl Fn(&str, &str),
+    trials: Option<&Trials>,
 ) -> TaskRecords {
     let verdict = verdict(&parts);
     let checks = parts.judgement.checks;
     row.success = verdict.outcome == Outcome::Pass;
     row.outcome = Some(verdict.outcome);
+    row.void_cause = verdict.void_cause;
     row.error = verdict.error;
     row.error_code = verdict.error_code.map(str::to_owned);
     row.checkpoints_passed = checks.iter().filter(|check| check.passed).count() as u64;
     row.checkpoints_total = checks.len() as u64;
     row.checkpoint_details = checks;
-    row.extensions = extensions(&parts.scores, clash);
+    row.extensions = extensions(&parts.scores, trials);
     row.hook_errors.extend(parts.losses);
     TaskRecords {
         run: parts.executed.record,
@@ -143,9 +149,14 @@ fn verdict(parts: &Parts) -> Verdict {
         outcome,
         error_code,
         error,
+        void_cause: None,
+    };
+    let void = |error_code, error, cause| Verdict {
+        void_cause: Some(cause),
+        ..of(Outcome::Void, Some(error_code), error)
     };
     match parts.executed.ended {
-        Ended::Broken => return of(Outcome::Void, Some("runner_error"), error()),
+        Ended::Broken => return void("runner_error", error(), VoidCause::Runner),
         Ended::TimedOut => return of(Outcome::Fail, Some("timeout"), error()),
         Ended::Failed => return of(Outcome::Fail, Some("task_failed"), error()),
         Ended::Completed => {}
@@ -160,14 +171,14 @@ fn verdict(parts: &Parts) -> Verdict {
         // What the other evaluators found decides, unless what is missing could have decided otherwise.
         (Some(loss), passed) if passed || judgement.lacks_scores => {
             let error = format!("{}: {}", loss.hook, loss.message);
-            of(Outcome::Void, Some("evaluator_error"), Some(error))
+            void("evaluator_error", Some(error), VoidCause::Scorer)
         }
         _ => of(Outcome::Fail, None, None),
     }
 }
 
 /// Scores as metrics: numbers as they are, what holds or not as 1 or 0, labels as text with what was expected beside them.
-fn extensions(scores: &[ScoreRecord], clash: impl Fn(&str, &str)) -> JsonMap {
+fn extensions(scores: &[ScoreRecord], trials: Option<&Trials>) -> JsonMap {
     let mut metrics = JsonMap::with_capacity(scores.len());
     for score in scores {
         let name = name_of(score);
@@ -181,13 +192,17 @@ fn extensions(scores: &[ScoreRecord], clash: impl Fn(&str, &str)) -> JsonMap {
                     .and_then(|found| found.alignment.as_ref());
                 if let Some(Value::String(expected)) = alignment.and_then(|map| map.get("expected"))
                 {
-                    metrics.insert(format!("{name}_expected"), expected.clone().into());
+                    metrics.insert(Metric::expected_name(&name), expected.clone().into());
                 }
                 Value::String(text.clone())
             }
         };
-        if metrics.contains_key(&name) {
-            clash(&name, &score.evaluator_id);
+        if let Some(trials) = trials {
+            let define = || Metric::score(&name, &score.metric);
+            trials.metrics.add(&name, define);
+            if metrics.contains_key(&name) {
+                trials.warn_duplicate_metric(&name, &score.evaluator_id);
+            }
         }
         metrics.insert(name, value);
     }

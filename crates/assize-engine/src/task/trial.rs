@@ -5,7 +5,7 @@ use super::evaluate::{EVALUATOR, evaluate};
 use super::execute::Ended;
 use super::row::{Parts, compose};
 use super::{TaskSet, condition};
-use crate::event::{Caution, Event};
+use crate::event::Event;
 use crate::plan::Arm;
 use crate::random::attempt_seed;
 use crate::store::{RecordIds, TrialRecord};
@@ -13,8 +13,8 @@ use crate::suite::Mode;
 use crate::trial::row::Clock;
 use crate::trial::{Cancelled, Trials, Tries};
 use assize_contracts::{
-    AfterScenarioContext, BaseScenario, BeforeScenarioContext, HookError, HookEvent, RunSetting,
-    ScoreRecord, Task,
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, Caution, CautionCode, HookError,
+    HookEvent, RunSetting, ScoreRecord, Task,
 };
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
@@ -148,11 +148,11 @@ impl Trials {
             };
             let mut said = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
             if said.insert(loss.hook.clone()) {
-                self.listener.on_event(&Event::Caution(&Caution {
-                    code: "evaluator-broken".to_owned(),
-                    text: format!("the evaluator `{id}` broke: {}", loss.message),
-                    place: Some(id.to_owned()),
-                }));
+                self.listener.on_event(&Event::Caution(&Caution::about(
+                    CautionCode::EvaluatorBroken,
+                    format!("the evaluator `{id}` failed: {}", loss.message),
+                    id,
+                )));
             }
         }
     }

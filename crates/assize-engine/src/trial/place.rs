@@ -5,7 +5,7 @@ use super::talk::Failure;
 use super::{Cancelled, Slot, Trials};
 use crate::random::attempt_seed;
 use crate::workspace::{Setting, archive_name};
-use assize_contracts::{BaseScenario, HookError, JsonMap, Number};
+use assize_contracts::{BaseScenario, HookError, JsonMap, Metric, Number};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -31,8 +31,7 @@ impl Trials {
         {
             Ok(workspace) => parts.workspace = Some(workspace),
             Err(message) => {
-                let failure = Failure::of_workspace("workspace_setup_failed", message);
-                parts.failure = Some(failure);
+                parts.failure = Some(Failure::of_workspace_setup(message));
             }
         }
         Ok(parts.workspace.is_some())
@@ -47,7 +46,7 @@ impl Trials {
         let observed = self.workspaces.observe(workspace, name).await;
         match observed.changes {
             Ok(changes) => parts.changes = changes,
-            Err(message) => parts.failure = Some(Failure::of_workspace("workspace_lost", message)),
+            Err(message) => parts.failure = Some(Failure::of_lost_workspace(message)),
         }
         parts.losses.extend(observed.loss.map(|message| HookError {
             hook: "workspace".to_owned(),
@@ -67,7 +66,7 @@ impl Trials {
                 .iter()
                 .filter(|change| change.kind == kind)
                 .count();
-            self.units.learn([(&*name, "files")]);
+            self.metrics.add(&name, || Metric::named(&name));
             metrics.insert(name, Number::from(count as u64).into());
         }
     }

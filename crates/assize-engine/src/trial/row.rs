@@ -53,6 +53,8 @@ pub(super) struct RowParts {
     pub(super) trace: Option<Arc<SessionTrace>>,
     /// What the session cost, once it is known how it is to be counted.
     pub(super) reckoning: Option<Reckoning>,
+    /// User messages that were sent. Absent when no session was opened.
+    pub(super) user_turns: Option<u64>,
     pub(super) metrics: JsonMap,
     pub(super) analysis: Option<SessionAnalysisBundle>,
     pub(super) score: Option<ScorerResult>,
@@ -100,13 +102,20 @@ pub(super) fn compose(
         output_valid: score.output_valid,
         provider: slot.instance.name.clone(),
         session_id: parts.session.map(|session| session.session_id),
-        agent_turns: parts.trace.as_ref().map(|trace| trace.summary.total_turns),
+        agent_turns: parts
+            .trace
+            .as_ref()
+            .and_then(|trace| trace.summary.total_turns),
         completion_reason: failure.map_or(reason, |failure| failure.reason),
         extensions: parts.metrics,
         error: failure.map(|failure| failure.message.clone()),
         error_code: failure.map(|failure| failure.code.clone()),
         schema_version: Some(SCHEMA_VERSION),
         outcome: Some(outcome),
+        void_cause: failure.and_then(|failure| failure.void_cause),
+        tokens_at_least: metrics.tokens_at_least,
+        cost_at_least_usd: metrics.cost_at_least_usd,
+        user_turns: parts.user_turns,
         attempts: Vec::new(),
         hook_errors: parts.losses,
         position: slot.position,
@@ -115,6 +124,7 @@ pub(super) fn compose(
         cost_readings: Some(reckoning.map(|found| found.readings).unwrap_or_default()),
         cost: metrics.cost,
         censored: failure.is_some_and(Failure::is_timeout),
+        not_captured: metrics.not_captured,
         replayed: nature == Nature::Replayed,
         simulated: nature == Nature::Simulated,
     };
@@ -131,36 +141,49 @@ fn summarize_tools(records: Option<Vec<ToolCallRecord>>) -> ToolCallSummary {
         return ToolCallSummary::default();
     };
     let mut by_category: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut failed, mut retried) = (0, 0);
-    for (number, call) in records.iter().enumerate() {
+    for call in &records {
         if !call.category.is_empty() {
             match by_category.get_mut(&call.category) {
                 Some(count) => *count += 1,
                 None => drop(by_category.insert(call.category.clone(), 1)),
             }
         }
-        let has_failed = |call: &ToolCallRecord| call.success == Some(false);
-        failed += u64::from(has_failed(call));
-        let previous = records[..number]
-            .iter()
-            .rev()
-            .find(|earlier| earlier.name == call.name);
-        retried += u64::from(previous.is_some_and(has_failed));
     }
     let total = records.len() as u64;
-    let error_rate = if total == 0 {
-        0.0
-    } else {
-        failed as f64 / total as f64
+    let failed = failed_calls(&records);
+    let error_rate = |failed: u64| match total {
+        0 => 0.0,
+        total => failed as f64 / total as f64,
     };
     ToolCallSummary {
         total: Some(total),
         by_category,
-        failed: Some(failed),
-        retried: Some(retried),
-        error_rate: Number::new(error_rate),
+        failed,
+        retried: failed.map(|_| retried_calls(&records)),
+        error_rate: failed.and_then(|failed| Number::new(error_rate(failed))),
         records,
     }
+}
+
+/// Unknown as soon as one call does not tell how it ended.
+fn failed_calls(records: &[ToolCallRecord]) -> Option<u64> {
+    records
+        .iter()
+        .try_fold(0, |failed, call| Some(failed + u64::from(!call.success?)))
+}
+
+/// Calls that repeat a failed one of the same tool. Calls of one answer run in parallel and repeat nothing.
+fn retried_calls(records: &[ToolCallRecord]) -> u64 {
+    let is_parallel = |one: &ToolCallRecord, other: &ToolCallRecord| {
+        one.call_ref.is_some() && one.call_ref == other.call_ref
+    };
+    let is_retry = |(number, call): &(usize, &ToolCallRecord)| {
+        let mut earlier = records[..*number].iter().rev();
+        let previous =
+            earlier.find(|earlier| earlier.name == call.name && !is_parallel(earlier, call));
+        previous.is_some_and(|previous| previous.success == Some(false))
+    };
+    records.iter().enumerate().filter(is_retry).count() as u64
 }
 
 /// What is kept of an attempt that was tried again.
@@ -170,8 +193,49 @@ pub(crate) fn attempt_of(row: ProfileRow) -> Attempt {
         session_id: row.session_id,
         tokens: row.tokens,
         cost_usd: row.cost.total_usd,
+        tokens_at_least: row.tokens_at_least,
+        cost_at_least_usd: row.cost_at_least_usd,
         wall_ms: row.timing.wall_ms,
         error: row.error,
         error_code: row.error_code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(told: &[(&str, Option<bool>, Option<&str>)]) -> ToolCallSummary {
+        let record = |&(name, success, call_ref): &(&str, Option<bool>, Option<&str>)| {
+            let record = serde_json::json!({"name": name, "success": success, "callRef": call_ref});
+            serde_json::from_value(record).unwrap()
+        };
+        summarize_tools(Some(told.iter().map(record).collect()))
+    }
+
+    #[test]
+    fn parallel_calls_of_one_answer_are_no_retries() {
+        let parallel = calls(&[
+            ("bash", Some(false), Some("call-1")),
+            ("bash", Some(true), Some("call-1")),
+        ]);
+        assert_eq!((parallel.failed, parallel.retried), (Some(1), Some(0)));
+        let again = calls(&[
+            ("bash", Some(false), Some("call-1")),
+            ("bash", Some(true), Some("call-1")),
+            ("bash", Some(false), Some("call-2")),
+            ("bash", Some(true), Some("call-3")),
+            ("bash", Some(true), None),
+        ]);
+        assert_eq!((again.failed, again.retried), (Some(2), Some(1)));
+    }
+
+    #[test]
+    fn one_call_that_does_not_tell_leaves_failures_unknown() {
+        let found = calls(&[("bash", Some(false), None), ("bash", None, None)]);
+        assert_eq!(found.total, Some(2));
+        assert_eq!((found.failed, found.retried), (None, None));
+        assert_eq!(found.error_rate, None);
+        assert_eq!(calls(&[]).failed, Some(0));
     }
 }

@@ -62,6 +62,7 @@ async fn create_session_fails() {
         (None, None, None)
     );
     assert_eq!(row.error.as_deref(), Some("no server"));
+    assert_eq!(row.void_cause, Some(VoidCause::AgentStart));
 }
 
 const AFTER_A_FAILED_PROMPT: [&str; 8] = [
@@ -71,6 +72,18 @@ const AFTER_A_FAILED_PROMPT: [&str; 8] = [
     "exportSession",
     "collect",
     "analyze",
+    "destroySession",
+    "afterScenario",
+];
+
+const AFTER_AN_ANSWER: [&str; 9] = [
+    "beforeScenario",
+    "createSession",
+    "prompt hello",
+    "exportSession",
+    "collect",
+    "analyze",
+    "evaluate",
     "destroySession",
     "afterScenario",
 ];
@@ -89,7 +102,7 @@ async fn prompt_fails_by_the_agents_fault() {
     };
     let error = ProviderError::agent("it gave up").with_partial(known);
     let done = Bench::new(vec![failing(error)]).run().await;
-    check(&done, &AFTER_A_FAILED_PROMPT);
+    check(&done, &AFTER_AN_ANSWER);
     let row = done.row();
     assert_eq!(row.outcome, Some(Outcome::Fail));
     assert_eq!(
@@ -97,6 +110,14 @@ async fn prompt_fails_by_the_agents_fault() {
         Some(7),
         "what was used before the failure is kept"
     );
+}
+
+#[tokio::test]
+async fn nothing_is_scored_when_the_agent_left_nothing() {
+    let error = ProviderError::agent("it gave up");
+    let done = Bench::new(vec![failing(error)]).run().await;
+    check(&done, &AFTER_A_FAILED_PROMPT);
+    assert_eq!(done.row().outcome, Some(Outcome::Fail));
 }
 
 #[tokio::test]
@@ -111,20 +132,118 @@ async fn prompt_fails_by_the_services_fault() {
     assert_eq!(row.outcome, Some(Outcome::Void));
     assert!(!row.success);
     assert_eq!(row.error_code.as_deref(), Some("overloaded"));
+    assert_eq!(row.void_cause, Some(VoidCause::Provider));
 }
 
 #[tokio::test]
-async fn the_agents_own_error_and_limits_are_fails_that_nobody_scores() {
-    for reason in [CompletionReason::Error, CompletionReason::ToolLimit] {
-        let result = PromptResult {
-            completion_reason: reason,
+async fn a_void_says_whether_the_mode_may_have_brought_it_about() {
+    let unanswered = || {
+        ProviderError::service("401")
+            .with_code("llm_401")
+            .with_void_cause(VoidCause::NoModelAnswer)
+    };
+    let row = Bench::new(vec![failing(unanswered())]).run().await.row();
+    assert_eq!(row.void_cause, Some(VoidCause::NoModelAnswer));
+    assert!(!row.is_void_by_mode());
+    let row = Bench::new(vec![failing(
+        ProviderError::service("529").with_code("llm_529"),
+    )])
+    .run()
+    .await
+    .row();
+    assert_eq!(row.void_cause, Some(VoidCause::LlmError));
+    assert!(row.is_void_by_mode());
+    let row = Bench::new(vec![failing(ProviderError::agent("gave up"))])
+        .run()
+        .await
+        .row();
+    assert_eq!((row.void_cause, row.is_void_by_mode()), (None, false));
+}
+
+#[tokio::test]
+async fn error_tool_limit_and_timeout_are_scored_and_stay_fails() {
+    for reason in [
+        CompletionReason::Error,
+        CompletionReason::ToolLimit,
+        CompletionReason::Timeout,
+    ] {
+        let mut bench = Bench::new(vec![ending_with(reason)]);
+        let partial = ScorerResult {
+            success: true,
+            passed: 2,
+            total: 3,
+            output_valid: true,
             ..Default::default()
         };
-        let script = Script::of(ScriptedPrompt::Answer(Box::new(result)));
-        let done = Bench::new(vec![script]).run().await;
-        check(&done, &AFTER_A_FAILED_PROMPT);
-        assert_eq!(done.row().outcome, Some(Outcome::Fail));
+        bench.suite.scorer = Arc::new(NotingScorer(bench.noting(Behaviour::Fine), partial));
+        let done = bench.run().await;
+        check(&done, &AFTER_AN_ANSWER);
+        let row = done.row();
+        assert_eq!((row.outcome, row.success), (Some(Outcome::Fail), false));
+        assert_eq!((row.checkpoints_passed, row.checkpoints_total), (2, 3));
+        assert!(row.output_valid);
     }
+}
+
+#[tokio::test]
+async fn a_scorer_that_breaks_does_not_make_a_failed_trial_void() {
+    let mut bench = Bench::new(vec![ending_with(CompletionReason::ToolLimit)]);
+    let broken = bench.noting(Behaviour::Fails);
+    bench.suite.scorer = Arc::new(NotingScorer(broken, ScorerResult::default()));
+    let row = bench.run().await.row();
+    assert_eq!(row.outcome, Some(Outcome::Fail));
+    assert_eq!(row.error_code.as_deref(), Some("tool_limit"));
+    assert_eq!(row.hook_errors[0].hook, "scorer:noting");
+}
+
+#[tokio::test]
+async fn a_timeout_that_the_provider_reports_early_is_not_said_to_have_used_up_the_limit() {
+    let row = Bench::new(vec![ending_with(CompletionReason::Timeout)])
+        .run()
+        .await
+        .row();
+    let error = row.error.unwrap();
+    assert!(
+        error.starts_with("the provider reported a timeout after "),
+        "{error}"
+    );
+    assert!(!error.contains("no end within"), "{error}");
+}
+
+#[tokio::test]
+async fn counts_of_tokens_that_contradict_their_total_are_noted() {
+    let tokens = TokenBreakdown {
+        input: Some(50),
+        output: Some(25),
+        reasoning: Some(10),
+        cache_read: Some(0),
+        cache_write: Some(0),
+        total: Some(90),
+        active: Some(90),
+    };
+    let result = PromptResult {
+        metrics: PromptMetrics {
+            tokens,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let script = Script::of(ScriptedPrompt::Answer(Box::new(result)));
+    let row = Bench::new(vec![script]).run().await.row();
+    assert_eq!(row.outcome, Some(Outcome::Pass));
+    assert_eq!(row.hook_errors[0].hook, "tokens");
+    assert_eq!(
+        row.hook_errors[0].message,
+        "the parts add up to 85, but `total` is 90"
+    );
+}
+
+fn ending_with(reason: CompletionReason) -> Script {
+    let result = PromptResult {
+        completion_reason: reason,
+        ..Default::default()
+    };
+    Script::of(ScriptedPrompt::Answer(Box::new(result)))
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,6 +427,109 @@ async fn cancelled() {
     assert_eq!(done.result.as_ref().unwrap().open, 1, "the cell stays open");
 }
 
+/// Keeps the rows that `afterScenario` sees.
+#[derive(Default)]
+struct Seeing(std::sync::Mutex<Vec<ProfileRow>>);
+
+#[async_trait]
+impl RunHooks for Seeing {
+    fn events(&self) -> &[HookEvent] {
+        &[HookEvent::AfterScenario]
+    }
+
+    async fn after_scenario(&self, context: &AfterScenarioContext) -> Result<(), BoxError> {
+        self.0.lock().unwrap().push(context.result.clone());
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_scenario_of_a_cancelled_trial_says_cancelled() {
+    let mut bench = Bench::new(vec![Script::of(ScriptedPrompt::Hang)]);
+    let seeing = Arc::new(Seeing::default());
+    bench.suite.hooks = vec![seeing.clone()];
+    let cancel = CancellationToken::new();
+    let target = RunTarget::New(bench.results.path().join("runs"));
+    bench
+        .run_with(target, Arc::new(CancelAtFirst(cancel.clone())), cancel)
+        .await;
+    let seen = seeing.0.lock().unwrap();
+    assert_eq!(seen[0].error_code.as_deref(), Some("cancelled"));
+    assert_eq!(seen[0].outcome, Some(Outcome::Void));
+}
+
+/// A hook, and a scorer, that take 45 s.
+struct Slow;
+
+#[async_trait]
+impl RunHooks for Slow {
+    fn events(&self) -> &[HookEvent] {
+        &[HookEvent::BeforeScenario]
+    }
+
+    async fn before_scenario(
+        &self,
+        _: &BeforeScenarioContext,
+    ) -> Result<Option<BaseScenario>, BoxError> {
+        tokio::time::sleep(Duration::from_secs(45)).await;
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Scorer for Slow {
+    fn id(&self) -> &str {
+        "tests"
+    }
+
+    async fn evaluate(
+        &self,
+        _: &BaseScenario,
+        _: &ScorerContext,
+    ) -> Result<ScorerResult, BoxError> {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        Ok(ScorerResult {
+            success: true,
+            ..ScorerResult::default()
+        })
+    }
+}
+
+#[derive(Default)]
+struct Waits(std::sync::Mutex<Vec<String>>);
+
+impl Listener for Waits {
+    fn on_event(&self, event: &Event<'_>) {
+        if let Event::Waiting { call, seconds } = event {
+            self.0.lock().unwrap().push(format!("{call}: {seconds} s"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_calls_are_waited_for_and_said_to_be() {
+    let mut bench = Bench::new(vec![Script::answering("hi")]);
+    bench.suite.hooks = vec![Arc::new(Slow)];
+    bench.suite.scorer = Arc::new(Slow);
+    let waits = Arc::new(Waits::default());
+    let target = RunTarget::New(bench.results.path().join("runs"));
+    let done = bench
+        .run_with(target, waits.clone(), CancellationToken::new())
+        .await;
+    assert_eq!(done.row().outcome, Some(Outcome::Pass));
+    assert_eq!(
+        *waits.0.lock().unwrap(),
+        [
+            "hook beforeScenario: 10 s",
+            "hook beforeScenario: 20 s",
+            "hook beforeScenario: 30 s",
+            "hook beforeScenario: 40 s",
+            "scorer tests: 10 s",
+            "scorer tests: 20 s"
+        ]
+    );
+}
+
 #[tokio::test]
 async fn a_void_attempt_is_tried_again() {
     let mut bench = Bench::new(vec![
@@ -378,7 +600,6 @@ async fn several_user_turns_become_one_result() {
         ScriptedPrompt::Answer(Box::new(PromptResult {
             text: text.into(),
             metrics: PromptMetrics {
-                reported_tokens: None,
                 tokens: TokenBreakdown {
                     input: Some(tokens),
                     ..Default::default()
@@ -393,13 +614,13 @@ async fn several_user_turns_become_one_result() {
                     success: Some(true),
                     duration_ms: None,
                     error: None,
+                    call_ref: None,
                 }]),
                 cost: CostBreakdown {
                     total_usd: Usd::new(0.25),
                     ..Default::default()
                 },
-                reported_cost_usd: None,
-                program: None,
+                ..PromptMetrics::default()
             },
             completion_reason: CompletionReason::Stop,
         }))
@@ -515,7 +736,7 @@ async fn two_collectors_of_one_metric_are_said_once() {
     impl Listener for Cautions {
         fn on_event(&self, event: &Event<'_>) {
             if let Event::Caution(caution) = event {
-                self.0.lock().unwrap().push(caution.code.clone());
+                self.0.lock().unwrap().push(caution.code.to_string());
             }
         }
     }

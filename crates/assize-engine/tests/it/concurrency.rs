@@ -12,6 +12,7 @@ use std::time::Duration;
 /// A provider that takes a second per prompt and notes how many run at once.
 struct Slow {
     id: &'static str,
+    concurrency: Concurrency,
     running: AtomicUsize,
     most: Arc<AtomicUsize>,
     started: Arc<Mutex<Vec<String>>>,
@@ -27,6 +28,10 @@ impl SessionProvider for Slow {
         ProviderScope::Session
     }
 
+    fn concurrency(&self) -> Concurrency {
+        self.concurrency
+    }
+
     async fn create_session(
         &self,
         params: &CreateSessionParams,
@@ -36,11 +41,8 @@ impl SessionProvider for Slow {
             "{}-{}-{}",
             params.mode, params.scenario_id, params.iteration
         );
-        Ok(SessionHandle {
-            session_id,
-            provider: self.id.into(),
-            created_at: Timestamp::from_unix_ms(0),
-        })
+        let created_at = Timestamp::from_unix_ms(0);
+        Ok(SessionHandle::new(session_id, self.id, created_at))
     }
 
     async fn prompt(
@@ -73,6 +75,10 @@ struct Measured {
 
 /// Modes `fast-…` and `slow-…` on providers of those names.
 fn bench(repetitions: u32) -> Measured {
+    bench_of(repetitions, Concurrency::ANY)
+}
+
+fn bench_of(repetitions: u32, concurrency: Concurrency) -> Measured {
     let mut bench = Bench::of(
         ProviderSource::Single(Arc::new(ScriptedProvider::new(vec![Script::answering("")]))),
         ScriptedProvider::new(vec![]),
@@ -86,6 +92,7 @@ fn bench(repetitions: u32) -> Measured {
         most.insert(id, Arc::clone(&counter));
         let provider = Slow {
             id,
+            concurrency,
             running: AtomicUsize::new(0),
             most: counter,
             started: Arc::clone(&started),
@@ -124,6 +131,70 @@ async fn no_more_than_the_limit_run_at_once_and_the_limit_is_used() {
         "the other takes the free places"
     );
     assert_eq!(started.elapsed().as_secs(), 10, "20 trials, two at a time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_declares_nothing_has_one_session_at_a_time_per_instance() {
+    let provider = ScriptedProvider::new(vec![]);
+    assert_eq!(Undeclared(provider).concurrency(), Concurrency::ONE);
+    let mut measured = bench_of(5, Concurrency::ONE);
+    measured.bench.suite.execution.concurrency = 6;
+    let started = tokio::time::Instant::now();
+    let done = measured.bench.run().await;
+    assert_eq!(done.rows().len(), 10);
+    for id in ["one", "two"] {
+        assert_eq!(measured.most[id].load(Ordering::SeqCst), 1, "{id}");
+    }
+    assert_eq!(
+        started.elapsed().as_secs(),
+        5,
+        "the two instances work side by side"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_has_as_many_sessions_at_once_as_it_declares() {
+    let three = serde_json::from_str("3").unwrap();
+    let mut measured = bench_of(9, three);
+    measured.bench.suite.execution.concurrency = 20;
+    measured.bench.run().await;
+    assert_eq!(measured.most["one"].load(Ordering::SeqCst), 3);
+    let any: Concurrency = serde_json::from_str("\"any\"").unwrap();
+    assert_eq!(any, Concurrency::ANY);
+}
+
+/// What is left of a provider that declares nothing.
+struct Undeclared(ScriptedProvider);
+
+#[async_trait]
+impl SessionProvider for Undeclared {
+    fn id(&self) -> &str {
+        "undeclared"
+    }
+
+    async fn create_session(
+        &self,
+        params: &CreateSessionParams,
+    ) -> Result<SessionHandle, ProviderError> {
+        self.0.create_session(params).await
+    }
+
+    async fn prompt(
+        &self,
+        handle: &SessionHandle,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<PromptResult, ProviderError> {
+        self.0.prompt(handle, text, timeout).await
+    }
+
+    async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {
+        self.0.export_session(handle).await
+    }
+
+    async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
+        self.0.destroy_session(handle).await
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -206,7 +206,7 @@ async fn foreign_and_newer_directories_are_refused() {
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(
         &manifest,
-        text.replacen("\"schemaVersion\": 1", "\"schemaVersion\": 99", 1),
+        text.replacen("\"schemaVersion\": 2", "\"schemaVersion\": 99", 1),
     )
     .unwrap();
     assert!(matches!(

@@ -6,6 +6,7 @@ mod gemini;
 mod responses;
 
 use crate::api::Api;
+use crate::context_overflow::overflow_kind;
 use crate::draft::Draft;
 use serde_json::Value;
 
@@ -42,7 +43,8 @@ fn error(draft: &mut Draft, body: &Value) {
         error => error,
     };
     let words = ["type", "status", "code"];
-    let kind = words.iter().find_map(|word| error[*word].as_str());
+    let given = || words.iter().filter_map(|word| error[*word].as_str());
+    let kind = overflow_kind(given()).or_else(|| given().next());
     let texts = [&error["message"], error, &body["message"], &body["detail"]];
     if let Some(message) = texts.into_iter().find_map(Value::as_str) {
         draft.set_error(kind, message);

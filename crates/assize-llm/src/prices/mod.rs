@@ -86,27 +86,44 @@ impl Prices {
         self.cost(&purchase, &billed, share)
     }
 
-    /// What a recorded request cost.
+    /// The cost of a model call. Everything that prices a call does it here: runs, recordings, totals.
     pub fn of_call(&self, call: &ModelCall) -> Option<Cost> {
+        self.of_call_with(call, call.tokens)
+    }
+
+    /// The cost of a call as if it had taken these tokens.
+    fn of_call_with(&self, call: &ModelCall, tokens: TokenBreakdown) -> Option<Cost> {
         let api = call.api.as_deref();
         self.of_request(&Purchase {
             model: &call.model,
             api: Api::ALL
                 .into_iter()
                 .find(|known| Some(known.as_str()) == api),
-            tokens: call.tokens,
-            ..Purchase::default()
+            tokens,
+            cache_write_1h: call.cache_write_1h,
+            service_tier: call.service_tier.as_deref(),
         })
     }
 
-    /// What the requests of a session cost together. Absent when there is none, or one has no known cost.
-    pub fn of_calls(&self, calls: &[ModelCall]) -> Option<Cost> {
-        // Who is refused does not pay.
-        let is_refused = |call: &&ModelCall| call.status.is_some_and(|status| status >= 400);
-        let costs = calls.iter().filter(|call| !is_refused(call));
-        costs
+    /// The cost of all calls of a session. Absent when there is none, or one has no known cost. Refused calls are free.
+    pub fn of_calls<'a>(&self, calls: impl IntoIterator<Item = &'a ModelCall>) -> Option<Cost> {
+        let billed = calls.into_iter().filter(|call| !call.is_refused());
+        billed
             .map(|call| self.of_call(call))
             .reduce(|sum, next| Some(sum?.plus(&next?)))?
+    }
+
+    /// The cost of the known part of a session's calls. Absent when nothing of it has a price.
+    pub fn at_least_of_calls<'a>(
+        &self,
+        calls: impl IntoIterator<Item = &'a ModelCall>,
+    ) -> Option<Usd> {
+        let billed = calls.into_iter().filter(|call| !call.is_refused());
+        let known = billed.filter_map(|call| {
+            let cost = self.of_call_with(call, call.known_tokens().known())?;
+            cost.breakdown.total_usd
+        });
+        known.reduce(|sum, next| sum + next)
     }
 
     /// Prices the given share of what is billed and scales it up again.

@@ -14,6 +14,8 @@ pub struct Reckoning {
     pub source: CostSource,
     /// All figures.
     pub readings: CostReadings,
+    /// The cost of what is known, where a call is incomplete. `cost` is unknown then, whatever the agent claims.
+    pub at_least: Option<Usd>,
     /// The agent's own figure, where it is not what the same tokens come to.
     pub disputed: Option<Usd>,
 }
@@ -33,13 +35,22 @@ impl Reckoning {
         prices: Option<&Prices>,
     ) -> Self {
         let reported = metrics.cost;
+        let calls = match trace {
+            Some(trace) if !trace.model_calls.is_empty() => &trace.model_calls,
+            _ => &metrics.model_calls,
+        };
+        if let Some(known) = &metrics.tokens_at_least {
+            return Self::of_part(reported, prices, |prices| {
+                let of_totals = || prices.of_totals(model, known)?.breakdown.total_usd;
+                prices.at_least_of_calls(calls).or_else(of_totals)
+            });
+        }
         let computed = prices.and_then(|prices| {
-            trace
-                .and_then(|trace| prices.of_calls(&trace.model_calls))
-                .or_else(|| prices.of_totals(model, &metrics.tokens))
+            let of_totals = || prices.of_totals(model, &metrics.tokens);
+            prices.of_calls(calls).or_else(of_totals)
         });
         let computed_usd = computed.as_ref().and_then(|cost| cost.breakdown.total_usd);
-        let of_task = || of_task(trace?, prices?);
+        let of_task = || of_task(calls, prices?);
         let (source, cost) = match &computed {
             Some(computed) => (CostSource::Computed, computed.breakdown),
             None if reported.total_usd.is_some() => (CostSource::Reported, reported),
@@ -54,7 +65,26 @@ impl Reckoning {
             cost,
             source,
             readings,
+            at_least: None,
             disputed: disputed(metrics, computed_usd, of_task),
+        }
+    }
+
+    /// A session of which only a part is known.
+    fn of_part(
+        reported: CostBreakdown,
+        prices: Option<&Prices>,
+        known: impl FnOnce(&Prices) -> Option<Usd>,
+    ) -> Self {
+        Self {
+            cost: CostBreakdown::default(),
+            source: CostSource::Unknown,
+            readings: CostReadings {
+                reported_usd: reported.total_usd,
+                ..CostReadings::default()
+            },
+            at_least: prices.and_then(known),
+            disputed: None,
         }
     }
 }
@@ -75,10 +105,9 @@ fn disputed(
 }
 
 /// The same without calls beside the task, which agents may leave out of their sums.
-fn of_task(trace: &SessionTrace, prices: &Prices) -> Option<Usd> {
-    let calls = trace.model_calls.iter().filter(|call| !call.side);
-    let calls: Vec<ModelCall> = calls.cloned().collect();
-    prices.of_calls(&calls)?.breakdown.total_usd
+fn of_task(calls: &[ModelCall], prices: &Prices) -> Option<Usd> {
+    let calls = calls.iter().filter(|call| !call.side);
+    prices.of_calls(calls)?.breakdown.total_usd
 }
 
 fn is_near(told: f64, computed: f64) -> bool {
@@ -197,6 +226,56 @@ mod tests {
         assert_eq!(disputed(1.0), None);
         assert_eq!(disputed(2.0), None);
         assert_eq!(disputed(1.5), Usd::new(1.5));
+    }
+
+    #[test]
+    fn an_hour_in_the_cache_costs_the_same_everywhere() {
+        let tokens = json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 100_000});
+        let call = json!({"id": "c", "model": "claude-sonnet-4-5", "api": "anthropic-messages", "status": 200,
+            "cacheWrite1h": 100_000, "tokens": tokens});
+        let call: ModelCall = serde_json::from_value(call).unwrap();
+        let prices = Prices::default();
+        // Twice the price of input for an hour, a quarter more than that for five minutes.
+        let hour = prices.of_call(&call).unwrap().breakdown.total_usd;
+        assert_eq!(hour, Usd::new(0.6));
+        let minutes = ModelCall {
+            cache_write_1h: None,
+            ..call.clone()
+        };
+        let minutes = prices.of_call(&minutes).unwrap().breakdown.total_usd;
+        assert_eq!(minutes, Usd::new(0.375));
+        let metrics = PromptMetrics {
+            tokens: call.tokens.with_totals(),
+            model_calls: vec![call],
+            ..metrics(0, Some(0.6))
+        };
+        let found = Reckoning::of(&metrics, "claude-sonnet-4-5", None, Some(&prices));
+        assert_eq!((found.cost.total_usd, found.disputed), (hour, None));
+    }
+
+    #[test]
+    fn an_incomplete_call_leaves_a_lower_bound_whatever_the_agent_claims() {
+        let call = |tokens: serde_json::Value| -> ModelCall {
+            let call =
+                json!({"id": "c", "model": "claude-haiku-4-5", "status": 200, "tokens": tokens});
+            serde_json::from_value(call).unwrap()
+        };
+        let whole = json!({"input": 1_000_000, "output": 0, "total": 1_000_000});
+        let cut = json!({"input": 500_000, "output": null});
+        let metrics = PromptMetrics {
+            tokens: TokenBreakdown::default(),
+            tokens_at_least: Some(TokenBreakdown::default()),
+            model_calls: vec![call(whole), call(cut), call(json!({}))],
+            ..metrics(0, Some(9.0))
+        };
+        let prices = Prices::default();
+        let found = Reckoning::of(&metrics, "claude-haiku-4-5", None, Some(&prices));
+        assert_eq!(
+            (found.cost.total_usd, found.source),
+            (None, CostSource::Unknown)
+        );
+        assert_eq!(found.at_least, Usd::new(1.5));
+        assert_eq!(found.readings.reported_usd, Usd::new(9.0));
     }
 
     #[test]

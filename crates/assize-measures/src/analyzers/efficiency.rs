@@ -20,8 +20,12 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let mut findings = Findings::default();
     let turns = if trace.turns.is_empty() {
         // The trace counts turns without saying what happened in them.
-        findings.count("total_turns", trace.summary.total_turns as usize, "turns");
-        format!("{} turns", trace.summary.total_turns)
+        let total = trace.summary.total_turns;
+        findings.number("total_turns", total.map(|total| total as f64), "turns");
+        match total {
+            Some(total) => format!("{total} turns"),
+            None => "an unknown number of turns".to_owned(),
+        }
     } else {
         describe_turns(trace, &mut findings)
     };
@@ -33,7 +37,7 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.count("backtracking_events", backtracking, "events");
     findings.into_result(
         "efficiency",
-        format!("{turns}, {backtracking} backtracking events"),
+        format!("{turns}, {backtracking} calls with changed input to the same tool"),
     )
 }
 
@@ -78,7 +82,7 @@ mod tests {
         let result = EFFICIENCY.find(&trace);
         assert_eq!(
             result.summary,
-            "1/2 productive turns (50.0% efficiency), 1 backtracking events"
+            "1/2 productive turns (50.0% efficiency), 1 calls with changed input to the same tool"
         );
         let redundancy = finding(&EFFICIENCY, &trace, "information_redundancy").unwrap();
         assert_eq!(redundancy["value"], json!(1.0 / 3.0));
@@ -87,7 +91,10 @@ mod tests {
     #[test]
     fn an_empty_trace_has_no_efficiency() {
         let result = EFFICIENCY.find(&SessionTrace::default());
-        assert_eq!(result.summary, "0 turns, 0 backtracking events");
+        assert_eq!(
+            result.summary,
+            "an unknown number of turns, 0 calls with changed input to the same tool"
+        );
         assert!(!result.findings.contains_key("turn_efficiency"));
         assert!(!result.findings.contains_key("information_redundancy"));
     }

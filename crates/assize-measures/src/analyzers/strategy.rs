@@ -3,7 +3,7 @@
 use super::TraceAnalyzer;
 use super::findings::Findings;
 use super::same_calls::duplicates;
-use super::trace_view::{Call, backtracking, calls, is_failure, reasoning_density};
+use super::trace_view::{Call, calls, is_failure, reasoning_density};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 
 /// Findings `strategy_summary`, `strategy_steps`, `optimality_notes`.
@@ -34,7 +34,7 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
 fn strategy(calls: &[Call<'_>], density: f64) -> &'static str {
     if uses_many_tools(calls) || density > 0.3 {
         "exploratory"
-    } else if calls.len() <= 5 && backtracking(calls) == 0 {
+    } else if calls.len() <= 5 && duplicates(calls) == 0 && !calls.iter().any(|call| call.failed) {
         "direct"
     } else {
         "iterative"
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(finding(&STRATEGY, &trace, "strategy_steps"), Some(steps));
         assert_eq!(
             STRATEGY.find(&trace).summary,
-            "Strategy: iterative, 3 phases, 0 notes"
+            "Strategy: direct, 3 phases, 0 notes"
         );
     }
 
@@ -141,5 +141,9 @@ mod tests {
         assert_eq!(strategy(&calls(&with_tools(6)), 0.0), "exploratory");
         assert_eq!(strategy(&calls(&with_tools(5)), 0.0), "direct");
         assert_eq!(strategy(&[], 0.31), "exploratory");
+        let changed = trace(vec![call("bash", json!("a")), call("bash", json!("b"))]);
+        assert_eq!(strategy(&calls(&changed), 0.0), "direct");
+        let failed = trace(vec![failed_call("bash", json!("a"), "no")]);
+        assert_eq!(strategy(&calls(&failed), 0.0), "iterative");
     }
 }

@@ -4,10 +4,11 @@ use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::grouped::{FastMap, Grouped};
 use super::trace_view::is_failure;
-use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
+use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TokenSum, TraceEvent};
 use std::collections::BTreeSet;
 
-/// Findings `subagents_count`, `subagents_share` and `subagents_work`; none where the trace names no subagents.
+/// Findings `subagents_count`, `subagents_share`, `subagents_tokens` and `subagents_work`, with a row for the main agent; none
+/// where the trace names no subagents.
 pub const SUBAGENTS: TraceAnalyzer = TraceAnalyzer {
     name: "subagents",
     find: analyze,
@@ -21,69 +22,100 @@ struct Work<'a> {
     model_calls: BTreeSet<&'a str>,
 }
 
+/// The main agent's name in tables.
+const MAIN: &str = "main agent";
+
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let work = work_by_agent(trace);
     let mut findings = Findings::default();
     if work.is_empty() {
         return findings.into_result("subagents", "the trace names no subagents".to_owned());
     }
-    let tokens: FastMap<&str, Option<u64>> = trace
+    let calls: FastMap<&str, &ModelCall> = trace
         .model_calls
         .iter()
-        .map(|call| (call.id.as_str(), call.tokens.total))
+        .map(|call| (call.id.as_str(), call))
         .collect();
-    let events: usize = work.iter().map(|(_, work)| work.events).sum();
+    let subagents = || work.iter().filter(|(agent, _)| *agent != MAIN);
+    let events: usize = subagents().map(|(_, work)| work.events).sum();
     let events_share = share(events, trace.events.len());
+    let tokens = subagents().map(|(_, work)| work.tokens(&calls).tokens.total);
+    let tokens = tokens.reduce(|sum, next| Some(sum?.saturating_add(next?)));
     let rows = work
         .iter()
-        .map(|(agent, work)| work.row(agent, &tokens))
+        .map(|(agent, work)| work.row(agent, &calls))
         .collect();
+    let count = subagents().count();
     let headers = ["agent", "events", "tool calls", "failures", "tokens"];
-    findings.count("subagents_count", work.len(), "agents");
+    findings.count("subagents_count", count, "agents");
+    let tokens = tokens.flatten().map(|tokens| tokens as f64);
+    findings.number("subagents_tokens", tokens, "tokens");
     findings.ratio("subagents_share", events_share, "subagents' / all events");
     findings.table("subagents_work", &headers, rows);
     let events_share = events_share.map_or_else(String::new, percent);
-    let summary = format!("{} subagents, {events_share} of all events", work.len());
+    let summary = format!("{count} subagents, {events_share} of all events");
     findings.into_result("subagents", summary)
 }
 
+/// Empty where no subagent is named, else with the main agent. Calls beside the task are nobody's.
 fn work_by_agent(trace: &SessionTrace) -> Vec<(&str, Work<'_>)> {
+    let in_events = trace.events.iter().filter_map(|event| event.place());
+    let mut named = in_events.filter_map(|place| place.agent_id.as_deref());
+    let mut of_calls = trace
+        .model_calls
+        .iter()
+        .filter_map(|call| call.agent_id.as_deref());
+    if named.next().or_else(|| of_calls.next()).is_none() {
+        return Vec::new();
+    }
     let mut agents: Grouped<&str, Work<'_>> = Grouped::new();
     for event in &trace.events {
-        let place = event.place();
-        let Some((place, agent)) =
-            place.and_then(|place| Some((place, place.agent_id.as_deref()?)))
-        else {
+        if matches!(**event, TraceEvent::TurnBoundary { .. }) {
             continue;
-        };
-        let work = agents.of(agent);
+        }
+        let place = event.place();
+        let agent = place.and_then(|place| place.agent_id.as_deref());
+        let work = agents.of(agent.unwrap_or(MAIN));
         work.events += 1;
         work.calls += usize::from(matches!(**event, TraceEvent::ToolCall { .. }));
         work.failures += usize::from(is_failure(event));
-        work.model_calls.extend(place.call_ref.as_deref());
+        work.model_calls
+            .extend(place.and_then(|place| place.call_ref.as_deref()));
+    }
+    let names_agents = trace.model_calls.iter().any(|call| call.agent_id.is_some());
+    let calls = trace.model_calls.iter().filter(|call| !call.side);
+    for call in calls.filter(|_| names_agents) {
+        let work = agents.of(call.agent_id.as_deref().unwrap_or(MAIN));
+        work.model_calls.insert(&call.id);
     }
     agents.groups
 }
 
 impl Work<'_> {
-    fn row(&self, agent: &str, tokens: &FastMap<&str, Option<u64>>) -> Vec<String> {
-        let tokens = self.tokens(tokens).map(|tokens| tokens.to_string());
+    fn row(&self, agent: &str, calls: &FastMap<&str, &ModelCall>) -> Vec<String> {
+        let sum = self.tokens(calls);
+        let known = sum.at_least.and_then(|known| known.total);
+        let tokens = match (sum.tokens.total, known) {
+            (Some(total), _) => total.to_string(),
+            (None, Some(known)) if known > 0 => format!("at least {known}"),
+            _ => "unknown".to_owned(),
+        };
         vec![
             agent.to_owned(),
             self.events.to_string(),
             self.calls.to_string(),
             self.failures.to_string(),
-            tokens.unwrap_or_else(|| "unknown".to_owned()),
+            tokens,
         ]
     }
 
-    /// Known when the agent's events name their model calls, and each of them counted.
-    fn tokens(&self, tokens: &FastMap<&str, Option<u64>>) -> Option<u64> {
-        self.model_calls.first()?;
-        self.model_calls.iter().try_fold(0_u64, |sum, call| {
-            let tokens = tokens.get(call).copied().flatten()?;
-            Some(sum.saturating_add(tokens))
-        })
+    /// Known when the agent's events or calls name it, and each call was counted.
+    fn tokens(&self, calls: &FastMap<&str, &ModelCall>) -> TokenSum {
+        let own = self
+            .model_calls
+            .iter()
+            .filter_map(|call| calls.get(call).copied());
+        TokenSum::of_calls(own)
     }
 }
 
@@ -111,6 +143,7 @@ mod tests {
         assert_eq!(
             finding(&SUBAGENTS, &trace, "subagents_work").unwrap()["rows"],
             json!([
+                ["main agent", "1", "0", "0", "unknown"],
                 ["explorer", "2", "2", "0", "120"],
                 ["writer", "1", "0", "0", "unknown"]
             ])
@@ -118,6 +151,41 @@ mod tests {
         assert_eq!(
             SUBAGENTS.find(&trace).summary,
             "2 subagents, 75.0% of all events"
+        );
+    }
+
+    #[test]
+    fn tokens_are_shown_by_agent_where_calls_name_theirs() {
+        let by = |id: &str, agent: Option<&str>| ModelCall {
+            agent_id: agent.map(str::to_owned),
+            ..model_call(id, 100, 20)
+        };
+        let mut trace = trace(vec![thought("delegate")]);
+        let cut = ModelCall {
+            tokens: assize_contracts::TokenBreakdown {
+                input: Some(7),
+                ..Default::default()
+            },
+            ..by("m4", Some("b"))
+        };
+        let side = ModelCall {
+            side: true,
+            ..model_call("m5", 1000, 1000)
+        };
+        trace.model_calls = vec![
+            by("m1", None),
+            by("m2", Some("a")),
+            by("m3", Some("a")),
+            cut,
+            side,
+        ];
+        assert_eq!(
+            finding(&SUBAGENTS, &trace, "subagents_work").unwrap()["rows"],
+            json!([
+                ["main agent", "1", "0", "0", "120"],
+                ["a", "0", "0", "0", "240"],
+                ["b", "0", "0", "0", "at least 7"]
+            ])
         );
     }
 

@@ -21,6 +21,19 @@ pub const TIME: TraceAnalyzer = TraceAnalyzer {
 struct Taken {
     ms: f64,
     is_bound: bool,
+    /// Something else was going on meanwhile and got part of the time.
+    is_shared: bool,
+}
+
+impl Taken {
+    /// How to read the time: exactly, as an upper bound, and whether what ran beside it is left out.
+    fn bound(&self) -> &'static str {
+        match (self.is_bound, self.is_shared) {
+            (false, _) => "",
+            (true, false) => "at most",
+            (true, true) => "alone, at most",
+        }
+    }
 }
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
@@ -60,9 +73,10 @@ fn summary(taken: &[(&Part<'_>, Taken)], turns: &[TurnTime], wall: f64) -> Strin
         longest_turn,
     ) {
         (Some((part, longest)), _) => {
-            let most = if longest.is_bound { "at most " } else { "" };
+            let bound = longest.bound();
+            let space = if bound.is_empty() { "" } else { " " };
             let share = percent(share_of(longest.ms, wall));
-            format!("{seconds:.1} s, {most}{share} of it for {part}")
+            format!("{seconds:.1} s, {bound}{space}{share} of it for {part}")
         }
         (None, Some(turn)) => {
             let share = percent(share_of(turn.ms, wall));
@@ -80,6 +94,7 @@ fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<(&'a Part<'a>, Taken)> {
     edges.sort_by(|a, b| a.1.total_cmp(&b.1));
 
     let mut parts: Grouped<&Part<'_>, Taken> = Grouped::new();
+    let mut given = vec![0.0; spans.len()];
     let mut active: BTreeSet<(u8, usize)> = BTreeSet::new();
     let mut now = 0.0;
     for (position, at) in edges {
@@ -87,6 +102,7 @@ fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<(&'a Part<'a>, Taken)> {
             let taken = parts.of(&spans[first].part);
             taken.ms += at - now;
             taken.is_bound |= spans[first].is_bound;
+            given[first] += at - now;
         }
         now = at;
         // The first edge of a span is its start, the second its end.
@@ -95,7 +111,13 @@ fn taken<'a>(spans: &'a [Span<'_>]) -> Vec<(&'a Part<'a>, Taken)> {
             active.insert(key);
         }
     }
+    for (span, given) in spans.iter().zip(given) {
+        // Ends of spans are rounded up to a millisecond.
+        let is_part = span.end - span.start - given > 2.0;
+        parts.of(&span.part).is_shared |= is_part;
+    }
     let mut taken = parts.groups;
+    taken.retain(|(_, taken)| taken.ms > 0.0 || !taken.is_shared);
     taken.sort_by(|(part, a), (other, b)| {
         let by_rank = part.rank().cmp(&other.rank());
         by_rank.then(b.ms.total_cmp(&a.ms))
@@ -112,7 +134,7 @@ fn split_rows(taken: &[(&Part<'_>, Taken)], wall: f64) -> Vec<Vec<String>> {
     let mut rest = wall;
     let mut rows: Vec<Vec<String>> = Vec::with_capacity(taken.len() + 1);
     for (part, taken) in taken {
-        let bound = at_most(taken.is_bound);
+        let bound = taken.bound();
         rows.push(row(part.to_string(), taken.ms.floor(), bound));
         rest -= taken.ms.floor();
     }
@@ -256,6 +278,56 @@ mod tests {
         assert_eq!(
             TIME.find(&trace).summary,
             "1.0 s, at most 90.0% of it for tool bash"
+        );
+    }
+
+    #[test]
+    fn starting_and_ending_the_agent_are_parts_of_their_own() {
+        let mut event = tool("bash", 2_000, Some(1_000.0));
+        if let TraceEvent::ToolCall { context, .. } = &mut event {
+            let place = context.as_mut().unwrap();
+            place.duration_is_bound = true;
+            place.call_ref = Some("m".to_owned());
+        }
+        let mut trace = trace(vec![event]);
+        let seen = |start: i64| ModelCall {
+            api: Some("openai-chat".to_owned()),
+            ..model(start, Some(100.0), 600.0)
+        };
+        // The tool was asked for 100 ms before the answer ended, and may have begun then.
+        trace.model_calls = vec![seen(1_500), seen(3_000)];
+        trace.model_calls[1].id = "n".to_owned();
+        trace.user_turns = vec![assize_contracts::UserTurn {
+            started_at: Timestamp::from_unix_ms(500),
+            duration_ms: Millis::new(3_500.0),
+        }];
+        assert_eq!(
+            finding(&TIME, &trace, "time_split").unwrap()["rows"],
+            json!([
+                ["waiting for the first token", "200", "5.7%", ""],
+                ["generation", "900", "25.7%", ""],
+                ["tool bash", "1000", "28.6%", "at most"],
+                ["start-up of the agent", "1000", "28.6%", ""],
+                ["ending of the agent", "400", "11.4%", ""],
+                ["unattributed", "0", "0.0%", "at least"],
+            ])
+        );
+    }
+
+    #[test]
+    fn a_tool_beside_others_is_told_apart_from_its_own_time() {
+        let bound = |name: &str| {
+            let mut event = tool(name, 100, Some(800.0));
+            if let TraceEvent::ToolCall { context, .. } = &mut event {
+                context.as_mut().unwrap().duration_is_bound = true;
+            }
+            event
+        };
+        let mut trace = trace(vec![boundary(0), bound("task"), boundary(1)]);
+        trace.model_calls = vec![model(200, None, 500.0)];
+        assert_eq!(
+            finding(&TIME, &trace, "time_split").unwrap()["rows"][1],
+            json!(["tool task", "300", "30.0%", "alone, at most"])
         );
     }
 

@@ -1,10 +1,12 @@
 //! What a trace times, as spans on one clock. Clocks may jump and providers may err: spans that end before they begin
 //! are left out.
 
+use super::grouped::FastMap;
 use super::tool_name::tool_name;
-use assize_contracts::{Millis, ModelCall, SessionTrace, Timestamp, TraceEvent};
+use assize_contracts::{Millis, ModelCall, SessionTrace, Timestamp, TraceEvent, UserTurn};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// Thirty years, in milliseconds. What claims to last longer was not measured.
 const LONGEST: f64 = 1e12;
@@ -23,6 +25,10 @@ pub(super) enum Part<'a> {
     ModelCall,
     FailedRequest,
     Tool(Cow<'a, str>),
+    /// From the user's message, which starts the program, to the first request to a model.
+    StartUp,
+    /// From the last thing that happened until the agent gave the word back.
+    WindDown,
 }
 
 impl Part<'_> {
@@ -34,6 +40,8 @@ impl Part<'_> {
             Self::ModelCall => 2,
             Self::FailedRequest => 3,
             Self::Tool(_) => 4,
+            Self::StartUp => 5,
+            Self::WindDown => 6,
         }
     }
 }
@@ -46,6 +54,8 @@ impl fmt::Display for Part<'_> {
             Self::ModelCall => f.write_str("model calls"),
             Self::FailedRequest => f.write_str("failed requests"),
             Self::Tool(name) => write!(f, "tool {name}"),
+            Self::StartUp => f.write_str("start-up of the agent"),
+            Self::WindDown => f.write_str("ending of the agent"),
         }
     }
 }
@@ -79,8 +89,15 @@ impl<'a> Timeline<'a> {
             .iter()
             .map(|event| at(event.timestamp()))
             .collect();
-        let mut spans: Vec<Span<'a>> = trace.model_calls.iter().flat_map(model_spans).collect();
+        let first_tools = first_tools(trace);
+        let mut spans: Vec<Span<'a>> = trace
+            .model_calls
+            .iter()
+            .flat_map(|call| model_spans(call, first_tools.get(call.id.as_str()).copied()))
+            .collect();
         spans.extend(tool_spans(trace, &times));
+        let of_agent = agent_spans(trace, &times, &spans);
+        spans.extend(of_agent);
         spans.retain(|span| is_duration(span.end - span.start));
         spans.sort_by(|a, b| a.start.total_cmp(&b.start));
 
@@ -121,7 +138,61 @@ fn at(timestamp: Option<&Timestamp>) -> Option<f64> {
     Some(timestamp?.unix_ms()? as f64)
 }
 
-fn model_spans<'a>(call: &ModelCall) -> Vec<Span<'a>> {
+/// When the first tool of each answer may have begun, by the calls' ids. Agents may run it before the answer has ended.
+fn first_tools(trace: &SessionTrace) -> FastMap<&str, f64> {
+    let mut first: FastMap<&str, f64> = FastMap::default();
+    let is_tool = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
+    for event in trace.events.iter().filter(is_tool) {
+        let call_ref = event.place().and_then(|place| place.call_ref.as_deref());
+        if let Some((call, time)) = call_ref.zip(at(event.timestamp())) {
+            let known = first.entry(call).or_insert(time);
+            *known = known.min(time);
+        }
+    }
+    first
+}
+
+/// What the program itself took before its first request and after its last work, per message of the user. Only where
+/// requests were seen: otherwise nobody knows when it began to work.
+fn agent_spans<'a>(
+    trace: &SessionTrace,
+    times: &[Option<f64>],
+    spans: &[Span<'a>],
+) -> Vec<Span<'a>> {
+    // A title may be asked for while the agent still starts.
+    let is_main = |call: &&ModelCall| call.is_seen() && !call.side;
+    let seen = trace.model_calls.iter().filter(is_main);
+    let requests: Vec<f64> = seen
+        .filter_map(|call| at(call.started_at.as_ref()))
+        .collect();
+    let span = |part, start, end| Span {
+        part,
+        start,
+        end,
+        is_bound: false,
+    };
+    let of_turn = |turn: &UserTurn| {
+        let start = at(Some(&turn.started_at))?;
+        let end = start + turn.duration_ms?.value();
+        let is_in = |time: &f64| (start..=end).contains(time);
+        let first = requests.iter().copied().filter(is_in).reduce(f64::min)?;
+        let ends = spans.iter().map(|span| span.end);
+        let known = times.iter().copied().flatten().chain(ends);
+        let last = known.filter(is_in).fold(first, f64::max);
+        Some([
+            span(Part::StartUp, start, first),
+            span(Part::WindDown, last, end),
+        ])
+    };
+    trace
+        .user_turns
+        .iter()
+        .filter_map(of_turn)
+        .flatten()
+        .collect()
+}
+
+fn model_spans<'a>(call: &ModelCall, first_tool: Option<f64>) -> Vec<Span<'a>> {
     let span = |part, start, end| Span {
         part,
         start,
@@ -132,6 +203,8 @@ fn model_spans<'a>(call: &ModelCall) -> Vec<Span<'a>> {
         return Vec::new();
     };
     let end = start + duration.value();
+    // What a tool may already take is the tool's, so that its time stays an upper bound.
+    let end = first_tool.map_or(end, |tool| tool.min(end).max(start));
     let first = call
         .ttft_ms
         .map(|ttft| start + ttft.value())

@@ -84,11 +84,14 @@ impl<'a> Tools<'a> {
             .collect()
     }
 
+    /// Failed calls that the next one of the same tool follows. Calls of one answer run in parallel and repeat nothing.
     fn failed_then_retried(&self, calls: &[Call<'_>]) -> Vec<Vec<String>> {
+        let is_parallel =
+            |pair: &[Call<'_>]| pair[0].call_ref.is_some() && pair[0].call_ref == pair[1].call_ref;
         let retries = calls
-            .iter()
+            .windows(2)
             .zip(self.sequence.windows(2))
-            .filter(|(call, pair)| call.failed && pair[0] == pair[1]);
+            .filter(|(calls, pair)| calls[0].failed && pair[0] == pair[1] && !is_parallel(calls));
         tally(retries.map(|(_, pair)| pair[0]))
             .into_iter()
             .map(|(tool, count)| vec![self.names[tool].to_owned(), count.to_string()])

@@ -10,6 +10,8 @@ pub(super) struct Call<'a> {
     pub(super) name: &'a str,
     pub(super) input: &'a Value,
     pub(super) failed: bool,
+    /// The model call whose answer asked for it.
+    pub(super) call_ref: Option<&'a str>,
 }
 
 pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
@@ -21,6 +23,7 @@ pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
             name,
             input,
             failed: is_failure(event),
+            call_ref: event.place().and_then(|place| place.call_ref.as_deref()),
         }),
         _ => None,
     }));

@@ -32,6 +32,8 @@ pub struct CommandSpec<'a> {
     pub files: &'a BTreeMap<String, PathBuf>,
     /// How long it may take.
     pub timeout: Duration,
+    /// The mode's variables.
+    pub environment: &'a BTreeMap<String, String>,
 }
 
 /// How a program ended.
@@ -93,6 +95,7 @@ impl CommandCheck {
             workspace,
             files: &self.files,
             timeout: self.timeout,
+            environment: &subject.context.environment,
         };
         let outcome = commands
             .run(&spec)

@@ -56,8 +56,11 @@ impl LimitCheck {
             .map(|limit| measured(limit.key, subject))
             .collect();
         let limits = || self.limits.iter().zip(&measured);
-        // One limit that is broken for certain is enough, whatever the others are.
-        let broken = limits().any(|(limit, value)| value.is_some_and(|value| value > limit.most));
+        // One limit that is broken for certain is enough, whatever the others are. A lower bound may show it.
+        let broken = limits().any(|(limit, value)| {
+            let known = value.or_else(|| at_least(limit.key, subject));
+            known.is_some_and(|value| value > limit.most)
+        });
         let unknown = limits().find(|(_, value)| value.is_none());
         if let (false, Some((limit, _))) = (broken, unknown) {
             return Err(limit.unmeasured());
@@ -87,6 +90,16 @@ impl Limit {
     }
 }
 
+/// What was used in any case, where a model call is incomplete.
+fn at_least(key: &str, subject: &Subject<'_>) -> Option<f64> {
+    let metrics = &subject.context.result.as_deref()?.metrics;
+    match key {
+        "tokens_total" => Some(metrics.tokens_at_least?.total? as f64),
+        "cost_usd" => Some(metrics.cost_at_least_usd?.value()),
+        _ => None,
+    }
+}
+
 fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
     let trace = subject.context.trace.as_deref();
     let metrics = subject
@@ -97,11 +110,13 @@ fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
     match key {
         // No session ends without a turn: nobody counted.
         "turns" => trace
-            .map(|trace| trace.summary.total_turns as f64)
+            .and_then(|trace| trace.summary.total_turns)
+            .map(|turns| turns as f64)
             .filter(|turns| *turns > 0.0),
         "tokens_total" => metrics
             .and_then(|metrics| metrics.tokens.total)
             .or_else(|| trace?.summary.total_tokens.total)
+            .filter(|_| at_least("tokens_total", subject).is_none())
             .map(|total| total as f64),
         "cost_usd" => Some(metrics?.cost.total_usd?.value()),
         "wall_ms" => Some(metrics?.timing.wall_ms?.value()),
@@ -164,7 +179,7 @@ mod tests {
         };
         context.result = Some(Arc::new(result));
         let mut trace = SessionTrace::default();
-        trace.summary.total_turns = 4;
+        trace.summary.total_turns = Some(4);
         context.trace = Some(Arc::new(trace));
         let result = score_of(&scenario(json!([{"limit": limit}])), &context);
         match expected {

@@ -1,9 +1,10 @@
 //! `latency`: how long the session took, as a whole and by named interval.
 
 use assize_contracts::{
-    BaseScenario, BoxError, Collector, CustomMetric, PromptResult, SessionTrace, TimingBreakdown,
-    TimingSegment, async_trait,
+    BaseScenario, Better, BoxError, Collector, CustomMetric, Metric, PromptResult, RowField,
+    SessionTrace, TimingBreakdown, TimingSegment, async_trait,
 };
+use std::borrow::Cow;
 
 /// Metrics `latency_wall_ms` and, for every label of a timing segment, `latency_<label>_ms`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,13 +33,16 @@ fn metrics(timing: &TimingBreakdown) -> Vec<CustomMetric> {
 
     let mut metrics = Vec::with_capacity(1 + segments.len());
     let wall = timing.wall_ms.map(|wall| wall.value());
-    metrics.extend(wall.and_then(|wall| duration("latency_wall_ms", wall)));
+    let name = RowField::WallTime.name();
+    metrics.extend(wall.and_then(|wall| duration(name.into(), wall)));
     metrics.extend(
         segments
             .chunk_by(|a, b| a.label == b.label)
             .filter_map(|same| {
-                let name = format!("latency_{}_ms", same[0].label);
-                duration(name, same.iter().map(|segment| length(segment)).sum())
+                let segment = Metric::time_segment(&same[0].label);
+                let length = same.iter().map(|segment| length(segment)).sum();
+                let found = duration(segment.name, length)?;
+                Some(found.better(Better::Lower).of_kind(segment.kind))
             }),
     );
     metrics
@@ -50,7 +54,7 @@ fn length(segment: &TimingSegment) -> f64 {
     if length >= 0.0 { length } else { f64::NAN }
 }
 
-fn duration(name: impl Into<String>, value: f64) -> Option<CustomMetric> {
+fn duration(name: Cow<'static, str>, value: f64) -> Option<CustomMetric> {
     (value >= 0.0)
         .then(|| CustomMetric::number(name, value, "ms"))
         .flatten()

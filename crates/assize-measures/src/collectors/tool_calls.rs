@@ -1,8 +1,8 @@
 //! `tool_calls`: how many tools were called, of which kinds, and how many failed.
 
 use assize_contracts::{
-    BaseScenario, BoxError, Collector, CustomMetric, PromptResult, SessionTrace, ToolCallRecord,
-    async_trait,
+    BaseScenario, BoxError, Collector, CustomMetric, Metric, PromptResult, SessionTrace,
+    ToolCallRecord, async_trait,
 };
 
 /// So many names are looked through one by one.
@@ -55,8 +55,9 @@ fn metrics(calls: &[ToolCallRecord]) -> Vec<CustomMetric> {
 
     let categories = calls.iter().map(|call| call.category.as_str());
     for (category, count) in counted(categories.filter(|category| !category.is_empty())) {
-        let name = ["tool_calls_category_", category].concat();
-        metrics.extend(CustomMetric::number(name, count as f64, "count"));
+        let metric = Metric::tool_category(category);
+        let found = CustomMetric::number(metric.name, count as f64, "count");
+        metrics.extend(found.map(|found| found.of_kind(metric.kind)));
     }
     metrics
 }
@@ -107,6 +108,7 @@ mod tests {
                 success,
                 duration_ms: None,
                 error: None,
+                call_ref: None,
             })
             .collect();
         let metrics = metrics(&calls);

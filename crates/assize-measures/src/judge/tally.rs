@@ -112,7 +112,7 @@ fn agreement(rubric: &Rubric, ballots: &[Ballot]) -> Vec<CustomMetric> {
     ));
     let alpha = krippendorff_alpha(&scores, RatingLevel::Interval).ok();
     let alpha = alpha.and_then(|found| found.alpha);
-    metrics.extend(alpha.and_then(|alpha| CustomMetric::number("judge_alpha", alpha, "ratio")));
+    metrics.extend(alpha.and_then(|alpha| CustomMetric::number("judge_alpha", alpha, "")));
     metrics
 }
 

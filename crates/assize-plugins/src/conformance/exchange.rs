@@ -8,7 +8,7 @@ use crate::protocol::{
     Capabilities, Info, InitializeParams, InitializeResult, PROTOCOL_VERSION, codes,
 };
 use crate::wire;
-use assize_contracts::JsonMap;
+use assize_contracts::{JsonMap, QUICK_CALL_LIMIT};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Exchange {
         }
         let connection = program.connection().await.ok()?;
         Some(Self {
-            limit: spec.timeout.unwrap_or(crate::DEFAULT_TIMEOUT),
+            limit: spec.limits.all.unwrap_or(QUICK_CALL_LIMIT),
             program,
             connection,
         })
@@ -64,7 +64,10 @@ impl Exchange {
         method: &str,
         params: impl Serialize,
     ) -> Result<R, CallError> {
-        let line = self.connection.call(method, params, self.limit).await?;
+        let line = self
+            .connection
+            .call(method, params, Some(self.limit))
+            .await?;
         wire::result(&line)
     }
 
@@ -150,7 +153,7 @@ pub(super) async fn try_another_version(spec: &PluginSpec, findings: &mut Findin
                 options: spec.options.clone(),
                 capabilities: JsonMap::new(),
             };
-            let limit = spec.timeout.unwrap_or(crate::DEFAULT_TIMEOUT);
+            let limit = spec.limits.of("initialize");
             let line = connection.call("initialize", params, limit).await;
             let outcome = match line.and_then(|line| wire::result::<InitializeResult>(&line)) {
                 Ok(offer) if offer.protocol_version <= PROTOCOL_VERSION => Ok(()),

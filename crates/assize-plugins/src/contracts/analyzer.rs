@@ -31,6 +31,6 @@ impl Analyzer for ProgramAnalyzer {
             scenario: Cow::Borrowed(scenario),
             mode: Cow::Borrowed(mode),
         };
-        Ok(self.program.call("analyzer/analyze", params, None).await?)
+        Ok(self.program.call("analyzer/analyze", params).await?)
     }
 }

@@ -33,6 +33,6 @@ impl Collector for ProgramCollector {
             mode: Cow::Borrowed(mode),
             trace: trace.map(Cow::Borrowed),
         };
-        Ok(self.program.call("collector/collect", params, None).await?)
+        Ok(self.program.call("collector/collect", params).await?)
     }
 }

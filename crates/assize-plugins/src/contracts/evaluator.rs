@@ -43,7 +43,7 @@ impl ProgramEvaluator {
         method: &'static str,
         params: impl Serialize,
     ) -> Result<Vec<ScoreRecord>, BoxError> {
-        let mut scores: Vec<ScoreRecord> = self.program.call(method, params, None).await?;
+        let mut scores: Vec<ScoreRecord> = self.program.call(method, params).await?;
         for score in &mut scores {
             score.evaluator_id.clone_from(&self.id);
         }

@@ -10,26 +10,50 @@ use assize_contracts::{
     RunHooks, async_trait,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 pub(super) struct ProgramHooks {
-    pub(super) program: Arc<PluginProgram>,
-    pub(super) offer: HooksOffer,
+    program: Arc<PluginProgram>,
+    offer: HooksOffer,
+    /// Held while a hook runs, also when nobody waits for it any more.
+    turn: Arc<Mutex<()>>,
 }
 
 impl ProgramHooks {
-    async fn tell(&self, method: &str, params: impl Serialize) -> Result<(), BoxError> {
-        self.program.call::<Nothing>(method, params, None).await?;
-        Ok(())
+    pub(super) fn new(program: Arc<PluginProgram>, offer: HooksOffer) -> Self {
+        Self {
+            program,
+            offer,
+            turn: Arc::default(),
+        }
     }
 
-    async fn around_mode(&self, method: &str, mode: &str) -> Result<(), BoxError> {
+    /// Nothing may start while a hook that comes first still runs.
+    async fn call<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<R, BoxError> {
+        let turn = match self.offer.concurrent {
+            true => None,
+            false => Some(Arc::clone(&self.turn).lock_owned().await),
+        };
+        Ok(self.program.call_to_the_end(method, params, turn).await?)
+    }
+
+    async fn tell(&self, method: &'static str, params: impl Serialize) -> Result<(), BoxError> {
+        self.call::<Nothing>(method, params).await.map(drop)
+    }
+
+    async fn around_mode(&self, method: &'static str, mode: &str) -> Result<(), BoxError> {
         let mode = Cow::Borrowed(mode);
         self.tell(method, ModeParams { mode }).await
     }
 
-    async fn around_run(&self, method: &str, context: &RunContext) -> Result<(), BoxError> {
+    async fn around_run(&self, method: &'static str, context: &RunContext) -> Result<(), BoxError> {
         let context = Cow::Borrowed(context);
         self.tell(method, RunParams { context }).await
     }
@@ -52,10 +76,7 @@ impl RunHooks for ProgramHooks {
         let params = BeforeScenarioParams {
             context: Cow::Borrowed(context),
         };
-        Ok(self
-            .program
-            .call("hooks/beforeScenario", params, None)
-            .await?)
+        self.call("hooks/beforeScenario", params).await
     }
 
     async fn after_scenario(&self, context: &AfterScenarioContext) -> Result<(), BoxError> {

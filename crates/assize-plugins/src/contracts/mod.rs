@@ -30,11 +30,13 @@ pub(crate) fn served_by(program: &Arc<PluginProgram>) -> Plugins {
         hooks,
         runners,
         evaluators,
-        concurrency: _,
+        concurrency,
     } = offer.capabilities.clone();
     let shared = || Arc::clone(program);
     let mut plugins = Plugins::new();
-    for offer in providers {
+    for mut offer in providers {
+        // A plugin that takes several requests at once can have several sessions at once.
+        offer.concurrency = offer.concurrency.or(concurrency);
         let program = shared();
         plugins = match offer.scope {
             OfferedScope::Single => {
@@ -70,13 +72,7 @@ pub(crate) fn served_by(program: &Arc<PluginProgram>) -> Plugins {
         plugins = plugins.mode_resolver(program.id(), resolver);
     }
     if let Some(offer) = hooks {
-        plugins = plugins.hooks(
-            program.id(),
-            hooks::ProgramHooks {
-                program: shared(),
-                offer,
-            },
-        );
+        plugins = plugins.hooks(program.id(), hooks::ProgramHooks::new(shared(), offer));
     }
     for offer in runners {
         plugins = plugins.runner(runner::ProgramRunner {

@@ -16,9 +16,6 @@ impl ModeResolver for ProgramModeResolver {
         let params = ModeParams {
             mode: Cow::Borrowed(mode),
         };
-        Ok(self
-            .program
-            .call("modeResolver/resolve", params, None)
-            .await?)
+        Ok(self.program.call("modeResolver/resolve", params).await?)
     }
 }

@@ -9,12 +9,12 @@ use crate::protocol::{
     ProviderPromptParams, ProviderSessionParams, ProviderShutdownParams,
 };
 use assize_contracts::{
-    CreateSessionParams, JsonMap, Nature, PromptResult, ProviderConfig, ProviderError,
+    Concurrency, CreateSessionParams, JsonMap, Nature, PromptResult, ProviderConfig, ProviderError,
     ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
 };
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -49,7 +49,14 @@ impl ProgramProvider {
     }
 
     fn program(&self) -> &Arc<PluginProgram> {
-        self.serving.get_or_init(|| self.declared.another())
+        self.serving
+            .get_or_init(|| self.declared.another(&BTreeMap::new()))
+    }
+
+    /// The program of an instance that serves one mode has that mode's environment, and so has whatever it starts.
+    fn program_for(&self, config: &ProviderConfig) -> &Arc<PluginProgram> {
+        self.serving
+            .get_or_init(|| self.declared.another(&config.environment))
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Connection>>> {
@@ -74,9 +81,9 @@ impl ProgramProvider {
             provider: Cow::Borrowed(&self.offer.id),
             handle: Cow::Borrowed(handle),
         };
-        self.program()
-            .call_on(&connection, method, params, None)
-            .await
+        let program = self.program();
+        let limit = program.limit(method);
+        program.call_on(&connection, method, params, limit).await
     }
 }
 
@@ -91,6 +98,10 @@ impl SessionProvider for ProgramProvider {
             OfferedScope::Session => ProviderScope::Session,
             OfferedScope::Mode | OfferedScope::Single => ProviderScope::Mode,
         }
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        self.offer.concurrency.unwrap_or(Concurrency::ONE)
     }
 
     fn default_model(&self, _: &JsonMap) -> Option<String> {
@@ -113,19 +124,21 @@ impl SessionProvider for ProgramProvider {
         Duration::from_millis(self.offer.timeout_grace_ms.unwrap_or(0))
     }
 
+    fn export_limit(&self) -> Option<Duration> {
+        self.declared.limit("provider/exportSession")
+    }
+
     async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
         let params = ProviderInitParams {
             provider: Cow::Borrowed(&self.offer.id),
             config: Cow::Borrowed(config),
         };
-        let program = self.program();
+        let program = self.program_for(config);
         program
             .start()
             .await
             .map_err(|error| ProviderError::service(error.to_string()))?;
-        program
-            .call::<Nothing>("provider/init", &params, None)
-            .await?;
+        program.call::<Nothing>("provider/init", &params).await?;
         program.remember_set_up(&self.offer.id, serde_json::to_value(params).ok());
         Ok(())
     }
@@ -140,7 +153,8 @@ impl SessionProvider for ProgramProvider {
             provider: Cow::Borrowed(&self.offer.id),
             params: Cow::Borrowed(params),
         };
-        let call = program.call_on(&connection, "provider/createSession", params, None);
+        let limit = program.limit("provider/createSession");
+        let call = program.call_on(&connection, "provider/createSession", params, limit);
         let handle: SessionHandle = call.await?;
         self.sessions()
             .insert(handle.session_id.clone(), connection);
@@ -192,9 +206,7 @@ impl SessionProvider for ProgramProvider {
         let params = ProviderShutdownParams {
             provider: Cow::Borrowed(&self.offer.id),
         };
-        let told = program
-            .call::<Nothing>("provider/shutdown", params, None)
-            .await;
+        let told = program.call::<Nothing>("provider/shutdown", params).await;
         if !Arc::ptr_eq(program, &self.declared) {
             program.end().await;
         }

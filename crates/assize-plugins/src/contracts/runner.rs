@@ -59,6 +59,7 @@ impl ProgramRunner {
             config: Cow::Borrowed(config),
             setting: setting.map(Into::into),
         };
-        Ok(self.program.call("runner/execute", params, limit).await?)
+        let call = self.program.call_within("runner/execute", params, limit);
+        Ok(call.await?)
     }
 }

@@ -46,6 +46,6 @@ impl Scorer for ProgramScorer {
             context: Cow::Borrowed(context),
             settings: Cow::Borrowed(&self.settings),
         };
-        Ok(self.program.call("scorer/evaluate", params, None).await?)
+        Ok(self.program.call("scorer/evaluate", params).await?)
     }
 }

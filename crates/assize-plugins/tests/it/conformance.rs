@@ -1,7 +1,7 @@
 //! What authors are told about their plugins.
 
 use crate::support::{LONG, example, faulty, spec};
-use assize_plugins::{PluginSpec, conformance};
+use assize_plugins::{CallLimits, PluginSpec, conformance};
 use std::time::Duration;
 
 fn problems(spec: PluginSpec) -> Vec<String> {
@@ -17,7 +17,7 @@ fn problems(spec: PluginSpec) -> Vec<String> {
 fn a_program_in_rust_conforms() {
     let words = example("words");
     let found = problems(PluginSpec {
-        timeout: Some(LONG),
+        limits: CallLimits::same(LONG),
         ..spec(&[words.to_str().unwrap()])
     });
     assert_eq!(found, Vec::<String>::new());
@@ -26,7 +26,7 @@ fn a_program_in_rust_conforms() {
 #[test]
 fn a_careless_plugin_is_told_what_is_wrong() {
     let found = problems(PluginSpec {
-        timeout: Some(Duration::from_secs(2)),
+        limits: CallLimits::same(Duration::from_secs(2)),
         ..faulty("none")
     });
     let all = found.join("\n");

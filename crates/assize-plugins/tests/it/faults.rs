@@ -1,7 +1,7 @@
 //! Plugins that break, each in its own way. Whatever they do, the next call is served or refused, and nothing hangs.
 
 use crate::support::{collect, faulty, start};
-use assize_plugins::PluginSpec;
+use assize_plugins::{CallLimits, PluginSpec};
 use std::time::Duration;
 
 /// The bad call fails with these words; a good call afterwards is served, by a fresh start where need be.
@@ -71,7 +71,7 @@ fn answers_too_many_do_no_harm() {
 
 fn impatient(fault: &str) -> PluginSpec {
     PluginSpec {
-        timeout: Some(Duration::from_millis(1500)),
+        limits: CallLimits::same(Duration::from_millis(1500)),
         ..faulty(fault)
     }
 }

@@ -1,7 +1,7 @@
 //! A plugin in Python that misbehaves on demand, and calls to it.
 
 use assize_contracts::{BaseScenario, BoxError, CustomMetric, JsonMap, PromptResult};
-use assize_plugins::{PluginHost, PluginProgram, PluginSpec, Transport, Unstarted};
+use assize_plugins::{CallLimits, PluginHost, PluginProgram, PluginSpec, Transport, Unstarted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) fn spec(command: &[&str]) -> PluginSpec {
         id: "mine".to_owned(),
         transport: Transport::Program(command.iter().map(|part| (*part).to_owned()).collect()),
         directory: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it"),
-        timeout: Some(LONG),
+        limits: CallLimits::same(LONG),
         ..PluginSpec::default()
     }
 }

@@ -1,6 +1,8 @@
 //! The keeper: a small single-threaded process between the host and one program. It starts the program, relays its
 //! output, and does not end before everything the program started has ended.
 
+#[cfg(target_os = "linux")]
+mod nursery;
 mod outbox;
 #[cfg(target_os = "linux")]
 mod proc;
@@ -19,8 +21,12 @@ use nix::unistd::{Pid, dup2_stderr, getpgid, getppid, setpgid, setsid};
 
 use crate::sys;
 use crate::wire::{Frame, Order};
+use crate::workspace;
 use outbox::Outbox;
 use watch::Watch;
+
+#[cfg(target_os = "linux")]
+pub(crate) use nursery::fork_keeper;
 
 /// The first argument that makes the binary a keeper.
 pub(crate) const MARKER: &str = "__keeper";
@@ -28,12 +34,29 @@ pub(crate) const MARKER: &str = "__keeper";
 /// Becomes a keeper and does not return, if this process was started as one. The first statement of `main`: before
 /// threads, a runtime or anything that takes time.
 pub fn main_if_asked() {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|argument| argument == MARKER)
-    {
-        let code = if keep().is_ok() { 0 } else { 1 };
-        sys::exit_now(code);
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next() {
+        Some(first) if first == MARKER => {
+            let code = if keep().is_ok() { 0 } else { 1 };
+            sys::exit_now(code);
+        }
+        Some(first) if first == workspace::PROBE => {
+            let root = arguments.next().unwrap_or_default();
+            sys::exit_now(answer_probe(Path::new(&root)));
+        }
+        _ => {}
+    }
+}
+
+/// Tries an overlay for a host that must not change its own namespaces for it. The reason goes to stdout.
+fn answer_probe(root: &Path) -> i32 {
+    match workspace::answer_probe(root) {
+        Ok(()) => 0,
+        Err(reason) => {
+            let _ = io::Write::write_all(&mut io::stdout(), reason.as_bytes());
+            let _ = io::Write::flush(&mut io::stdout());
+            1
+        }
     }
 }
 
@@ -48,7 +71,21 @@ pub(crate) fn executable() -> &'static Path {
     }
 }
 
+/// Ends what was started to start keepers, at the end of `main`: its use of the processor is counted as this process's own.
+pub fn shut_down() {
+    #[cfg(target_os = "linux")]
+    nursery::shut_down();
+}
+
 fn keep() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if nursery::is_wanted() {
+        leave_terminal();
+        match nursery::serve()? {
+            nursery::Served::Keeper => {}
+            nursery::Served::HostGone => return Ok(()),
+        }
+    }
     sys::reset_signals();
     sys::close_inherited_files();
     let signals = signals::Signals::block()?;

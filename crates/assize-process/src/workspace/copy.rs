@@ -10,6 +10,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
+use super::method::clone_file;
 use crate::error::{Error, Result};
 
 /// What a copy consists of.
@@ -25,13 +26,30 @@ pub struct Copied {
 
 /// Copies a directory to a place that does not exist yet, with modes and times.
 pub fn copy_tree(from: &Path, to: &Path) -> Result<Copied> {
-    copy_tree_without(from, to, to)
+    copy_tree_without(from, to, to, Content::Copied)
+}
+
+/// How the content of a file gets into its copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The system copies, and shares blocks if it likes to.
+    Copied,
+    /// Blocks are shared; an error where that is impossible.
+    Shared,
 }
 
 /// Leaves out the directory `without`, wherever it is met: it may hold the destination.
-pub(super) fn copy_tree_without(from: &Path, to: &Path, without: &Path) -> Result<Copied> {
+pub(super) fn copy_tree_without(
+    from: &Path,
+    to: &Path,
+    without: &Path,
+    content: Content,
+) -> Result<Copied> {
+    let mut copier = Copier {
+        content,
+        copied: Copied::default(),
+    };
     fs::read_dir(from).map_err(Error::file("read", from))?;
-    let mut copied = Copied::default();
     let mut directories = Vec::new();
     let mut waiting = vec![PathBuf::new()];
     while let Some(relative) = waiting.pop() {
@@ -48,33 +66,56 @@ pub(super) fn copy_tree_without(from: &Path, to: &Path, without: &Path) -> Resul
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.push(relative);
             } else {
-                copy_node(&entry.path(), &to.join(&relative), &relative, &mut copied)?;
+                copier.copy_node(&entry.path(), &to.join(&relative), &relative)?;
             }
         }
         directories.push((target, metadata));
     }
     // Last, because nothing can be put into a read-only directory; children before parents, for the times.
     for (directory, metadata) in directories.into_iter().rev() {
-        fs::set_permissions(&directory, metadata.permissions())
-            .map_err(Error::file("change", &directory))?;
-        copy_times(&metadata, &directory).map_err(Error::file("change", &directory))?;
+        copy_mode_and_times(&metadata, &directory)?;
     }
-    Ok(copied)
+    Ok(copier.copied)
 }
 
-fn copy_node(source: &Path, target: &Path, relative: &Path, copied: &mut Copied) -> Result<()> {
-    let metadata = fs::symlink_metadata(source).map_err(Error::file("read", source))?;
-    if metadata.is_file() {
-        copied.bytes += fs::copy(source, target).map_err(Error::file("copy", source))?;
-    } else if metadata.is_symlink() {
-        let destination = fs::read_link(source).map_err(Error::file("read", source))?;
-        symlink(destination, target).map_err(Error::file("create", target))?;
-    } else {
-        copied.skipped.push(relative.to_owned());
-        return Ok(());
+/// Makes a directory look as old, and as open, as another.
+pub(super) fn copy_mode_and_times(metadata: &Metadata, directory: &Path) -> Result<()> {
+    fs::set_permissions(directory, metadata.permissions())
+        .map_err(Error::file("change", directory))?;
+    copy_times(metadata, directory).map_err(Error::file("change", directory))
+}
+
+/// Copies what is no directory.
+pub(super) struct Copier {
+    pub(super) content: Content,
+    pub(super) copied: Copied,
+}
+
+impl Copier {
+    /// Copies a file or link to a place where nothing is, with mode and times.
+    pub(super) fn copy_node(
+        &mut self,
+        source: &Path,
+        target: &Path,
+        relative: &Path,
+    ) -> Result<()> {
+        let metadata = fs::symlink_metadata(source).map_err(Error::file("read", source))?;
+        if metadata.is_file() {
+            let copied = match self.content {
+                Content::Copied => fs::copy(source, target),
+                Content::Shared => clone_file(source, target),
+            };
+            self.copied.bytes += copied.map_err(Error::file("copy", source))?;
+        } else if metadata.is_symlink() {
+            let destination = fs::read_link(source).map_err(Error::file("read", source))?;
+            symlink(destination, target).map_err(Error::file("create", target))?;
+        } else {
+            self.copied.skipped.push(relative.to_owned());
+            return Ok(());
+        }
+        self.copied.files += 1;
+        copy_times(&metadata, target).map_err(Error::file("change", target))
     }
-    copied.files += 1;
-    copy_times(&metadata, target).map_err(Error::file("change", target))
 }
 
 /// Build tools compare times; a copy that looks newer than the original would be built anew.

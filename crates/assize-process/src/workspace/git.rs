@@ -50,6 +50,18 @@ pub(super) async fn checkout(repository: &Path, revision: &str, into: &Path) -> 
     Ok(())
 }
 
+/// Makes git write down the inodes and times that its files have now. A repository that refuses works without.
+pub(super) async fn refresh(repository: &Path) {
+    let git = Git {
+        repository: repository.to_owned(),
+        revision: "HEAD",
+        into: repository,
+    };
+    let _ = git
+        .run(repository, &["update-index", "-q", "--refresh"])
+        .await;
+}
+
 struct Git<'a> {
     repository: PathBuf,
     revision: &'a str,

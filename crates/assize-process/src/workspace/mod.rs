@@ -1,46 +1,63 @@
-//! Fresh directories for programs to work in, what was changed in them, and their removal even after a crash.
+//! Directories for programs to work in: sources that are prepared once, a fresh view for every attempt, what was changed
+//! in it, and the removal of it all even after a crash.
 //!
-//! Everything here blocks on the disk, except [`Workspaces::checkout`]; call it from a blocking task where that matters.
+//! Everything here blocks on the disk, except what is `async`; call it from a blocking task where that matters.
 
 mod archive;
 mod copy;
 mod git;
+mod layer;
+mod mention;
+mod method;
+mod namespace;
+mod overlay;
+mod recycle;
 mod remove;
 mod restore;
 mod snapshot;
+mod view;
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
 pub use archive::{Limits, Stored, store};
 pub use copy::{Copied, copy_tree};
+pub use layer::{Draft, Layer};
+pub use method::{Availability, Method, survey};
+pub use namespace::enter as enter_namespace;
+pub(crate) use namespace::{PROBE, answer_probe};
 pub use remove::remove_tree;
 pub use restore::{Restored, restore};
 pub use snapshot::{Change, ChangeKind, Node, Snapshot};
+pub use view::Workspace;
 
-/// The workspaces of this process: a directory below a shared root, removed when this is dropped. A lock beside it
-/// tells others that its owner lives; the system releases it however the owner ends.
+/// The name of every workspace in a directory of its own, so that an agent may remove or replace it whatever is behind it.
+const WORKSPACE: &str = "workspace";
+
+/// The workspaces of this process: a directory below a shared root, removed when the last of its layers is gone. A lock
+/// beside it tells others that its owner lives; the system releases it however the owner ends.
 #[derive(Debug)]
 pub struct Workspaces {
+    home: Arc<Home>,
+}
+
+/// The directory of this process.
+#[derive(Debug)]
+struct Home {
     root: PathBuf,
     directory: PathBuf,
     lock_path: PathBuf,
     lock: File,
     next: AtomicU32,
-}
-
-/// One fresh directory. Removed when dropped.
-#[derive(Debug)]
-pub struct Workspace {
-    path: PathBuf,
-    /// What was not copied: sockets, pipes and devices, relative to the directory copied from.
-    pub skipped: Vec<PathBuf>,
+    /// What `auto` means here.
+    best: OnceLock<Method>,
 }
 
 impl Workspaces {
@@ -56,51 +73,81 @@ impl Workspaces {
             // Somebody cleaning up may have taken it for stale in this very moment; then the next name is as good.
             if lock.try_lock().is_ok() && is_same_file(&lock, &lock_path) {
                 fs::create_dir(&directory).map_err(Error::file("create", &directory))?;
-                return Ok(Self {
+                let home = Arc::new(Home {
                     root,
                     directory,
                     lock_path,
                     lock,
                     next: AtomicU32::new(1),
+                    best: OnceLock::new(),
                 });
+                return Ok(Self { home });
             }
         }
     }
 
     /// An empty workspace.
     pub fn empty(&self) -> Result<Workspace> {
-        let workspace = self.reserve();
-        fs::create_dir(&workspace.path).map_err(Error::file("create", &workspace.path))?;
-        Ok(workspace)
+        let place = self.home.reserve("");
+        let path = place.join(WORKSPACE);
+        fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
+        let start = Arc::new(Snapshot::empty());
+        Ok(Workspace::new(place, start, view::View::Plain))
     }
 
-    /// A workspace that holds a copy of `template`. If the workspaces lie inside the template, they are left out.
-    pub fn copy_of(&self, template: &Path) -> Result<Workspace> {
-        let mut workspace = self.reserve();
-        let copied = copy::copy_tree_without(template, &workspace.path, &self.root)?;
-        workspace.skipped = copied.skipped;
-        Ok(workspace)
+    /// An empty directory to prepare.
+    pub fn blank(&self) -> Result<Draft> {
+        let draft = Draft::new(&self.home)?;
+        fs::create_dir(draft.path()).map_err(Error::file("create", draft.path()))?;
+        Ok(draft)
     }
 
-    /// A workspace that holds a git repository with one commit of a local one: no history, no other branches (a later
-    /// commit may hold the solution), no remote. Submodules and large files kept elsewhere are not fetched.
-    pub async fn checkout(&self, repository: &Path, revision: &str) -> Result<Workspace> {
-        let workspace = self.empty()?;
-        git::checkout(repository, revision, &workspace.path).await?;
-        Ok(workspace)
+    /// A copy of `template` to prepare. If the workspaces lie inside the template, they are left out.
+    pub fn copy_of(&self, template: &Path) -> Result<Draft> {
+        let mut draft = Draft::new(&self.home)?;
+        draft.copy_from(template)?;
+        Ok(draft)
     }
 
-    /// A name nobody has used; the directory does not exist yet.
-    fn reserve(&self) -> Workspace {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Workspace {
-            path: self.directory.join(number.to_string()),
-            skipped: Vec::new(),
-        }
+    /// A git repository to prepare, with one commit of a local one: no history, no other branches (a later commit may
+    /// hold the solution), no remote. Submodules and large files kept elsewhere are not fetched.
+    pub async fn checkout(&self, repository: &Path, revision: &str) -> Result<Draft> {
+        let mut draft = Draft::new(&self.home)?;
+        draft.check_out(repository, revision).await?;
+        Ok(draft)
+    }
+
+    /// The method that `wanted` comes to here. An error if it does not work.
+    pub fn choose(&self, wanted: Method) -> Result<Method> {
+        self.home.choose(wanted)
     }
 }
 
-impl Drop for Workspaces {
+impl Home {
+    /// A name that nothing had; nothing of that name exists yet.
+    fn reserve(&self, kind: &str) -> PathBuf {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.directory.join(format!("{kind}{number}"))
+    }
+
+    fn choose(&self, wanted: Method) -> Result<Method> {
+        let works = |method: &Method| method.try_in(&self.directory).is_ok();
+        let best = || {
+            let best = Method::BEST_FIRST.into_iter().find(works);
+            best.unwrap_or(Method::Copy)
+        };
+        if wanted == Method::Auto {
+            return Ok(*self.best.get_or_init(best));
+        }
+        if self.best.get() != Some(&wanted) {
+            let tried = wanted.try_in(&self.directory);
+            tried.map_err(|reason| wanted.refused(reason))?;
+        }
+        Ok(wanted)
+    }
+}
+
+impl Drop for Home {
     fn drop(&mut self) {
         // What cannot be removed now stays with an unlocked lock, and the next start tries again.
         if remove_tree(&self.directory).is_ok() {
@@ -110,30 +157,14 @@ impl Drop for Workspaces {
     }
 }
 
-impl Workspace {
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Removes it and says if that fails. Dropping does the same silently.
-    pub fn remove(self) -> Result<()> {
-        remove_tree(&self.path)
-    }
-
-    /// Moves it to a place where it stays, on the same filesystem or not.
-    pub fn keep_at(self, destination: &Path) -> Result<()> {
-        if fs::rename(&self.path, destination).is_err() {
-            copy_tree(&self.path, destination)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        let _ = remove_tree(&self.path);
-    }
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| {
+        let source = io::Error::other(panic);
+        Err(Error::file("prepare", Path::new(WORKSPACE))(source))
+    })
 }
 
 /// Where workspaces lie unless somebody says otherwise: below the directory for temporary files, in one that is this
@@ -254,10 +285,10 @@ mod tests {
         let template = tempfile::tempdir().unwrap();
         fs::write(template.path().join("file"), "x").unwrap();
         let workspaces = Workspaces::open(&template.path().join(".assize/work")).unwrap();
-        let workspace = workspaces.copy_of(template.path()).unwrap();
-        assert!(workspace.path().join("file").exists());
-        assert!(workspace.path().join(".assize").exists());
-        assert!(!workspace.path().join(".assize/work").exists());
+        let draft = workspaces.copy_of(template.path()).unwrap();
+        assert!(draft.path().join("file").exists());
+        assert!(draft.path().join(".assize").exists());
+        assert!(!draft.path().join(".assize/work").exists());
     }
 
     #[test]

@@ -58,24 +58,36 @@ pub enum Node {
     Other,
 }
 
+/// A path at the moment of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    node: Node,
-    size: u64,
-    mode: u32,
-    modified: (i64, i64),
+pub(super) struct Entry {
+    pub(super) node: Node,
+    pub(super) size: u64,
+    pub(super) mode: u32,
+    pub(super) modified: (i64, i64),
     /// Set by the system on every change and by nobody else.
-    changed: (i64, i64),
-    inode: u64,
-    /// Absent for directories and for what cannot be read.
-    hash: Option<blake3::Hash>,
+    pub(super) changed: (i64, i64),
+    pub(super) inode: u64,
+    /// Absent for directories, for what cannot be read, and for what need not be.
+    pub(super) hash: Option<blake3::Hash>,
+}
+
+/// What is done with files that a snapshot does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewFiles {
+    /// They are read, because a later look will compare them.
+    Hashed,
+    /// Being new says enough.
+    Unread,
 }
 
 impl Snapshot {
     /// Reads the whole directory. What cannot be read is recorded without content.
     pub fn of(directory: &Path) -> Result<Self> {
         let taken = SystemTime::now();
-        let entries = walk(directory, |_, path, metadata| hash(path, metadata))?;
+        let entries = walk(directory, Path::new(""), |_, path, metadata| {
+            hash(path, metadata)
+        })?;
         Ok(Self { taken, entries })
     }
 
@@ -114,34 +126,125 @@ impl Snapshot {
 
     /// What is different in `directory` now, by path. Only files that the system says were touched are read again.
     pub fn changes(&self, directory: &Path) -> Result<Vec<Change>> {
-        let now = walk(directory, |relative, path, metadata| {
-            let known = self.entries.get(relative);
-            match known.filter(|entry| self.is_untouched(entry, metadata)) {
-                Some(entry) => entry.hash,
-                None => hash(path, metadata),
-            }
-        })?;
-        let mut changes: Vec<Change> = self
-            .entries
-            .iter()
-            .filter(|(path, _)| !now.contains_key(*path))
-            .map(|(path, entry)| Change::of(path, entry, ChangeKind::Deleted))
-            .collect();
-        for (path, entry) in &now {
-            match self.entries.get(path) {
-                None => changes.push(Change::of(path, entry, ChangeKind::Added)),
-                Some(before) if before.differs(entry) => {
-                    changes.push(Change::of(path, entry, ChangeKind::Modified));
+        let now = self.walk_again(directory, Path::new(""), NewFiles::Unread)?;
+        let gone = self.entries.keys().filter(|path| !now.contains_key(*path));
+        let gone = gone.map(|path| (path, None));
+        let now = now.iter().map(|(path, entry)| (path, Some(entry)));
+        Ok(self.changes_among(gone.chain(now)))
+    }
+
+    /// What is different among these paths, `None` standing for one that is gone.
+    pub(super) fn changes_among<'a>(
+        &self,
+        now: impl Iterator<Item = (&'a PathBuf, Option<&'a Entry>)>,
+    ) -> Vec<Change> {
+        let change =
+            |(path, now): (&'a PathBuf, Option<&'a Entry>)| match (self.entries.get(path), now) {
+                (Some(before), None) => Some(Change::of(path, before, ChangeKind::Deleted)),
+                (None, Some(now)) => Some(Change::of(path, now, ChangeKind::Added)),
+                (Some(before), Some(now)) if before.differs(now) => {
+                    Some(Change::of(path, now, ChangeKind::Modified))
                 }
-                Some(_) => {}
-            }
-        }
+                _ => None,
+            };
+        let mut changes: Vec<Change> = now.filter_map(change).collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(changes)
+        changes
+    }
+
+    /// The same content in another directory, which must be a copy: only inodes and times are read.
+    pub(super) fn of_copy(&self, directory: &Path) -> Result<Self> {
+        let taken = SystemTime::now();
+        let entries = walk(directory, Path::new(""), |relative, path, metadata| {
+            let known = self.entries.get(relative);
+            // Git writes down the inodes of the files it knows, so its index is another one in every copy.
+            let known = known.filter(|_| !relative.ends_with(".git/index"));
+            known.map_or_else(|| hash(path, metadata), |entry| entry.hash)
+        })?;
+        Ok(Self { taken, entries })
+    }
+
+    /// The directory as it is now. Only files that were touched since are read.
+    pub(super) fn of_now(&self, directory: &Path) -> Result<Self> {
+        let taken = SystemTime::now();
+        let entries = self.walk_again(directory, Path::new(""), NewFiles::Hashed)?;
+        Ok(Self { taken, entries })
+    }
+
+    /// The snapshot after these paths were looked at again.
+    pub(super) fn updated(&self, now: impl IntoIterator<Item = (PathBuf, Option<Entry>)>) -> Self {
+        self.clone().into_updated(now)
+    }
+
+    /// As [`updated`](Self::updated), without a copy of it all.
+    pub(super) fn into_updated(
+        mut self,
+        now: impl IntoIterator<Item = (PathBuf, Option<Entry>)>,
+    ) -> Self {
+        self.taken = SystemTime::now();
+        for (path, entry) in now {
+            match entry {
+                Some(entry) => self.entries.insert(path, entry),
+                None => self.entries.remove(&path),
+            };
+        }
+        self
+    }
+
+    pub(super) fn entry(&self, path: &Path) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// A path and everything below it, in order.
+    pub(super) fn below<'a>(
+        &'a self,
+        path: &'a Path,
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a Entry)> {
+        let from = (std::ops::Bound::Included(path), std::ops::Bound::Unbounded);
+        let entries = self.entries.range::<Path, _>(from);
+        entries.take_while(move |(found, _)| found.starts_with(path))
+    }
+
+    /// One path as it is now. `None` if it is gone.
+    pub(super) fn look_again(
+        &self,
+        relative: &Path,
+        path: &Path,
+        new_files: NewFiles,
+    ) -> Option<Entry> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        let hash = self.hash_again(relative, path, &metadata, new_files);
+        Some(Entry::new(&metadata, hash))
+    }
+
+    /// Everything below `below` in `directory` as it is now, by its path in `directory`.
+    pub(super) fn walk_again(
+        &self,
+        directory: &Path,
+        below: &Path,
+        new_files: NewFiles,
+    ) -> Result<BTreeMap<PathBuf, Entry>> {
+        walk(directory, below, |relative, path, metadata| {
+            self.hash_again(relative, path, metadata, new_files)
+        })
+    }
+
+    fn hash_again(
+        &self,
+        relative: &Path,
+        path: &Path,
+        metadata: &Metadata,
+        new_files: NewFiles,
+    ) -> Option<blake3::Hash> {
+        match self.entries.get(relative) {
+            Some(entry) if self.is_untouched(entry, metadata) => entry.hash,
+            None if new_files == NewFiles::Unread => None,
+            _ => hash(path, metadata),
+        }
     }
 
     /// A file changed in the same tick of the clock in which it was read could look untouched, so it does not count.
-    fn is_untouched(&self, entry: &Entry, metadata: &Metadata) -> bool {
+    pub(super) fn is_untouched(&self, entry: &Entry, metadata: &Metadata) -> bool {
         const TICK: Duration = Duration::from_millis(20);
         let (seconds, nanos) = entry.changed;
         let changed = UNIX_EPOCH + Duration::new(seconds.max(0) as u64, nanos as u32);
@@ -164,7 +267,7 @@ impl Change {
 }
 
 impl Entry {
-    fn new(metadata: &Metadata, hash: Option<blake3::Hash>) -> Self {
+    pub(super) fn new(metadata: &Metadata, hash: Option<blake3::Hash>) -> Self {
         let kind = metadata.file_type();
         let node = match () {
             () if kind.is_file() => Node::File,
@@ -196,14 +299,16 @@ impl Entry {
     }
 }
 
-/// Visits everything below `root`; what vanishes or may not be entered meanwhile is passed over.
+/// Visits everything below `below` in `root`; what vanishes or may not be entered meanwhile is passed over.
 fn walk(
     root: &Path,
+    below: &Path,
     hash: impl Fn(&Path, &Path, &Metadata) -> Option<blake3::Hash>,
 ) -> Result<BTreeMap<PathBuf, Entry>> {
     let mut entries = BTreeMap::new();
-    fs::read_dir(root).map_err(Error::file("read", root))?;
-    let mut waiting = vec![root.to_owned()];
+    let first = root.join(below);
+    fs::read_dir(&first).map_err(Error::file("read", &first))?;
+    let mut waiting = vec![first];
     while let Some(directory) = waiting.pop() {
         for found in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = found.path();

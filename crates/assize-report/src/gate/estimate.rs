@@ -2,8 +2,8 @@
 
 use super::GateMeasure;
 use assize_stats::{
-    GateOptions, Level, Margin, OneSided, Scope, Statistic, Tally, Warning, noninferiority_gate,
-    pass_k_suite, success_bounds, success_gate, suite_bounds,
+    GateOptions, Level, Margin, OneSided, Scope, Statistic, SuccessMarginOptions, Tally, Warning,
+    noninferiority_gate, pass_k_suite, success_gate, success_margin, suite_bounds,
 };
 
 /// Error rate of every gate, on each side.
@@ -25,7 +25,7 @@ pub(super) struct Estimate {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) value: f64,
-    /// A clock that was stopped: the truth is larger.
+    /// A lower bound: the truth is larger.
     pub(super) is_cut_off: bool,
 }
 
@@ -45,8 +45,13 @@ impl Estimate {
     }
 }
 
-pub(super) fn success(tallies: &[Tally]) -> Option<Estimate> {
-    success_bounds(tallies, ALPHA).map(Estimate::value)
+pub(super) fn success(tallies: &[Tally], scope: Scope) -> Option<Estimate> {
+    let gate = success_gate(tallies, 0.0, ALPHA, scope);
+    Some(Estimate::value(OneSided {
+        point_estimate: gate.estimate?,
+        lower_bound: gate.lower?,
+        upper_bound: gate.upper?,
+    }))
 }
 
 /// Chances of several tries have an interval over scenarios only; it is wider than one for exactly these would be.
@@ -70,12 +75,11 @@ pub(super) fn chance(tallies: &[Tally], tries: Tries) -> Option<Estimate> {
     }))
 }
 
-/// A statistic of all runs. What a stopped clock leaves open is left open.
+/// A statistic of all runs. Lower bounds leave the upper bound open.
 pub(super) fn metric(groups: &[Vec<Run>], statistic: Statistic) -> Option<Estimate> {
     let recorded = values(groups, |run| run.value);
     let mut number = suite_bounds(&recorded, statistic, ALPHA, SEED)?;
-    let counts_until_the_limit = statistic == Statistic::Mean && limits_are_longest(groups);
-    if has_cut_off(groups) && !counts_until_the_limit {
+    if has_cut_off(groups) {
         let endless = values(
             groups,
             |run| if run.is_cut_off { ENDLESS } else { run.value },
@@ -85,18 +89,18 @@ pub(super) fn metric(groups: &[Vec<Run>], statistic: Statistic) -> Option<Estima
     Some(Estimate::value(number))
 }
 
-pub(super) fn success_difference(a: &[Tally], b: &[Tally]) -> Option<Estimate> {
-    let options = assize_stats::SuccessGateOptions {
+pub(super) fn success_difference(a: &[Tally], b: &[Tally], scope: Scope) -> Option<Estimate> {
+    let options = SuccessMarginOptions {
         margin: 0.0,
         alpha: ALPHA,
-        scope: Scope::Suite,
+        scope,
     };
-    let gate = success_gate(a, b, &options).ok()?;
+    let margin = success_margin(a, b, &options).ok()?;
     Some(Estimate {
         number: OneSided {
-            point_estimate: gate.difference?,
-            lower_bound: gate.lower_bound?,
-            upper_bound: gate.upper_bound?,
+            point_estimate: margin.estimate?,
+            lower_bound: margin.lower?,
+            upper_bound: margin.upper?,
         },
         measure: GateMeasure::Difference,
     })
@@ -122,20 +126,14 @@ pub(super) fn metric_against(
         _ => independent(a, b, statistic, measure),
     };
     let mut estimate = estimate?;
-    let both: Vec<Vec<Run>> = a.iter().zip(b).map(|(a, b)| [&a[..], b].concat()).collect();
-    if !both
-        .iter()
-        .all(|runs| limits_are_longest(std::slice::from_ref(runs)))
-    {
-        if has_cut_off(a) {
-            estimate.number.upper_bound = ENDLESS;
-        }
-        if has_cut_off(b) {
-            estimate.number.lower_bound = match measure {
-                GateMeasure::Ratio => 0.0,
-                _ => -ENDLESS,
-            };
-        }
+    if has_cut_off(a) {
+        estimate.number.upper_bound = ENDLESS;
+    }
+    if has_cut_off(b) {
+        estimate.number.lower_bound = match measure {
+            GateMeasure::Ratio => 0.0,
+            _ => -ENDLESS,
+        };
     }
     Ok(estimate)
 }
@@ -234,15 +232,4 @@ fn values(groups: &[Vec<Run>], of: impl Fn(&Run) -> f64) -> Vec<Vec<f64>> {
 
 fn has_cut_off(groups: &[Vec<Run>]) -> bool {
     groups.iter().flatten().any(|run| run.is_cut_off)
-}
-
-/// Every stopped clock shows at least what every other one does: their mean is that of the time until the limit.
-fn limits_are_longest(groups: &[Vec<Run>]) -> bool {
-    let of = |is_cut_off: bool| {
-        let runs = groups.iter().flatten();
-        runs.filter(move |run| run.is_cut_off == is_cut_off)
-            .map(|run| run.value)
-    };
-    let longest = of(false).fold(f64::NEG_INFINITY, f64::max);
-    of(true).all(|limit| limit >= longest)
 }

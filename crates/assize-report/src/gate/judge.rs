@@ -1,17 +1,17 @@
 //! Trials held against gates. A gate passes only when the data show it: whatever is missing leaves it open.
 
 use super::estimate::{self, ALPHA, ENDLESS, Estimate, Run, Tries};
+use super::side::{COVERAGE, Reading, Side, Trials};
 use super::{Bound, Gate, GateMeasure, GateResult, Subject};
-use crate::arm::{Arm, Cell};
+use crate::arm::Arm;
 use crate::caution::count;
 use crate::{Analysis, SummaryBuilder, summary};
-use assize_stats::{GateVerdict, OneSided, Statistic, Tally, absolute_gate};
+use assize_stats::{GateVerdict, OneSided, Scope, Statistic, Tally, absolute_gate};
 use std::collections::BTreeMap;
 
-/// Judged and measured trials must be at least this share of the planned ones.
-const COVERAGE: f64 = 0.8;
-
 const NO_TRIALS: &str = "it has no trials";
+
+const TOO_FEW_RUNS: &str = "fewer than 5 runs say nothing about chance on exactly these tasks";
 
 /// What was meant to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Reference {
 }
 
 /// Everything a judgement depends on besides the trials.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GateContext {
     /// The gates.
     pub gates: Vec<Gate>,
@@ -55,6 +55,26 @@ pub struct GateContext {
     pub planned: Option<Planned>,
     /// What baseline gates compare with. Default: the baseline mode among the trials themselves.
     pub reference: Option<Reference>,
+    /// What gates on success speak about: exactly these tasks, or new tasks like these.
+    pub scope: Scope,
+}
+
+impl Planned {
+    /// How many trials were meant to be run.
+    pub fn trials(&self) -> u64 {
+        self.arms.len() as u64 * (self.scenarios.len() as u64 + self.tasks) * self.repetitions
+    }
+}
+
+impl Default for GateContext {
+    fn default() -> Self {
+        Self {
+            gates: Vec::new(),
+            planned: None,
+            reference: None,
+            scope: Scope::Suite,
+        }
+    }
 }
 
 /// Holds every mode against every gate that speaks about it.
@@ -65,6 +85,11 @@ pub fn judge_gates(
 ) -> Vec<GateResult> {
     let labels = summary::prepare(trials, analysis);
     if let Some(reference) = &mut context.reference {
+        let differ =
+            |a: &SummaryBuilder, b: &SummaryBuilder| a.has_old_trials() && b.has_current_trials();
+        if differ(trials, &reference.trials) || differ(&reference.trials, trials) {
+            reference.trials.forget_changed_metrics(|_| true);
+        }
         summary::prepare(&mut reference.trials, analysis);
     }
     let court = Court {
@@ -74,7 +99,13 @@ pub fn judge_gates(
         analysis,
     };
     let gates = context.gates.iter();
-    gates.flat_map(|gate| court.judge(gate)).collect()
+    let mut results: Vec<GateResult> = gates.flat_map(|gate| court.judge(gate)).collect();
+    let catalog = &court.trials.names.catalog;
+    for result in &mut results {
+        let metric = result.metric.as_deref();
+        result.definition = metric.map(|name| catalog.metric(name).into_owned());
+    }
+    results
 }
 
 struct Court<'a> {
@@ -92,18 +123,11 @@ struct Candidate<'a> {
     arm: Option<&'a Arm>,
 }
 
-/// One mode's trials, and how many there should be.
-struct Side<'a> {
-    arm: &'a Arm,
-    trials: &'a SummaryBuilder,
-    planned: Option<&'a Planned>,
-    /// Put before what is said about it.
-    whose: &'static str,
-}
-
 /// Numbers and what they rest on.
 struct Finding {
     estimate: Estimate,
+    /// The same with void trials read against the mode and for it, where there are any.
+    readings: Vec<Estimate>,
     limit: f64,
     trials: u64,
     coverage: f64,
@@ -118,7 +142,7 @@ impl<'a> Court<'a> {
             return vec![open(gate, None, self.nobody(gate))];
         }
         let verdict = |candidate: Candidate<'a>| match self.examine(gate, &candidate) {
-            Ok(finding) => decided(gate, candidate.label, finding),
+            Ok(finding) => decided(gate, candidate.label, finding, self.context.scope),
             Err(reason) => open(gate, Some(candidate.label), reason),
         };
         let judged = candidates.into_iter().map(verdict);
@@ -219,7 +243,7 @@ impl<'a> Court<'a> {
     }
 
     fn examine_alone(&self, gate: &Gate, side: &Side<'_>, limit: f64) -> Result<Finding, String> {
-        let (estimate, trials, coverage, notes) = match &gate.subject {
+        let (estimate, readings, trials, coverage, notes) = match &gate.subject {
             Subject::Metric { name, .. } => {
                 let statistic = self.statistic(gate);
                 let runs = side.runs(name)?;
@@ -229,24 +253,44 @@ impl<'a> Court<'a> {
                 }
                 let estimate =
                     estimate::metric(&groups, statistic).ok_or("nothing was measured")?;
-                (estimate, runs.count, runs.coverage, runs.notes())
+                (
+                    estimate,
+                    Vec::new(),
+                    runs.count,
+                    runs.coverage,
+                    runs.notes(),
+                )
             }
             rate => {
                 let tallies = side.tallies()?;
-                let counts: Vec<Tally> = tallies.counts.values().copied().collect();
-                let estimate = match tries(rate) {
-                    None => estimate::success(&counts),
-                    Some(tries) => {
-                        tallies.check_tries(tries)?;
-                        estimate::chance(&counts, tries)
+                let tries = tries(rate);
+                if let Some(tries) = tries {
+                    tallies.check_tries(tries)?;
+                }
+                let counts: Vec<Trials> = tallies.counts.values().copied().collect();
+                let read = |reading: Reading| {
+                    let counts: Option<Vec<Tally>> =
+                        counts.iter().map(|trials| trials.read(reading)).collect();
+                    match tries {
+                        None => estimate::success(&counts?, self.context.scope),
+                        Some(tries) => estimate::chance(&counts?, tries),
                     }
                 };
-                let estimate = estimate.ok_or("no trial was judged")?;
-                (estimate, tallies.judged, tallies.coverage, Vec::new())
+                let estimate = read(Reading::Observed).ok_or(TOO_FEW_RUNS)?;
+                let readings = [Reading::Failed, Reading::Passed].map(read);
+                let readings = readings.into_iter().flatten().collect();
+                (
+                    estimate,
+                    readings,
+                    tallies.judged,
+                    tallies.coverage,
+                    Vec::new(),
+                )
             }
         };
         Ok(Finding {
             estimate,
+            readings,
             limit,
             trials,
             coverage,
@@ -281,6 +325,7 @@ impl<'a> Court<'a> {
                     estimate::metric_against(&left, &right, self.statistic(gate), measure)?;
                 Ok(Finding {
                     estimate,
+                    readings: Vec::new(),
                     limit,
                     trials: left.iter().map(|runs| runs.len() as u64).sum(),
                     coverage: a.coverage,
@@ -292,18 +337,30 @@ impl<'a> Court<'a> {
                 let (a, b) = (side.tallies()?, other.tallies()?);
                 let (left, right, mut notes) = common(a.counts.clone(), b.counts.clone())?;
                 notes.extend(other_model);
-                let estimate = match tries(rate) {
-                    None => estimate::success_difference(&left, &right),
-                    Some(tries) => {
-                        a.check_tries(tries)?;
-                        b.check_tries(tries)?;
-                        estimate::chance_difference(&left, &right, tries)
+                let tries = tries(rate);
+                if let Some(tries) = tries {
+                    a.check_tries(tries)?;
+                    b.check_tries(tries)?;
+                }
+                let read = |of_a: Reading, of_b: Reading| {
+                    let counts = |trials: &[Trials], reading: Reading| {
+                        let counts = trials.iter().map(|trials| trials.read(reading));
+                        counts.collect::<Option<Vec<Tally>>>()
+                    };
+                    let (a, b) = (counts(&left, of_a)?, counts(&right, of_b)?);
+                    match tries {
+                        None => estimate::success_difference(&a, &b, self.context.scope),
+                        Some(tries) => estimate::chance_difference(&a, &b, tries),
                     }
                 };
+                let estimate = read(Reading::Observed, Reading::Observed);
+                let worst = read(Reading::Failed, Reading::Passed);
+                let best = read(Reading::Passed, Reading::Failed);
                 Ok(Finding {
-                    estimate: estimate.ok_or("no trial was judged")?,
+                    estimate: estimate.ok_or(TOO_FEW_RUNS)?,
+                    readings: [worst, best].into_iter().flatten().collect(),
                     limit,
-                    trials: left.iter().map(|tally| tally.trials()).sum(),
+                    trials: left.iter().map(|trials| trials.judged()).sum(),
                     coverage: a.coverage,
                     baseline: Some(name),
                     notes,
@@ -316,7 +373,10 @@ impl<'a> Court<'a> {
         match &gate.subject {
             Subject::Metric {
                 name, statistic, ..
-            } => statistic.unwrap_or_else(|| self.analysis.statistic_of(name)),
+            } => statistic.unwrap_or_else(|| {
+                self.analysis
+                    .statistic_of(&self.trials.names.catalog.metric(name))
+            }),
             _ => Statistic::Mean,
         }
     }
@@ -365,146 +425,6 @@ impl<'a> Court<'a> {
     }
 }
 
-/// Judged trials by scenario.
-struct Tallies<'a> {
-    counts: BTreeMap<&'a str, Tally>,
-    judged: u64,
-    coverage: f64,
-    whose: &'static str,
-}
-
-/// Measured trials by scenario.
-struct Runs<'a> {
-    groups: BTreeMap<&'a str, Vec<Run>>,
-    count: u64,
-    coverage: f64,
-    cut_off: u64,
-}
-
-impl<'a> Side<'a> {
-    fn tallies(&self) -> Result<Tallies<'a>, String> {
-        let judged: u64 = self.arm.cells.values().map(judged_of).sum();
-        let coverage = self.covered(judged, "judged")?;
-        let mut counts = BTreeMap::new();
-        for (scenario, cell) in &self.arm.cells {
-            if let Ok(tally) = Tally::new(cell.passed, judged_of(cell)) {
-                counts.insert(self.trials.scenarios[*scenario].as_str(), tally);
-            }
-        }
-        counts.retain(|_, tally| tally.trials() > 0);
-        self.check_scenarios(|scenario| counts.contains_key(scenario), "judged")?;
-        Ok(Tallies {
-            counts,
-            judged,
-            coverage,
-            whose: self.whose,
-        })
-    }
-
-    fn runs(&self, metric: &str) -> Result<Runs<'a>, String> {
-        let place = self.trials.metrics.find(metric);
-        let place = place.ok_or_else(|| format!("no trial {}measured `{metric}`", self.whose))?;
-        // Only clocks are known to run until the limit; other numbers are what was used within it.
-        let is_time = metric.starts_with("latency_");
-        let mut groups = BTreeMap::new();
-        let mut cut_off = 0;
-        for (scenario, cell) in &self.arm.cells {
-            let runs = (0..cell.success.len()).map(|trial| Run {
-                value: cell.value(place, trial),
-                is_cut_off: is_time && cell.censored[trial],
-            });
-            let runs: Vec<Run> = runs.filter(|run| run.value.is_finite()).collect();
-            cut_off += cell.censored.iter().filter(|cut| **cut).count() as u64;
-            if !runs.is_empty() {
-                groups.insert(self.trials.scenarios[*scenario].as_str(), runs);
-            }
-        }
-        let count = groups.values().map(|runs| runs.len() as u64).sum();
-        let what = format!("measured by `{metric}`");
-        let coverage = self.covered(count, &what)?;
-        self.check_scenarios(|scenario| groups.contains_key(scenario), &what)?;
-        Ok(Runs {
-            groups,
-            count,
-            coverage,
-            cut_off,
-        })
-    }
-
-    /// So many of the planned trials count; too few leave every gate open.
-    fn covered(&self, counted: u64, what: &str) -> Result<f64, String> {
-        let rows: u64 = self
-            .arm
-            .cells
-            .values()
-            .map(|cell| judged_of(cell) + cell.void)
-            .sum();
-        let planned = self.planned.map_or(0, |plan| {
-            (plan.scenarios.len() as u64 + plan.tasks) * plan.repetitions
-        });
-        let expected = planned.max(rows);
-        let coverage = counted as f64 / expected.max(1) as f64;
-        match coverage >= COVERAGE {
-            true => Ok(coverage),
-            false => Err(format!(
-                "only {counted} of {expected} trials {}were {what}, and at least {:.0} % must be",
-                self.whose,
-                COVERAGE * 100.0
-            )),
-        }
-    }
-
-    /// A scenario that taught nothing is missing, however many others there are.
-    fn check_scenarios(&self, is_there: impl Fn(&str) -> bool, what: &str) -> Result<(), String> {
-        let run = self
-            .arm
-            .cells
-            .keys()
-            .map(|scenario| &self.trials.scenarios[*scenario]);
-        let planned = self.planned.iter().flat_map(|plan| &plan.scenarios);
-        match run.chain(planned).find(|scenario| !is_there(scenario)) {
-            Some(scenario) => Err(format!("no trial {}on {scenario} was {what}", self.whose)),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Tallies<'_> {
-    fn check_tries(&self, tries: Tries) -> Result<(), String> {
-        let (Tries::At(k) | Tries::Hat(k)) = tries;
-        match self.counts.iter().find(|(_, tally)| tally.trials() < k) {
-            Some((scenario, tally)) => Err(format!(
-                "{k} tries need {k} judged trials of every scenario, and {scenario} {}has {}",
-                self.whose,
-                tally.trials()
-            )),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Runs<'_> {
-    /// A single run says nothing about chance.
-    fn check_repeated(&self, metric: &str) -> Result<(), String> {
-        match self.groups.iter().find(|(_, runs)| runs.len() < 2) {
-            Some((scenario, _)) => Err(format!(
-                "{scenario} was run once, which says nothing about chance: repeat it, or gate `max({metric})`"
-            )),
-            None => Ok(()),
-        }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let trials = count(self.cut_off, "trial", "trials");
-        let note = || format!("{trials} ran out of time");
-        (self.cut_off > 0).then(note).into_iter().collect()
-    }
-}
-
-fn judged_of(cell: &Cell) -> u64 {
-    cell.passed + cell.failed
-}
-
 fn tries(subject: &Subject) -> Option<Tries> {
     match subject {
         Subject::PassAt(k) => Some(Tries::At(*k)),
@@ -549,17 +469,33 @@ fn common<T>(a: BTreeMap<&str, T>, mut b: BTreeMap<&str, T>) -> Result<Common<T>
     Ok((left, right, notes))
 }
 
-fn decided(gate: &Gate, label: String, finding: Finding) -> GateResult {
+fn decided(gate: &Gate, label: String, finding: Finding, scope: Scope) -> GateResult {
     let OneSided {
         point_estimate,
         lower_bound,
         upper_bound,
     } = finding.estimate.number;
-    let verdict = absolute_gate(&finding.estimate.number, gate.relation, finding.limit);
+    let judged =
+        |estimate: &Estimate| absolute_gate(&estimate.number, gate.relation, finding.limit);
+    let observed = judged(&finding.estimate);
+    let is_decided_by_voids = finding
+        .readings
+        .iter()
+        .any(|found| judged(found) != observed);
+    let verdict = match is_decided_by_voids {
+        true => GateVerdict::Inconclusive,
+        false => observed,
+    };
     let known = |bound: f64| (bound.abs() < ENDLESS / 1e3).then_some(bound);
     let reason = (verdict == GateVerdict::Inconclusive).then(|| {
         let certainty = 100.0 * ALPHA.complement();
-        format!("the data fit both sides of the limit at {certainty:.0} % certainty")
+        match is_decided_by_voids {
+            true => {
+                "void trials decide: counted as failed or as passed, they lead to other results"
+                    .to_owned()
+            }
+            false => format!("the data fit both sides of the limit at {certainty:.0} % certainty"),
+        }
     });
     GateResult {
         verdict,
@@ -573,6 +509,7 @@ fn decided(gate: &Gate, label: String, finding: Finding) -> GateResult {
         coverage: Some(finding.coverage),
         reason,
         notes: finding.notes,
+        scope: gate.scope(scope),
         ..open(gate, Some(label), String::new())
     }
 }
@@ -593,6 +530,8 @@ fn open(gate: &Gate, mode: Option<String>, reason: String) -> GateResult {
         coverage: None,
         reason: Some(reason),
         notes: Vec::new(),
+        scope: gate.scope(Scope::Suite),
         metric: gate.metric().map(str::to_owned),
+        definition: None,
     }
 }

@@ -8,6 +8,7 @@
 //! ```
 
 use super::{Bound, Gate, Subject};
+use assize_contracts::Metric;
 use assize_stats::{Relation, Statistic};
 use std::str::FromStr;
 use thiserror::Error;
@@ -283,7 +284,7 @@ impl<'a> Parser<'a> {
         let error = |message: &str| GateError::new(self.text, column, message);
         match unit.as_str() {
             "" => Ok(Bound::Plus(sign * size)),
-            "pp" if subject.is_rate() => Ok(Bound::Plus(sign * size / 100.0)),
+            "pp" if subject.may_be_rate() => Ok(Bound::Plus(sign * size / 100.0)),
             "pp" => Err(error("points belong to rates, and this is none")
                 .hint("write `%` for a share of the baseline, or a number in the metric's unit")),
             "%" if subject.is_rate() => Err(error("`%` of a rate can be read in two ways")
@@ -451,12 +452,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Counts, times and costs of the built-in collectors.
 fn never_negative(metric: &str) -> bool {
-    metric == "agent_turns"
-        || ["tokens_", "latency_", "cost_", "tool_calls_"]
-            .iter()
-            .any(|kind| metric.starts_with(kind))
+    Metric::named(metric).is_never_negative()
 }
 
 #[cfg(test)]

@@ -1,17 +1,23 @@
 //! Whether a gate can pass with the trials that are planned: it is tried out on the best results there could be.
 
-use super::estimate::{self, Tries};
+use super::estimate::{self, ALPHA, Tries};
 use super::{Bound, Gate, Subject};
-use assize_stats::{GateVerdict, Relation, Statistic, Tally, absolute_gate};
+use assize_stats::{
+    GateVerdict, Relation, Scope, Statistic, Tally, absolute_gate, tasks_for_margin,
+};
 
 /// More repetitions than this are no plan.
 const MOST_REPETITIONS: u64 = 1_000_000;
+/// More scenarios than this are no plan.
+const MOST_SCENARIOS: u64 = 20_000;
 
 /// A plan that is too small for a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
     /// Repetitions with which it could pass. Absent when no number is enough.
     pub needed: Option<u64>,
+    /// Scenarios with which it could pass, at the planned repetitions. Absent when no sensible number is enough.
+    pub scenarios: Option<u64>,
     /// It may still pass for a mode that is clearly better than its baseline.
     pub unless_better: bool,
 }
@@ -23,26 +29,23 @@ impl Gate {
             return None;
         }
         Some(Shortfall {
-            needed: self.fewest(scenarios, repetitions),
+            needed: fewest(repetitions, MOST_REPETITIONS, |repetitions| {
+                self.can_pass(scenarios, repetitions)
+            }),
+            scenarios: fewest(scenarios, MOST_SCENARIOS, |scenarios| {
+                self.can_pass(scenarios, repetitions)
+            }),
             unless_better: self.needs_baseline() && self.metric().is_none(),
         })
     }
 
-    fn fewest(&self, scenarios: u64, repetitions: u64) -> Option<u64> {
-        let can = |repetitions: u64| self.can_pass(scenarios, repetitions);
-        let (mut too_few, mut enough) = (repetitions, repetitions.max(1) * 2);
-        while !can(enough) {
-            too_few = enough;
-            enough = Some(enough * 2).filter(|&more| more <= MOST_REPETITIONS)?;
+    /// The fewest scenarios with which a margin of success could be shown for new tasks, however many runs. None for other
+    /// gates.
+    pub fn tasks_for_new_tasks(&self) -> Option<u64> {
+        match (&self.subject, self.bound) {
+            (Subject::Success, Bound::Plus(margin)) => tasks_for_margin(margin.abs(), ALPHA),
+            _ => None,
         }
-        while enough - too_few > 1 {
-            let middle = too_few + (enough - too_few) / 2;
-            match can(middle) {
-                true => enough = middle,
-                false => too_few = middle,
-            }
-        }
-        Some(enough)
     }
 
     /// With the best results there could be; against a baseline, when both are equally good.
@@ -60,15 +63,17 @@ impl Gate {
         };
         let wants_more = matches!(self.relation, Relation::AtLeast | Relation::Above);
         let passed = if wants_more { repetitions } else { 0 };
-        // Pooled counts are all that success needs, so few scenarios can stand for many.
         let Ok(tally) = Tally::new(passed, repetitions) else {
             return false;
         };
         let best = vec![tally; scenarios as usize];
         let (estimate, limit) = match (self.bound, tries) {
-            (Bound::Number(limit), None) => (estimate::success(&best), limit),
+            (Bound::Number(limit), None) => (estimate::success(&best, Scope::Suite), limit),
             (Bound::Number(limit), Some(tries)) => (estimate::chance(&best, tries), limit),
-            (Bound::Plus(limit), None) => (estimate::success_difference(&best, &best), limit),
+            (Bound::Plus(limit), None) => (
+                estimate::success_difference(&best, &best, Scope::Suite),
+                limit,
+            ),
             (Bound::Plus(limit), Some(tries)) => {
                 (estimate::chance_difference(&best, &best, tries), limit)
             }
@@ -78,6 +83,23 @@ impl Gate {
             absolute_gate(&found.number, self.relation, limit) == GateVerdict::Pass
         })
     }
+}
+
+/// The smallest number above `too_few` that is enough; none when that would be more than `most`.
+fn fewest(too_few: u64, most: u64, is_enough: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut too_few, mut enough) = (too_few, too_few.max(1) * 2);
+    while !is_enough(enough) {
+        too_few = enough;
+        enough = Some(enough * 2).filter(|&more| more <= most)?;
+    }
+    while enough - too_few > 1 {
+        let middle = too_few + (enough - too_few) / 2;
+        match is_enough(middle) {
+            true => enough = middle,
+            false => too_few = middle,
+        }
+    }
+    Some(enough)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::words::number;
 use crate::{amount, percent};
-use assize_stats::GateVerdict;
+use assize_contracts::Metric;
+use assize_stats::{GateVerdict, Scope};
 use serde::Serialize;
 
 /// One gate held against one mode.
@@ -35,9 +36,14 @@ pub struct GateResult {
     pub reason: Option<String>,
     /// What else should be known.
     pub notes: Vec<String>,
-    /// The metric, for its unit; none for rates.
+    /// What the bounds speak about.
+    pub scope: Scope,
+    /// The metric; none for rates of trials.
     #[serde(skip)]
     pub(crate) metric: Option<String>,
+    /// The meaning of the metric, for its unit.
+    #[serde(skip)]
+    pub(crate) definition: Option<Metric>,
 }
 
 /// The scale of a gate's numbers.
@@ -63,6 +69,14 @@ pub fn worst<'a>(results: impl IntoIterator<Item = &'a GateResult>) -> Option<Ga
     verdicts.max_by_key(rank)
 }
 
+/// `2 gates, each at 5 %`: several gates are not adjusted for each other. None for one gate or none.
+pub fn gates_note(results: &[GateResult]) -> Option<String> {
+    let mut gates: Vec<&str> = results.iter().map(|result| result.gate.as_str()).collect();
+    gates.sort_unstable();
+    gates.dedup();
+    (gates.len() > 1).then(|| format!("{} gates, each at 5 %", gates.len()))
+}
+
 impl GateResult {
     /// `pass`, `FAIL` or `inconclusive`.
     pub fn word(&self) -> &'static str {
@@ -85,7 +99,12 @@ impl GateResult {
             };
             let value = self.shown(value);
             let trials = crate::caution::count(self.trials, "trial", "trials");
-            parts.push(format!("{value}{against} ({}), {trials}", self.bounds()));
+            let place = match self.scope {
+                Scope::Suite => "",
+                Scope::Population => " on tasks like these",
+            };
+            let bounds = self.bounds();
+            parts.push(format!("{value}{against} ({bounds}{place}), {trials}"));
         }
         parts.extend(self.reason.clone());
         parts.extend(self.notes.iter().cloned());
@@ -110,7 +129,7 @@ impl GateResult {
 
     fn shown(&self, value: f64) -> String {
         let sign = if value < 0.0 { "-" } else { "+" };
-        match (self.measure, &self.metric) {
+        match (self.measure, &self.definition) {
             (Some(GateMeasure::Ratio), _) => {
                 let change = (value - 1.0) * 100.0;
                 let sign = if change < 0.0 { "-" } else { "+" };

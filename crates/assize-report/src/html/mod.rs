@@ -15,11 +15,13 @@ mod tools;
 mod traces;
 mod trials;
 
-use crate::row::CATEGORY;
 use crate::{ReportError, Row, Summary};
-use assize_contracts::{AnalysisFinding, AnalysisResult, Outcome, SessionTrace};
+use assize_contracts::{
+    AnalysisFinding, AnalysisResult, AtLimit, MetricKind, Outcome, SessionTrace,
+};
 use charts::{Measured, Square};
 use choice::Choice;
+use escape::EmbeddedJson;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use tools::ToolFlow;
@@ -108,7 +110,7 @@ pub struct WantedTrace {
 #[derive(Debug)]
 struct ShownTrace {
     trial: usize,
-    json: String,
+    json: EmbeddedJson,
 }
 
 /// Where the time of a mode's traces went.
@@ -169,7 +171,12 @@ impl<'a> HtmlReport<'a> {
         let scenario = *self.scenarios.get(&*row.scenario_id)?;
         let (cell, outcome) = ((scenario, mode), row.outcome());
         let trial = self.shown.takes(cell, outcome).then(|| {
-            self.list(Trial::new(row, json, scenario, mode));
+            self.list(Trial::new(
+                row,
+                json,
+                (scenario, mode),
+                &self.summary.catalog,
+            ));
             self.trials.len() - 1
         });
         let squares = self.squares.entry(cell).or_default();
@@ -211,7 +218,7 @@ impl<'a> HtmlReport<'a> {
         let expected = self.limits.traces.min(self.summary_trials());
         let left = expected.saturating_sub(self.traces.len()).max(1);
         let bytes = self.limits.trace_bytes.saturating_sub(self.trace_bytes) / left;
-        let json = escape::script_json(&traces::compact(trace, bytes.min(LARGEST_TRACE)));
+        let json = EmbeddedJson::new(&traces::compact(trace, bytes.min(LARGEST_TRACE)));
         if self.trace_bytes + json.len() > self.limits.trace_bytes {
             return;
         }
@@ -259,22 +266,28 @@ impl<'a> HtmlReport<'a> {
     }
 
     fn measure(&mut self, row: &Row<'_>, mode: usize) {
-        let is_bound = row.is_censored();
+        let catalog = &self.summary.catalog;
         // A collector may tell again what the row told; the last word counts.
         let mut found: Vec<Option<f64>> = vec![None; self.metrics.len()];
-        row.for_each_measurement(|name, value| {
+        row.for_each_measurement(catalog, |name, value| {
             if let Some(place) = self.metrics.iter().position(|known| known == name) {
                 found[place] = Some(value);
             }
         });
         // Tools that were seen, none of which is of a category, are zero calls of it.
-        if row.has_seen_tools() {
+        if row.has_seen_tools(catalog) {
             let categories = self.metrics.iter().zip(&mut found);
-            for (_, value) in categories.filter(|(name, _)| name.starts_with(CATEGORY)) {
+            let is_category = |name: &str| {
+                let kind = &catalog.metric(name).kind;
+                matches!(kind, MetricKind::ToolCategory(_))
+            };
+            for (_, value) in categories.filter(|(name, _)| is_category(name)) {
                 value.get_or_insert(0.0);
             }
         }
-        for (column, value) in self.values[mode].iter_mut().zip(found) {
+        let columns = self.values[mode].iter_mut().zip(&self.metrics);
+        for ((column, name), value) in columns.zip(found) {
+            let is_bound = row.is_censored() && catalog.metric(name).at_limit != AtLimit::Whole;
             column.extend(value.map(|value| Measured { value, is_bound }));
         }
     }

@@ -1,13 +1,14 @@
-//! Pictures as SVG text. Whatever is drawn lies inside the picture, and every picture has a name that can be read aloud.
+//! Pictures as SVG. Whatever is drawn lies inside the picture, and every picture has a name that can be read aloud.
 
-use super::escape::html;
-use std::fmt::Write;
+use maud::{Markup, Render, html};
 
 /// A picture under way. Units are CSS pixels at its natural size.
 pub(crate) struct Svg {
-    text: String,
+    name: String,
     width: f64,
     height: f64,
+    stretches: bool,
+    shapes: Vec<Markup>,
 }
 
 /// A place in a picture.
@@ -17,12 +18,22 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// Which end of a text stands at its point.
+/// The end of a text that stands at its point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
     Middle,
     End,
+}
+
+impl Anchor {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Middle => "middle",
+            Self::End => "end",
+        }
+    }
 }
 
 pub(crate) fn at(x: f64, y: f64) -> Point {
@@ -31,122 +42,97 @@ pub(crate) fn at(x: f64, y: f64) -> Point {
 
 impl Svg {
     pub(crate) fn new(width: f64, height: f64, name: &str) -> Self {
-        let mut text = String::new();
-        // Writing to a string cannot fail; the same holds below.
-        let _ = write!(
-            text,
-            "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">",
-            html(name)
-        );
         Self {
-            text,
+            name: name.to_owned(),
             width,
             height,
+            stretches: false,
+            shapes: Vec::new(),
         }
     }
 
-    /// The picture fills whatever width it is given. Only for pictures without text.
-    pub(crate) fn stretching(mut self) -> Self {
-        self.text.insert_str(4, " preserveAspectRatio=\"none\"");
-        self
+    /// Makes the picture fill whatever width it is given. Only for pictures without text.
+    pub(crate) fn stretching(self) -> Self {
+        Self {
+            stretches: true,
+            ..self
+        }
     }
 
-    /// A line.
+    /// Draws a line.
     pub(crate) fn line(&mut self, class: &str, from: Point, to: Point) {
         let (from, to) = (self.inside(from), self.inside(to));
-        let _ = write!(
-            self.text,
-            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
-            short(from.x),
-            short(from.y),
-            short(to.x),
-            short(to.y)
-        );
+        self.shapes.push(html! {
+            line class=(class) x1=(Tenths(from.x)) y1=(Tenths(from.y)) x2=(Tenths(to.x)) y2=(Tenths(to.y)) {}
+        });
     }
 
-    /// A box between two corners.
+    /// Draws a box between two corners.
     pub(crate) fn bar(&mut self, class: &str, corner: Point, other: Point, title: &str) {
         let (corner, other) = (self.inside(corner), self.inside(other));
-        let _ = write!(
-            self.text,
-            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>",
-            short(corner.x.min(other.x)),
-            short(corner.y.min(other.y)),
-            short((corner.x - other.x).abs()),
-            short((corner.y - other.y).abs()),
-            tooltip(title)
-        );
+        let (width, height) = ((corner.x - other.x).abs(), (corner.y - other.y).abs());
+        self.shapes.push(html! {
+            rect class=(class)
+                x=(Tenths(corner.x.min(other.x))) y=(Tenths(corner.y.min(other.y)))
+                width=(Tenths(width)) height=(Tenths(height)) { (Tooltip(title)) }
+        });
     }
 
-    /// A dot.
+    /// Draws a dot.
     pub(crate) fn dot(&mut self, class: &str, center: Point, radius: f64, title: &str) {
         let center = self.inside(center);
-        let _ = write!(
-            self.text,
-            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{radius}\">{}</circle>",
-            short(center.x),
-            short(center.y),
-            tooltip(title)
-        );
+        self.shapes.push(html! {
+            circle class=(class) cx=(Tenths(center.x)) cy=(Tenths(center.y)) r=(radius) { (Tooltip(title)) }
+        });
     }
 
-    /// A broken line through points.
+    /// Draws a broken line through points.
     pub(crate) fn polyline(&mut self, class: &str, points: &[Point]) {
-        let _ = write!(self.text, "<polyline class=\"{class}\" points=\"");
-        for point in points {
-            let point = self.inside(*point);
-            let _ = write!(self.text, "{},{} ", short(point.x), short(point.y));
-        }
-        self.text.push_str("\"/>");
+        let points: Vec<Point> = points.iter().map(|point| self.inside(*point)).collect();
+        self.shapes.push(html! {
+            polyline class=(class) points={ @for point in &points { (Tenths(point.x)) "," (Tenths(point.y)) " " } } {}
+        });
     }
 
-    /// A half ellipse between two points, to the right on the way down and to the left on the way up.
+    /// Draws a half ellipse between two points, to the right on the way down and to the left on the way up.
     pub(crate) fn arc(&mut self, class: &str, from: Point, to: Point, stroke: f64, title: &str) {
         let (from, to) = (self.inside(from), self.inside(to));
         let across = ((from.y - to.y).abs() / 2.0).max(1.0);
-        let _ = write!(
-            self.text,
-            "<path class=\"{class}\" stroke-width=\"{}\" d=\"M{} {}A{} {} 0 0 1 {} {}\">{}</path>",
-            short(stroke),
-            short(from.x),
-            short(from.y),
-            short(across * ARC_FLATNESS),
-            short(across),
-            short(to.x),
-            short(to.y),
-            tooltip(title)
-        );
+        self.shapes.push(html! {
+            path class=(class) stroke-width=(Tenths(stroke))
+                d={
+                    "M" (Tenths(from.x)) " " (Tenths(from.y))
+                    "A" (Tenths(across * ARC_FLATNESS)) " " (Tenths(across)) " 0 0 1 " (Tenths(to.x)) " " (Tenths(to.y))
+                } { (Tooltip(title)) }
+        });
     }
 
-    /// A line of text.
+    /// Draws a line of text.
     pub(crate) fn text(&mut self, class: &str, place: Point, anchor: Anchor, text: &str) {
         let place = self.inside(place);
-        let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
-        let _ = write!(
-            self.text,
-            "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
-            short(place.x),
-            short(place.y),
-            html(text)
-        );
+        self.shapes.push(html! {
+            text class=(class) x=(Tenths(place.x)) y=(Tenths(place.y)) text-anchor=(anchor.as_str()) { (text) }
+        });
     }
 
-    /// What follows leads to a place on the page, until [`Svg::end_link`].
-    pub(crate) fn begin_link(&mut self, target: &str) {
-        let _ = write!(self.text, "<a href=\"{}\" tabindex=\"-1\">", html(target));
+    /// Draws shapes that lead to a place on the page.
+    pub(crate) fn link(&mut self, target: &str, draw: impl FnOnce(&mut Self)) {
+        let before = std::mem::take(&mut self.shapes);
+        draw(self);
+        let linked = std::mem::replace(&mut self.shapes, before);
+        self.shapes.push(html! {
+            a href=(target) tabindex="-1" { @for shape in &linked { (shape) } }
+        });
     }
 
-    pub(crate) fn end_link(&mut self) {
-        self.text.push_str("</a>");
-    }
-
-    pub(crate) fn finish(mut self) -> String {
-        self.text.push_str("</svg>");
-        self.text
+    pub(crate) fn finish(self) -> Markup {
+        let ratio = self.stretches.then_some("none");
+        html! {
+            svg role="img" aria-label=(self.name) preserveAspectRatio=[ratio]
+                viewBox={ "0 0 " (self.width) " " (self.height) } width=(self.width) height=(self.height) {
+                @for shape in &self.shapes { (shape) }
+            }
+        }
     }
 
     /// The nearest place in the picture. What is no number stands at the beginning.
@@ -162,17 +148,23 @@ impl Svg {
 /// How far an arc reaches sideways, compared with half its length.
 pub(crate) const ARC_FLATNESS: f64 = 0.62;
 
-fn tooltip(title: &str) -> String {
-    match title {
-        "" => String::new(),
-        _ => format!("<title>{}</title>", html(title)),
+/// The text that a browser shows beside the pointer. Empty text makes none.
+struct Tooltip<'a>(&'a str);
+
+impl Render for Tooltip<'_> {
+    fn render(&self) -> Markup {
+        html! { @if !self.0.is_empty() { title { (self.0) } } }
     }
 }
 
-/// A tenth of a pixel is finer than anybody sees.
-fn short(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+/// A length to a tenth of a pixel, which is finer than anybody sees.
+struct Tenths(f64);
+
+impl Render for Tenths {
+    fn render_to(&self, buffer: &mut String) {
+        let text = format!("{:.1}", self.0);
+        buffer.push_str(text.strip_suffix(".0").unwrap_or(&text));
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +176,7 @@ mod tests {
         let mut svg = Svg::new(100.0, 50.0, "a <b> picture");
         svg.dot("p", at(f64::INFINITY, f64::NAN), 2.0, "x & y");
         svg.line("l", at(-5.0, -1e300), at(1e9, 20.0));
-        let text = svg.finish();
+        let text = svg.finish().into_string();
         assert!(text.contains("cx=\"100\" cy=\"0\""), "{text}");
         assert!(
             text.contains("x1=\"0\" y1=\"0\" x2=\"100\" y2=\"20\""),

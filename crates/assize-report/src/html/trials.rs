@@ -2,7 +2,7 @@
 
 use super::escape::{cut, visible};
 use crate::Row;
-use assize_contracts::Outcome;
+use assize_contracts::{Catalog, Outcome, RowField};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -82,22 +82,28 @@ struct Check {
     error: Value,
 }
 
-const NUMBERS: [&str; 6] = [
-    "latency_wall_ms",
-    "tokens_total",
-    "tokens_active",
-    "cost_total_usd",
-    "tool_calls_total",
-    "agent_turns",
+const NUMBERS: [RowField; 6] = [
+    RowField::WallTime,
+    RowField::TokensTotal,
+    RowField::TokensActive,
+    RowField::CostTotal,
+    RowField::ToolCalls,
+    RowField::AgentTurns,
 ];
 
 impl Trial {
     /// Of a row and the text it was read from.
-    pub(crate) fn new(row: &Row<'_>, json: &[u8], scenario: usize, mode: usize) -> Self {
+    pub(crate) fn new(
+        row: &Row<'_>,
+        json: &[u8],
+        (scenario, mode): (usize, usize),
+        catalog: &Catalog,
+    ) -> Self {
         let details: Details<'_> = serde_json::from_slice(json).unwrap_or_default();
         let mut numbers = [None; 6];
-        row.for_each_measurement(|name, value| {
-            if let Some(place) = NUMBERS.iter().position(|known| *known == name) {
+        let names = NUMBERS.map(|field| catalog.name_of(field));
+        row.for_each_measurement(catalog, |name, value| {
+            if let Some(place) = names.iter().position(|known| *known == name) {
                 numbers[place] = Some(value);
             }
         });

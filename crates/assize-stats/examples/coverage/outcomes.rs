@@ -24,10 +24,10 @@ pub(crate) fn success_rate(
         })
         .collect();
     let naive = pooled_wilson(&tallies);
-    let ours = cluster_proportion_ci(&tallies, Level::CONFIDENCE_95);
+    let ours = assize_stats::success_rate(&tallies, Level::ALPHA_05);
     vec![
         holds(naive.0, naive.1, RATE),
-        ours.is_some_and(|ours| holds(ours.lower, ours.upper, RATE)),
+        held(ours.lower, ours.upper, RATE),
     ]
 }
 
@@ -61,10 +61,11 @@ pub(crate) fn success_difference(world: &mut World, design: Design, rate_b: f64)
     let (a, b) = two_rates(world, design, rate_b, same_scenarios);
     let truth = RATE - rate_b;
     let naive = proportion_diff_ci(total(&a), total(&b), Level::CONFIDENCE_95);
-    let ours = success_difference_ci(&a, &b, Level::CONFIDENCE_95).expect("lists of equal length");
+    let ours =
+        assize_stats::success_difference(&a, &b, Level::ALPHA_05).expect("lists of equal length");
     vec![
         naive.is_some_and(|naive| holds(naive.lower, naive.upper, truth)),
-        ours.is_some_and(|ours| holds(ours.lower, ours.upper, truth)),
+        held(ours.lower, ours.upper, truth),
     ]
 }
 
@@ -75,10 +76,11 @@ pub(crate) fn success_false_alarms(
 ) -> Vec<bool> {
     let (a, b) = two_rates(world, design, RATE, shares);
     let naive = proportion_diff_ci(total(&a), total(&b), Level::CONFIDENCE_95);
-    let ours = success_difference_ci(&a, &b, Level::CONFIDENCE_95).expect("lists of equal length");
+    let ours =
+        assize_stats::success_difference(&a, &b, Level::ALPHA_05).expect("lists of equal length");
     vec![
         naive.is_some_and(|naive| !holds(naive.lower, naive.upper, 0.0)),
-        ours.is_some_and(|ours| ours.p_value <= 0.05),
+        ours.excludes_zero,
     ]
 }
 
@@ -109,10 +111,10 @@ pub(crate) fn gated_success(world: &mut World, design: Design) -> Vec<bool> {
         a.push(world.tally(probability - MARGIN, design.repetitions));
         b.push(world.tally(probability, design.repetitions));
     }
-    let gate = success_gate(
+    let gate = success_margin(
         &a,
         &b,
-        &SuccessGateOptions {
+        &SuccessMarginOptions {
             margin: MARGIN,
             alpha: Level::ALPHA_05,
             scope: Scope::Suite,
@@ -120,9 +122,9 @@ pub(crate) fn gated_success(world: &mut World, design: Design) -> Vec<bool> {
     )
     .expect("lists of equal length");
     vec![
-        gate.difference
+        gate.estimate
             .is_some_and(|difference| difference >= -MARGIN),
-        gate.verdict == GateVerdict::Pass,
+        gate.non_inferior == GateVerdict::Pass,
     ]
 }
 
@@ -145,6 +147,11 @@ pub(crate) fn optional_stopping(world: &mut World, design: Design) -> Vec<bool> 
     let naive = (5..=LOOKS).any(differs);
     let ours = betting_cs(&rounds, &BettingOptions::default()).expect("shares lie between 0 and 1");
     vec![naive, !holds(ours.running_lower, ours.running_upper, 0.5)]
+}
+
+fn held(lower: Option<f64>, upper: Option<f64>, truth: f64) -> bool {
+    let bounds = lower.zip(upper);
+    bounds.is_some_and(|(lower, upper)| holds(lower, upper, truth))
 }
 
 fn total(tallies: &[Tally]) -> Tally {

@@ -126,7 +126,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "success of 80 %, repeats correlated by 0.3",
         methods: &[
             covers("naive: Wilson on pooled runs"),
-            covers("`cluster_proportion_ci`"),
+            covers("`success_rate`"),
         ],
         simulate: |world, design| success_rate(world, design, 0.3, |_, planned| planned),
     },
@@ -134,7 +134,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "success of 80 %, repeats correlated by 0.6 (hard)",
         methods: &[
             covers("naive: Wilson on pooled runs"),
-            covers("`cluster_proportion_ci`"),
+            covers("`success_rate`"),
         ],
         simulate: |world, design| success_rate(world, design, 0.6, |_, planned| planned),
     },
@@ -142,7 +142,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "the same, half to all of the planned trials",
         methods: &[
             covers("naive: Wilson on pooled runs"),
-            covers("`cluster_proportion_ci`"),
+            covers("`success_rate`"),
         ],
         simulate: |world, design| success_rate(world, design, 0.6, World::some_lost),
     },
@@ -150,7 +150,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "the same, 2 to 2R - 2 trials",
         methods: &[
             covers("naive: Wilson on pooled runs"),
-            covers("`cluster_proportion_ci`"),
+            covers("`success_rate`"),
         ],
         simulate: |world, design| success_rate(world, design, 0.6, World::very_unequal),
     },
@@ -158,7 +158,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "success of 80 % against 65 %, same hard scenarios",
         methods: &[
             covers("naive: Newcombe on pooled runs"),
-            covers("`success_difference_ci`"),
+            covers("`success_difference`"),
         ],
         simulate: |world, design| success_difference(world, design, 0.65),
     },
@@ -166,7 +166,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "A/A: success of 80 % in both modes",
         methods: &[
             alarms("naive: Newcombe on pooled runs"),
-            alarms("`success_difference_ci`"),
+            alarms("`success_difference`"),
         ],
         simulate: |world, design| success_false_alarms(world, design, same_scenarios),
     },
@@ -174,7 +174,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "success equal on average, own hard scenarios",
         methods: &[
             alarms("naive: Newcombe on pooled runs"),
-            alarms("`success_difference_ci`"),
+            alarms("`success_difference`"),
         ],
         simulate: |world, design| {
             success_false_alarms(world, design, |world| (world.unit(), world.unit()))
@@ -201,7 +201,7 @@ pub(crate) const STUDIES: &[Study] = &[
         data: "gate, true success exactly at the margin of 10 points",
         methods: &[
             alarms("naive: the estimate is within the margin"),
-            alarms("`success_gate`, suite"),
+            alarms("`success_margin`, suite"),
         ],
         simulate: gated_success,
     },

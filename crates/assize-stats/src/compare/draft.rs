@@ -1,17 +1,19 @@
 //! Computes one metric of two modes: baseline numbers on pooled runs, the paired headline and the permutation test.
 
-use super::headline::Headline;
+use super::headline::{Headline, typical_values};
+use super::limited::{Limited, limited};
 use super::metric::{CiMethod, Design, MetricComparison, PMethod, RunCounts};
 use super::plan::{ComparisonPlan, plan};
 use super::selection::{Matching, Selection};
-use super::verdict::{Evidence, Verdict, judge};
-use super::{CompareOptions, Metric, ModePair};
+use super::verdict::{Evidence, Finding, Wording, judge, verdict_scope};
+use super::{CompareOptions, Metric, MetricKind, ModePair};
 use crate::adjust::AdjustMethod;
 use crate::bootstrap::BootstrapOptions;
 use crate::cluster::{Pool, cluster_replicates};
+use crate::count::{CountDifference, count_difference_of};
 use crate::effect_size::{Magnitude, cliffs_delta_of, prob_above, standardised};
 use crate::gate::Direction;
-use crate::interval::{Method, Scope};
+use crate::interval::{Level, Method};
 use crate::permutation::{Alternative, Column, PermutationTest, test_columns};
 use crate::random::Stream;
 use crate::reduction::{Reduction, ReductionInterval, reduction_of, reduction_or_nan, undefined};
@@ -19,12 +21,14 @@ use crate::sample::Sample;
 use crate::scenario::{Pair, has_small_group, scenario_warnings};
 use crate::statistic::Statistic;
 use crate::typical::is_skewed;
+use crate::verdict::Verdict;
 use crate::warning::{Warning, Warnings};
 
 /// A comparison that still lacks its permutation test, adjusted p-value and verdict.
 pub(super) struct Draft {
     pub(super) comparison: MetricComparison,
     evidence: Evidence,
+    direction: Option<Direction>,
     plan: Option<ComparisonPlan>,
 }
 
@@ -70,36 +74,83 @@ impl Draft {
         modes: ModePair<'_>,
         options: &CompareOptions<'_>,
     ) -> Self {
-        let headline = Headline::new(selection, metric.statistic, modes, options);
         let mut comparison = empty(metric, selection, modes, options);
         comparison.warnings = warnings(selection, metric.statistic);
-        if let Some(runs) = selection.all_runs() {
-            comparison.take_pooled_runs(&runs);
-            let stream = Stream::for_pair(options.seed, modes.a, modes.b, "bootstrap");
-            let bootstrap = resampling(selection, metric.statistic, options);
-            comparison.take_reduction(&reduction(&selection.pairs, &runs, &bootstrap, stream));
-        }
         comparison.prob_better = metric
             .direction
             .and_then(|direction| prob_better(&selection.pairs, direction));
+        let runs = selection.all_runs();
+        if let Some(runs) = &runs {
+            comparison.take_pooled_runs(runs);
+        }
+        let mut draft = Self {
+            comparison,
+            evidence: Evidence::new(selection, metric, Finding::default()),
+            direction: metric.direction,
+            plan: None,
+        };
+        let Ok(alpha) = Level::new(options.confidence_level.complement()) else {
+            return draft;
+        };
+        if let Some(limited) = limited(metric, modes, alpha) {
+            draft.take_limited(limited);
+        } else if metric.kind == MetricKind::Count && has_zero_median(&selection.pairs) {
+            let warnings = Warnings::default();
+            draft.take_count(count_difference_of(&selection.pairs, alpha, warnings));
+        } else {
+            draft.take_headline(metric, selection, modes, options);
+            if let Some(runs) = &runs {
+                let stream = Stream::for_pair(options.seed, modes.a, modes.b, "bootstrap");
+                let bootstrap = resampling(selection, metric.statistic, options);
+                let reduction = reduction(&selection.pairs, runs, &bootstrap, stream);
+                draft.comparison.take_reduction(&reduction);
+            }
+        }
+        draft
+    }
+
+    fn take_headline(
+        &mut self,
+        metric: &Metric<'_>,
+        selection: &Selection,
+        modes: ModePair<'_>,
+        options: &CompareOptions<'_>,
+    ) {
+        let headline = Headline::new(selection, metric.statistic, modes, options);
+        let comparison = &mut self.comparison;
         comparison.paired = headline.paired_summary(selection);
         comparison.suite = headline.suite_summary();
+        let decisive = headline.decisive();
+        let [value_a, value_b] = typical_values(selection, metric.statistic, decisive);
+        comparison.value_a = value_a;
+        comparison.value_b = value_b;
+        comparison.scope = headline.scope;
+        self.evidence.finding = Finding::of_paired(selection, metric, decisive, options);
+        let is_exact = self.evidence.finding.is_certain;
         comparison
             .warnings
-            .add_if(headline.decisive().degenerate, Warning::NoVariation);
-        comparison.scope = headline.scope;
-        let evidence = Evidence::new(selection, metric, headline.decisive(), options);
-        let plan = plan(
+            .add_if(decisive.degenerate && !is_exact, Warning::NoVariation);
+        self.plan = plan(
             &selection.pairs,
             metric.statistic,
             headline.paired.measure,
             options,
         );
-        Self {
-            comparison,
-            evidence,
-            plan,
-        }
+    }
+
+    fn take_limited(&mut self, limited: Limited) {
+        self.evidence.finding = Finding::of_limited(&limited);
+        self.comparison
+            .warnings
+            .extend(&limited.comparison.warnings);
+        self.comparison.limited = Some(limited);
+    }
+
+    fn take_count(&mut self, count: CountDifference) {
+        self.evidence.finding = Finding::of_count(&count);
+        self.comparison.statistic = Statistic::Mean;
+        self.comparison.warnings.extend(&count.warnings);
+        self.comparison.count = Some(count);
     }
 
     fn take_test(&mut self, test: &PermutationTest) {
@@ -116,21 +167,19 @@ impl Draft {
 
     /// The p-value that decides; none when nothing can be decided.
     pub(super) fn p_value(&self) -> Option<f64> {
-        let suite_p = Some(self.comparison.p_value).filter(|_| self.comparison.suite.is_some());
-        match self.comparison.scope {
-            _ if self.evidence.reason.is_some() => None,
-            Scope::Population => self
-                .comparison
-                .paired
-                .as_ref()
-                .and_then(|paired| paired.p_value),
-            Scope::Suite => suite_p,
-        }
+        self.evidence
+            .finding
+            .p_value
+            .filter(|_| self.evidence.reason.is_none())
     }
 
     pub(super) fn judged(mut self, options: &CompareOptions<'_>) -> MetricComparison {
-        let alpha = options.confidence_level.complement();
-        self.comparison.verdict = judge(&self.evidence, self.comparison.p_adjusted, alpha);
+        let wording = Wording {
+            direction: self.direction,
+            exploratory: self.comparison.exploratory,
+            alpha: options.confidence_level.complement(),
+        };
+        self.comparison.verdict = judge(&self.evidence, self.comparison.p_adjusted, wording);
         self.comparison.reason = self.evidence.reason;
         self.comparison.plan = self
             .plan
@@ -192,7 +241,7 @@ fn empty(
         } else {
             Design::Unpaired
         },
-        scope: options.scope,
+        scope: verdict_scope(options.scope, scenarios),
         statistic: metric.statistic,
         ci_method: if scenarios > 1 {
             CiMethod::ClusterExpanded
@@ -203,8 +252,12 @@ fn empty(
         confidence_level: options.confidence_level,
         mc_error: 0.0,
         non_finite: selection.non_finite,
+        value_a: None,
+        value_b: None,
         paired: None,
         suite: None,
+        limited: None,
+        count: None,
         hedges_g: None,
         cliffs_delta: None,
         prob_superiority: None,
@@ -215,6 +268,7 @@ fn empty(
         } else {
             AdjustMethod::Bh
         },
+        family: options.family,
         family_size: 0,
         exploratory: !metric.is_primary,
         verdict: Verdict::Inconclusive,
@@ -247,6 +301,14 @@ fn warnings(selection: &Selection, statistic: Statistic) -> Warnings {
         warnings.add_if(skewed, Warning::SkewedMean);
     }
     warnings
+}
+
+/// Some scenario's median is 0 in either mode: most runs had no event there.
+fn has_zero_median(pairs: &[Pair]) -> bool {
+    let is_zero = |sample: &Sample| Statistic::Median.of(sample) == 0.0;
+    pairs
+        .iter()
+        .any(|pair| is_zero(&pair.a) || is_zero(&pair.b))
 }
 
 /// Whole scenarios are resampled where there are several, single runs otherwise.

@@ -2,12 +2,14 @@
 
 use super::metric::{PairedSummary, SuiteSummary};
 use super::selection::{Matching, Selection};
+use super::verdict::verdict_scope;
 use super::{CompareOptions, ModePair};
 use crate::effect::{Measure, ScenarioEffects};
 use crate::interval::Scope;
 use crate::paired::{PairedComparison, PairedOptions, compare, natural_measure};
 use crate::permutation::{PermutationOptions, sign_flip_from};
 use crate::random::Stream;
+use crate::sample::{Sample, finite};
 use crate::scenario::Pair;
 use crate::statistic::Statistic;
 use crate::warning::Warnings;
@@ -43,11 +45,7 @@ impl Headline {
         };
         let stream = Stream::for_pair(options.seed, modes.a, modes.b, "sign-flip");
         Self {
-            scope: if pairs.len() > 1 {
-                options.scope
-            } else {
-                Scope::Suite
-            },
+            scope: verdict_scope(options.scope, pairs.len()),
             paired: compare(
                 pairs,
                 measure,
@@ -100,6 +98,8 @@ impl Headline {
             reduction_pct,
             difference,
             ci95: bounds(&self.suite)?,
+            p_value: self.suite.p_value,
+            degenerate: self.suite.degenerate,
         })
     }
 }
@@ -111,4 +111,33 @@ fn every_run_measure(pairs: &[Pair]) -> Measure {
 
 fn bounds(comparison: &PairedComparison) -> Option<[f64; 2]> {
     Some([comparison.lower?, comparison.upper?])
+}
+
+/// The typical values of A and B over scenarios whose ratio, or difference, is the number that decides.
+pub(super) fn typical_values(
+    selection: &Selection,
+    statistic: Statistic,
+    decisive: &PairedComparison,
+) -> [Option<f64>; 2] {
+    if decisive.lower.is_none() {
+        return [None, None];
+    }
+    let of_scenario = |sample: &Sample| match (decisive.scope, decisive.measure) {
+        (Scope::Population, Measure::LogRatio) => Some(libm::log(statistic.of(sample))),
+        (Scope::Population, Measure::Difference) => Some(statistic.of(sample)),
+        (Scope::Suite, Measure::LogRatio) => Some(sample.logs()?.mean()),
+        (Scope::Suite, Measure::Difference) => Some(sample.mean()),
+    };
+    let over_scenarios = |side: fn(&Pair) -> &Sample| {
+        let values = selection.pairs.iter().map(|pair| of_scenario(side(pair)));
+        let mean = Sample::new(&values.collect::<Option<Vec<f64>>>()?)?.mean();
+        Some(match decisive.measure {
+            Measure::LogRatio => finite(libm::exp(mean)),
+            Measure::Difference => mean,
+        })
+    };
+    [
+        over_scenarios(|pair| &pair.a),
+        over_scenarios(|pair| &pair.b),
+    ]
 }

@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use super::plan::ComparisonPlan;
-use super::verdict::Verdict;
+use super::{Family, Limited};
 use crate::adjust::AdjustMethod;
+use crate::count::CountDifference;
 use crate::effect::Measure;
 use crate::effect_size::Magnitude;
 use crate::interval::{Level, Scope};
 use crate::statistic::Statistic;
+use crate::verdict::Verdict;
 use crate::warning::Warnings;
 
 /// A metric of mode A compared with mode B.
@@ -59,10 +61,19 @@ pub struct MetricComparison {
     pub mc_error: f64,
     /// Dropped NaN and infinite values.
     pub non_finite: usize,
+    /// The typical value of A over the compared scenarios: with `value_b` it makes the difference that decides. Absent
+    /// where cut-off runs or rare counts have numbers of their own.
+    pub value_a: Option<f64>,
+    /// The same for B.
+    pub value_b: Option<f64>,
     /// The headline: scenario by scenario, for new tasks like these. Absent for fewer than two scenarios.
     pub paired: Option<PairedSummary>,
     /// The same for exactly these tasks. Absent unless every scenario has two runs of each mode.
     pub suite: Option<SuiteSummary>,
+    /// Runs were cut off by a limit: the comparison that allows for it, in place of `paired` and `suite`.
+    pub limited: Option<Limited>,
+    /// The metric counts rare events: the comparison of events per run, in place of `paired` and `suite`.
+    pub count: Option<CountDifference>,
     /// Cohen's d without its small-sample bias.
     pub hedges_g: Option<f64>,
     /// P(A > B) - P(A < B) over all runs.
@@ -75,6 +86,8 @@ pub struct MetricComparison {
     pub p_adjusted: Option<f64>,
     /// How it was adjusted.
     pub adjust_method: AdjustMethod,
+    /// The comparisons that are adjusted together.
+    pub family: Family,
     /// Number of p-values in the family.
     pub family_size: usize,
     /// Not declared beforehand as a metric to decide by.
@@ -168,4 +181,8 @@ pub struct SuiteSummary {
     pub difference: Option<f64>,
     /// Interval of the number above.
     pub ci95: [f64; 2],
+    /// Welch's t test of the same number; absent without variation.
+    pub p_value: Option<f64>,
+    /// No run differs from the others of its scenario: the number is exact.
+    pub degenerate: bool,
 }

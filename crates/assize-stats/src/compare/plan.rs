@@ -4,11 +4,13 @@ use serde::Serialize;
 
 use super::CompareOptions;
 use crate::effect::{Inside, Measure, ScenarioEffects};
-use crate::interval::Level;
+use crate::interval::{Level, Scope};
 use crate::power::{PowerInputs, PowerPlan, power_plan};
 use crate::sample::{Sample, finite};
 use crate::scenario::{Pair, common_scale};
+use crate::special::normal_quantile;
 use crate::statistic::Statistic;
+use crate::success::{MatchedTallies, chance_inside, mean_rate, per_task_variance};
 
 /// What the design can see and what it would take to see `target_pct`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,6 +30,105 @@ pub struct ComparisonPlan {
     pub power: Level,
 }
 
+/// What a comparison of success can see and what it would take to see `target_pp`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuccessPlan {
+    /// The difference planned for, in points.
+    pub target_pp: f64,
+    /// Smallest difference this design finds, in points.
+    pub min_detectable_pp: f64,
+    /// Repetitions that would show the target with these scenarios; absent when more repetitions alone will not do.
+    pub repetitions_needed: Option<u64>,
+    /// Scenarios that would show the target with these repetitions; absent for verdicts on exactly these scenarios.
+    pub scenarios_needed: Option<u64>,
+    /// Probability of finding a difference of that size.
+    pub power: Level,
+}
+
+/// None when there is nothing to plan from.
+pub(super) fn success_plan(
+    matched: &MatchedTallies,
+    scope: Scope,
+    options: &CompareOptions<'_>,
+) -> Option<SuccessPlan> {
+    if matched.tasks() == 0 {
+        return None;
+    }
+    match scope {
+        Scope::Population => population_plan(matched, options),
+        Scope::Suite => suite_plan(matched, options),
+    }
+}
+
+fn population_plan(matched: &MatchedTallies, options: &CompareOptions<'_>) -> Option<SuccessPlan> {
+    let repetitions = harmonic_trials(matched);
+    let [chance_a, chance_b] = [&matched.a, &matched.b].map(|tallies| chance_inside(tallies));
+    let variance = per_task_variance(matched)?;
+    let mut inputs = PowerInputs {
+        scenarios: matched.tasks() as u64,
+        repetitions,
+        omega2: (variance - chance_a - chance_b).max(0.0),
+        sigma_a2: chance_a * repetitions,
+        sigma_b2: chance_b * repetitions,
+        delta: options.plan_effect,
+    };
+    let alpha = Level::new(options.confidence_level.complement()).ok()?;
+    let detectable = power_plan(&inputs, alpha, Level::POWER_80)
+        .ok()?
+        .min_detectable_effect?;
+    inputs.delta = target_below(detectable, options.plan_effect);
+    let plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
+    Some(SuccessPlan {
+        target_pp: inputs.delta * 100.0,
+        min_detectable_pp: detectable.min(1.0) * 100.0,
+        repetitions_needed: plan.repetitions_needed,
+        scenarios_needed: plan.scenarios_needed,
+        power: Level::POWER_80,
+    })
+}
+
+/// On exactly these tasks only more runs help.
+fn suite_plan(matched: &MatchedTallies, options: &CompareOptions<'_>) -> Option<SuccessPlan> {
+    let repetitions = harmonic_trials(matched);
+    let tasks = matched.tasks() as f64;
+    // Rates are drawn a little to the middle, so that rates of 0 and 1 do not promise certainty.
+    let per_run = |tallies: &[crate::proportion::Tally]| {
+        let runs = tasks * repetitions;
+        let rate = (mean_rate(tallies)? * runs + 1.0) / (runs + 2.0);
+        Some(rate * (1.0 - rate))
+    };
+    let variance = per_run(&matched.a)? + per_run(&matched.b)?;
+    let reach = -normal_quantile(options.confidence_level.complement() / 2.0)
+        + normal_quantile(Level::POWER_80.value());
+    let detectable = reach * libm::sqrt(variance / (tasks * repetitions));
+    let target = target_below(detectable, options.plan_effect);
+    let needed = libm::ceil(variance * (reach / target) * (reach / target) / tasks);
+    Some(SuccessPlan {
+        target_pp: target * 100.0,
+        min_detectable_pp: detectable.min(1.0) * 100.0,
+        repetitions_needed: (needed < 1e15).then_some(needed as u64),
+        scenarios_needed: None,
+        power: Level::POWER_80,
+    })
+}
+
+/// The wanted effect, halved until the design does not see it yet.
+fn target_below(detectable: f64, wanted: f64) -> f64 {
+    let mut target = wanted;
+    while target >= detectable && target > 1e-6 {
+        target /= 2.0;
+    }
+    target
+}
+
+/// The number of repetitions that gives the same error when all scenarios have it.
+fn harmonic_trials(matched: &MatchedTallies) -> f64 {
+    let all = matched.a.iter().chain(&matched.b);
+    let inverse: f64 = all.map(|tally| 1.0 / tally.trials() as f64).sum();
+    2.0 * matched.tasks() as f64 / inverse
+}
+
 /// None for fewer than two scenarios, or when logs of single runs do not exist.
 pub(super) fn plan(
     pairs: &[Pair],
@@ -43,7 +144,7 @@ pub(super) fn plan(
     let repetitions = harmonic_mean(pairs);
     let sigma_a2 = variance_inside(inside.pairs.iter().map(|pair| &pair.a));
     let sigma_b2 = variance_inside(inside.pairs.iter().map(|pair| &pair.b));
-    let inputs = PowerInputs {
+    let mut inputs = PowerInputs {
         scenarios: pairs.len() as u64,
         repetitions,
         omega2: (spread * spread - (sigma_a2 + sigma_b2) / repetitions).max(0.0),
@@ -53,7 +154,21 @@ pub(super) fn plan(
     };
     let alpha = Level::new(options.confidence_level.complement()).ok()?;
     let plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
-    Some(shown(&plan, measure, effects.unit, options.plan_effect))
+    // A design that already sees the wanted effect is planned for a smaller one.
+    let mut effect = options.plan_effect;
+    let sees = |effect: f64| {
+        let delta = target(pairs, statistic, measure, effect);
+        delta > 0.0
+            && plan
+                .min_detectable_effect
+                .is_some_and(|least| least <= delta)
+    };
+    while sees(effect) && effect > 1e-6 {
+        effect /= 2.0;
+    }
+    inputs.delta = target(pairs, statistic, measure, effect);
+    let plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
+    Some(shown(&plan, measure, effects.unit, effect))
 }
 
 fn shown(plan: &PowerPlan, measure: Measure, unit: f64, plan_effect: f64) -> ComparisonPlan {

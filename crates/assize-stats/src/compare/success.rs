@@ -1,19 +1,25 @@
-//! Success of two modes: rates, their difference in points, and how much the unjudged trials could change it.
+//! Success of two modes: rates, their difference in points, and how much the void trials could change it.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::verdict::{Member, Side, Verdict, word};
-use super::{CompareOptions, ModePair, SuccessCell};
+use super::plan::{SuccessPlan, success_plan};
+use super::verdict::{Finding, Member, Side, Wording, verdict_scope, word};
+use super::{CompareOptions, Family, ModePair, SuccessCell};
 use crate::adjust::AdjustMethod;
+use crate::gate::Direction;
 use crate::interval::{Level, Scope};
 use crate::proportion::{Tally, mcnemar_exact};
 use crate::scenario::scenario_warnings;
-use crate::success::{SuccessDifference, success_difference_ci};
+use crate::success::{
+    MatchedTallies, SuccessDifference, SuccessMarginOptions, SuiteDifference, TallyCase, VoidCases,
+    Voided, success_difference, success_margin, suite_difference,
+};
+use crate::verdict::Verdict;
 use crate::warning::{Warning, Warnings};
 
-/// Above this share of unjudged trials the comparison says so.
+/// Above this share of void trials the comparison says so.
 const MANY_VOID: f64 = 0.05;
 
 /// Success of mode A compared with mode B. A is better when its rate is higher.
@@ -26,48 +32,122 @@ pub struct SuccessComparison {
     pub mode_b: String,
     /// Always `success`.
     pub metric: &'static str,
-    /// Success rate of A over the compared scenarios.
+    /// Plain mean of A's rates over the compared scenarios.
     pub rate_a: Option<f64>,
-    /// Success rate of B.
+    /// Plain mean of B's rates over the compared scenarios.
     pub rate_b: Option<f64>,
     /// Rate A minus rate B in percentage points.
     pub difference_pp: Option<f64>,
-    /// Its interval in points.
+    /// Its interval in points, in the scope named by `scope`.
     pub ci95: Option<[f64; 2]>,
-    /// The error rate at which the interval touches 0.
+    /// The error rate at which that interval touches 0.
     pub p_value: Option<f64>,
     /// The p-value adjusted for its family.
     pub p_adjusted: Option<f64>,
     /// How it was adjusted.
     pub adjust_method: AdjustMethod,
+    /// The comparisons that are adjusted together.
+    pub family: Family,
     /// Number of p-values in the family.
     pub family_size: usize,
     /// Not declared beforehand as a metric to decide by.
     pub exploratory: bool,
+    /// Degrees of freedom; only in the population scope.
+    pub df: Option<f64>,
+    /// The share of tasks of a kind that so many tasks may have missed altogether.
+    pub unseen_share: Option<f64>,
+    /// The most favourable task was counted only as much as the next one.
+    pub capped: bool,
+    /// How `ci95` was made.
+    pub method: SuccessMethod,
+    /// What the verdict, `ci95` and `pValue` speak about.
+    pub scope: Scope,
     /// Exact test of the discordant pairs; only with one trial per scenario and mode.
     pub mcnemar_p: Option<f64>,
     /// Share of A's trials that could be judged.
     pub coverage_a: Option<f64>,
     /// Share of B's trials that could be judged.
     pub coverage_b: Option<f64>,
-    /// The difference in points if all unjudged trials had gone against A, and for A.
+    /// The difference in points if all void trials that may depend on the mode had gone against A, and for A.
     pub void_bounds: Option<[f64; 2]>,
+    /// The lower end of the interval in the first case and the upper end in the second, in points.
+    pub void_interval: Option<[f64; 2]>,
+    /// Void trials of A and of B whose cause may depend on the mode.
+    pub void: [u64; 2],
+    /// Void trials of A and of B whose cause cannot depend on the mode.
+    pub void_unrelated: [u64; 2],
+    /// The verdict with the void trials left out.
+    pub verdict_without_voids: Verdict,
+    /// The same difference for exactly these tasks.
+    pub suite: Option<SuccessSuite>,
+    /// The same difference for new tasks like these. Absent for one scenario.
+    pub population: Option<SuccessPopulation>,
     /// Scenarios with judged trials of both modes.
     pub scenarios: usize,
-    /// What the verdict speaks about.
-    pub scope: Scope,
+    /// The usual number of judged trials of a scenario under one mode.
+    pub repetitions: u64,
+    /// All scenarios have that number under both modes.
+    pub balanced: bool,
+    /// Scenarios without a judged trial of one mode.
+    pub unmatched_scenarios: Vec<String>,
+    /// Passed and judged trials of A on the compared scenarios: a count, never the rate that is compared.
+    pub counts_a: [u64; 2],
+    /// The same for B.
+    pub counts_b: [u64; 2],
+    /// Nominal coverage of all intervals here.
+    pub confidence_level: Level,
     /// The word.
     pub verdict: Verdict,
     /// Why the modes cannot be compared.
     pub reason: Option<&'static str>,
+    /// What an inconclusive comparison would take.
+    pub plan: Option<SuccessPlan>,
     /// Reasons to be careful.
     pub warnings: Warnings,
+}
+
+/// How the interval of a success difference is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuccessMethod {
+    /// Student's t over the differences per task, with a floor and allowing for unseen tasks.
+    TaskT,
+    /// Wilson limits of each mode with harmonic run counts, combined by Newcombe's method.
+    SuiteNewcombe,
+}
+
+/// The difference for exactly these tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuccessSuite {
+    /// Rate A minus rate B in percentage points.
+    pub difference_pp: f64,
+    /// Its interval; absent for too few runs.
+    pub ci95: Option<[f64; 2]>,
+    /// The error rate at which it touches 0.
+    pub p_value: Option<f64>,
+    /// The number of equal runs of A and of B that carries the same information.
+    pub effective_runs: [f64; 2],
+}
+
+/// The difference for new tasks like these.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuccessPopulation {
+    /// Rate A minus rate B in percentage points.
+    pub difference_pp: f64,
+    /// Its interval.
+    pub ci95: [f64; 2],
+    /// The error rate at which it touches 0.
+    pub p_value: f64,
 }
 
 /// A comparison that still lacks its adjusted p-value and verdict.
 pub(super) struct SuccessDraft {
     comparison: SuccessComparison,
-    is_equivalent: bool,
+    observed: Finding,
+    /// With the void trials read against A and for A; absent when there are none to read.
+    bounds: Option<[Finding; 2]>,
 }
 
 /// None when neither mode has a trial.
@@ -83,73 +163,167 @@ pub(super) fn draft(
     if a.is_empty() && b.is_empty() {
         return None;
     }
-    let judged = a.keys().filter(|scenario| {
-        a[*scenario].judged() > 0 && b.get(*scenario).is_some_and(|b| b.judged() > 0)
-    });
-    let matched: Vec<(Outcomes, Outcomes)> =
-        judged.map(|scenario| (a[scenario], b[scenario])).collect();
-    let (all_a, all_b) = (Outcomes::total(a.values()), Outcomes::total(b.values()));
-    let scope = if matched.len() > 1 {
-        options.scope
+    let trials = TaskTrials::new(&a, &b);
+    let cases = trials.cases()?;
+    let observed = Reading::new(&cases.observed, options)?;
+    let mut comparison = empty(modes, &trials, &observed, options);
+    let mut bounds = None;
+    if trials.has_related_voids() {
+        let worst = Reading::new(&cases.worst, options)?;
+        let best = Reading::new(&cases.best, options)?;
+        comparison.void_bounds = points(worst.estimate().zip(best.estimate()));
+        let ends = worst.interval().zip(best.interval());
+        comparison.void_interval = points(ends.map(|(worst, best)| (worst[0], best[1])));
+        bounds = Some([worst.finding, best.finding]);
     } else {
-        Scope::Suite
+        comparison.void_bounds = points(observed.estimate().zip(observed.estimate()));
+        comparison.void_interval = points(observed.interval().map(|[low, high]| (low, high)));
+    }
+    comparison.plan = success_plan(&observed.matched, observed.scope, options);
+    Some(SuccessDraft {
+        comparison,
+        observed: observed.finding,
+        bounds,
+    })
+}
+
+fn empty(
+    modes: ModePair<'_>,
+    trials: &TaskTrials,
+    observed: &Reading,
+    options: &CompareOptions<'_>,
+) -> SuccessComparison {
+    let Reading {
+        matched,
+        scope,
+        population,
+        suite,
+        ..
+    } = observed;
+    let is_population = *scope == Scope::Population;
+    let in_scope = |value: Option<f64>| value.filter(|_| is_population);
+    let counts = |tallies: &[Tally]| {
+        let sum = |of: fn(Tally) -> u64| tallies.iter().map(|tally| of(*tally)).sum();
+        [sum(Tally::successes), sum(Tally::trials)]
     };
-    let difference = difference(&matched, scope, options.confidence_level);
-    let mut warnings = scenario_warnings(matched.len(), 0);
-    let unmatched = matched.len() < a.len() || matched.len() < b.len();
-    warnings.add_if(unmatched, Warning::UnmatchedScenarios);
-    warnings.add_if(
-        all_a.void_share() > MANY_VOID || all_b.void_share() > MANY_VOID,
-        Warning::ManyVoid,
-    );
-    let comparison = SuccessComparison {
+    SuccessComparison {
         mode_a: modes.a.to_owned(),
         mode_b: modes.b.to_owned(),
         metric: "success",
-        rate_a: Outcomes::total(matched.iter().map(|pair| &pair.0)).rate(),
-        rate_b: Outcomes::total(matched.iter().map(|pair| &pair.1)).rate(),
-        difference_pp: difference.map(|difference| difference.point_estimate * 100.0),
-        ci95: difference.map(|difference| [difference.lower * 100.0, difference.upper * 100.0]),
-        p_value: difference.map(|difference| difference.p_value),
+        rate_a: population.rate_a,
+        rate_b: population.rate_b,
+        difference_pp: observed.estimate().map(|estimate| estimate * 100.0),
+        ci95: points(observed.interval().map(|[low, high]| (low, high))),
+        p_value: observed.finding.p_value,
         p_adjusted: None,
-        adjust_method: if options.success_is_primary {
-            AdjustMethod::Holm
-        } else {
-            AdjustMethod::Bh
-        },
+        adjust_method: options.success_method(),
+        family: options.family,
         family_size: 0,
         exploratory: !options.success_is_primary,
-        mcnemar_p: mcnemar(&matched),
-        coverage_a: all_a.coverage(),
-        coverage_b: all_b.coverage(),
-        void_bounds: void_bounds(all_a, all_b),
-        scenarios: matched.len(),
-        scope,
+        df: in_scope(population.df),
+        unseen_share: in_scope(population.unseen_share),
+        capped: is_population && population.capped,
+        method: if is_population {
+            SuccessMethod::TaskT
+        } else {
+            SuccessMethod::SuiteNewcombe
+        },
+        scope: *scope,
+        mcnemar_p: mcnemar(matched),
+        coverage_a: trials.total_a.coverage(),
+        coverage_b: trials.total_b.coverage(),
+        void_bounds: None,
+        void_interval: None,
+        void: [trials.total_a.void, trials.total_b.void],
+        void_unrelated: [trials.total_a.void_unrelated, trials.total_b.void_unrelated],
+        verdict_without_voids: Verdict::Inconclusive,
+        suite: suite_summary(suite),
+        population: population_summary(population),
+        scenarios: matched.tasks(),
+        repetitions: usual(matched),
+        balanced: is_balanced(matched),
+        unmatched_scenarios: trials.unmatched.clone(),
+        counts_a: counts(&matched.a),
+        counts_b: counts(&matched.b),
+        confidence_level: options.confidence_level,
         verdict: Verdict::Inconclusive,
-        reason: matched
-            .is_empty()
-            .then_some("no scenario has judged trials of both modes"),
-        warnings,
-    };
-    Some(SuccessDraft {
-        comparison,
-        is_equivalent: is_equivalent(&matched, scope, options),
+        reason: (matched.tasks() == 0).then_some("no scenario has judged trials of both modes"),
+        plan: None,
+        warnings: warnings(trials, observed),
+    }
+}
+
+fn warnings(trials: &TaskTrials, observed: &Reading) -> Warnings {
+    let mut warnings = scenario_warnings(observed.matched.tasks(), 0);
+    warnings.extend(match observed.scope {
+        Scope::Population => &observed.population.warnings,
+        Scope::Suite => &observed.suite.warnings,
+    });
+    warnings.add_if(!trials.unmatched.is_empty(), Warning::UnmatchedScenarios);
+    let totals = [&trials.total_a, &trials.total_b];
+    let many = totals.iter().any(|total| total.void_share() > MANY_VOID);
+    warnings.add_if(many, Warning::ManyVoid);
+    let unrelated = totals.iter().any(|total| total.void_unrelated > 0);
+    warnings.add_if(unrelated, Warning::VoidUnrelated);
+    warnings
+}
+
+fn suite_summary(suite: &SuiteDifference) -> Option<SuccessSuite> {
+    Some(SuccessSuite {
+        difference_pp: suite.estimate? * 100.0,
+        ci95: points(suite.lower.zip(suite.upper)),
+        p_value: suite.p_value,
+        effective_runs: suite.effective_runs?,
+    })
+}
+
+fn population_summary(population: &SuccessDifference) -> Option<SuccessPopulation> {
+    Some(SuccessPopulation {
+        difference_pp: population.estimate? * 100.0,
+        ci95: points(population.lower.zip(population.upper))?,
+        p_value: population.p_value?,
     })
 }
 
 impl SuccessDraft {
     pub(super) fn judged(mut self, options: &CompareOptions<'_>) -> SuccessComparison {
-        let alpha = options.confidence_level.complement();
-        let side = match self.comparison.ci95 {
-            Some([lower, _]) if lower > 0.0 => Side::Better,
-            Some([_, upper]) if upper < 0.0 => Side::Worse,
-            _ => Side::Both,
+        let comparison = &mut self.comparison;
+        let wording = Wording {
+            direction: Some(Direction::Higher),
+            exploratory: comparison.exploratory,
+            alpha: options.confidence_level.complement(),
         };
-        self.comparison.verdict = match self.comparison.reason {
-            Some(_) => Verdict::NotComparable,
-            None => word(side, self.is_equivalent, self.comparison.p_adjusted, alpha),
-        };
+        let observed = word(&self.observed, comparison.p_adjusted, wording);
+        comparison.verdict_without_voids = observed;
+        comparison.verdict = observed;
+        if let Some(bounds) = &self.bounds {
+            // The other readings are held to the level that the observed one had to meet in its family.
+            let factor = factor(comparison.p_value, comparison.p_adjusted);
+            let agrees = |finding: &Finding| {
+                let p = finding.p_value.map(|p| (p * factor).min(1.0));
+                word(finding, p, wording) == observed
+            };
+            if !bounds.iter().all(agrees) {
+                comparison.verdict = Verdict::Inconclusive;
+                comparison.warnings.add(Warning::VoidDecides);
+            }
+        }
+        if comparison.reason.is_some() {
+            comparison.verdict = Verdict::NotComparable;
+            comparison.verdict_without_voids = Verdict::NotComparable;
+        }
+        if comparison.verdict != Verdict::Inconclusive {
+            comparison.plan = None;
+        }
         self.comparison
+    }
+}
+
+/// How much the adjustment for the family raised a p-value.
+fn factor(p_value: Option<f64>, p_adjusted: Option<f64>) -> f64 {
+    match (p_value, p_adjusted) {
+        (Some(p), Some(adjusted)) if p > 0.0 => (adjusted / p).max(1.0),
+        _ => 1.0,
     }
 }
 
@@ -159,7 +333,9 @@ impl Member for SuccessDraft {
     }
 
     fn p_value(&self) -> Option<f64> {
-        self.comparison.p_value
+        self.comparison
+            .p_value
+            .filter(|_| self.comparison.reason.is_none())
     }
 
     fn take_adjusted(&mut self, p_adjusted: Option<f64>, family_size: usize) {
@@ -168,12 +344,80 @@ impl Member for SuccessDraft {
     }
 }
 
+/// One reading of the void trials: both scopes and what the verdict rests on.
+struct Reading {
+    matched: MatchedTallies,
+    scope: Scope,
+    population: SuccessDifference,
+    suite: SuiteDifference,
+    finding: Finding,
+}
+
+impl Reading {
+    fn new(case: &TallyCase, options: &CompareOptions<'_>) -> Option<Self> {
+        let alpha = Level::new(options.confidence_level.complement()).ok()?;
+        let matched = MatchedTallies::new(&case.a, &case.b).ok()?;
+        let scope = verdict_scope(options.scope, matched.tasks());
+        let population = success_difference(&matched.a, &matched.b, alpha).ok()?;
+        let suite = suite_difference(&matched.a, &matched.b, alpha).ok()?;
+        let (lower, upper, p_value) = match scope {
+            Scope::Population => (population.lower, population.upper, population.p_value),
+            Scope::Suite => (suite.lower, suite.upper, suite.p_value),
+        };
+        let side = match Verdict::of_interval(lower, upper) {
+            Verdict::Better => Side::Higher,
+            Verdict::Worse => Side::Lower,
+            _ => Side::Both,
+        };
+        let finding = Finding {
+            side,
+            is_equivalent: is_equivalent(&matched, scope, options),
+            p_value,
+            is_certain: false,
+        };
+        Some(Self {
+            matched,
+            scope,
+            population,
+            suite,
+            finding,
+        })
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        self.population.estimate
+    }
+
+    fn interval(&self) -> Option<[f64; 2]> {
+        let (lower, upper) = match self.scope {
+            Scope::Population => (self.population.lower, self.population.upper),
+            Scope::Suite => (self.suite.lower, self.suite.upper),
+        };
+        Some([lower?, upper?])
+    }
+}
+
+/// The one-sided bounds of the difference lie within the margin, read as points.
+fn is_equivalent(matched: &MatchedTallies, scope: Scope, options: &CompareOptions<'_>) -> bool {
+    let alpha = Level::new(options.confidence_level.complement());
+    let (Some(margin), Ok(alpha)) = (options.equivalence_margin, alpha) else {
+        return false;
+    };
+    let options = SuccessMarginOptions {
+        margin,
+        alpha,
+        scope,
+    };
+    success_margin(&matched.a, &matched.b, &options).is_ok_and(|margin| margin.equivalent)
+}
+
 /// Counted outcomes of a mode on one scenario or on all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
     passed: u64,
     failed: u64,
     void: u64,
+    void_unrelated: u64,
 }
 
 impl Outcomes {
@@ -185,13 +429,10 @@ impl Outcomes {
                 passed: cell.passed,
                 failed: cell.failed,
                 void: cell.void,
+                void_unrelated: cell.void_unrelated,
             });
         }
         outcomes
-    }
-
-    fn total<'a>(outcomes: impl Iterator<Item = &'a Outcomes>) -> Outcomes {
-        outcomes.fold(Outcomes::default(), |sum, cell| sum.plus(cell))
     }
 
     fn plus(self, other: &Outcomes) -> Outcomes {
@@ -199,6 +440,7 @@ impl Outcomes {
             passed: self.passed.saturating_add(other.passed),
             failed: self.failed.saturating_add(other.failed),
             void: self.void.saturating_add(other.void),
+            void_unrelated: self.void_unrelated.saturating_add(other.void_unrelated),
         }
     }
 
@@ -207,15 +449,16 @@ impl Outcomes {
     }
 
     fn trials(&self) -> u64 {
-        self.judged().saturating_add(self.void)
+        let void = self.void.saturating_add(self.void_unrelated);
+        self.judged().saturating_add(void)
     }
 
-    fn tally(&self) -> Tally {
-        Tally::new(self.passed, self.judged()).expect("passed trials are among the judged ones")
-    }
-
-    fn rate(&self) -> Option<f64> {
-        self.tally().rate()
+    fn voided(&self) -> Voided {
+        let judged = Tally::new(self.passed, self.judged());
+        Voided {
+            judged: judged.expect("passed trials are among the judged ones"),
+            void: self.void,
+        }
     }
 
     fn coverage(&self) -> Option<f64> {
@@ -227,60 +470,84 @@ impl Outcomes {
     }
 }
 
-/// Over scenarios for new tasks; pooled, as if one scenario, for exactly these.
-fn difference(
-    matched: &[(Outcomes, Outcomes)],
-    scope: Scope,
-    level: Level,
-) -> Option<SuccessDifference> {
-    let (mut a, mut b): (Vec<Tally>, Vec<Tally>) =
-        matched.iter().map(|(a, b)| (a.tally(), b.tally())).unzip();
-    if scope == Scope::Suite {
-        a = vec![Tally::total(&a)];
-        b = vec![Tally::total(&b)];
+/// The trials of both modes, task by task.
+struct TaskTrials {
+    a: Vec<Voided>,
+    b: Vec<Voided>,
+    unmatched: Vec<String>,
+    total_a: Outcomes,
+    total_b: Outcomes,
+}
+
+impl TaskTrials {
+    fn new(a: &BTreeMap<Option<&str>, Outcomes>, b: &BTreeMap<Option<&str>, Outcomes>) -> Self {
+        let total = |outcomes: &BTreeMap<Option<&str>, Outcomes>| {
+            let cells = outcomes.values();
+            cells.fold(Outcomes::default(), |sum, cell| sum.plus(cell))
+        };
+        let mut trials = Self {
+            a: Vec::new(),
+            b: Vec::new(),
+            unmatched: Vec::new(),
+            total_a: total(a),
+            total_b: total(b),
+        };
+        let mut names: Vec<Option<&str>> = a.keys().chain(b.keys()).copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let of = |outcomes: &BTreeMap<Option<&str>, Outcomes>| {
+                outcomes.get(&name).copied().unwrap_or_default().voided()
+            };
+            let (a, b) = (of(a), of(b));
+            if a.judged.trials() == 0 || b.judged.trials() == 0 {
+                trials.unmatched.push(name.unwrap_or_default().to_owned());
+            }
+            trials.a.push(a);
+            trials.b.push(b);
+        }
+        trials
     }
-    success_difference_ci(&a, &b, level).ok().flatten()
+
+    fn has_related_voids(&self) -> bool {
+        self.a.iter().chain(&self.b).any(|trials| trials.void > 0)
+    }
+
+    fn cases(&self) -> Option<VoidCases> {
+        VoidCases::new(&self.a, &self.b).ok()
+    }
 }
 
-/// The interval of two one-sided tests lies within the margin, read as points.
-fn is_equivalent(
-    matched: &[(Outcomes, Outcomes)],
-    scope: Scope,
-    options: &CompareOptions<'_>,
-) -> bool {
-    let Some(margin) = options.equivalence_margin else {
-        return false;
-    };
-    let Ok(alpha) = Level::new(options.confidence_level.complement()) else {
-        return false;
-    };
-    let interval = difference(matched, scope, alpha.two_sided_for_one_sided_alpha());
-    interval.is_some_and(|interval| interval.lower > -margin && interval.upper < margin)
-}
-
-fn mcnemar(matched: &[(Outcomes, Outcomes)]) -> Option<f64> {
-    let single = !matched.is_empty()
-        && matched
-            .iter()
-            .all(|(a, b)| a.judged() == 1 && b.judged() == 1);
-    let only = |wins: fn(&(Outcomes, Outcomes)) -> bool| {
-        matched.iter().filter(|pair| wins(pair)).count() as u64
-    };
+fn mcnemar(matched: &MatchedTallies) -> Option<f64> {
+    let pairs = || matched.a.iter().zip(&matched.b);
+    let single = matched.tasks() > 0 && pairs().all(|(a, b)| a.trials() == 1 && b.trials() == 1);
+    let only = |wins: fn(&(&Tally, &Tally)) -> bool| pairs().filter(wins).count() as u64;
     single.then(|| {
         mcnemar_exact(
-            only(|(a, b)| a.passed > b.passed),
-            only(|(a, b)| b.passed > a.passed),
+            only(|(a, b)| a.successes() > b.successes()),
+            only(|(a, b)| b.successes() > a.successes()),
         )
     })
 }
 
-fn void_bounds(a: Outcomes, b: Outcomes) -> Option<[f64; 2]> {
-    if a.trials() == 0 || b.trials() == 0 {
-        return None;
-    }
-    let worst = |outcomes: Outcomes| outcomes.passed as f64 / outcomes.trials() as f64;
-    let best = |outcomes: Outcomes| {
-        (outcomes.trials() - outcomes.failed) as f64 / outcomes.trials() as f64
-    };
-    Some([(worst(a) - best(b)) * 100.0, (best(a) - worst(b)) * 100.0])
+/// The usual number of judged trials of a task under one mode.
+fn usual(matched: &MatchedTallies) -> u64 {
+    let mut counts: Vec<u64> = trials_of(matched).collect();
+    counts.sort_unstable();
+    let middle = counts.len().saturating_sub(1) / 2;
+    counts.get(middle).copied().unwrap_or(0)
+}
+
+fn is_balanced(matched: &MatchedTallies) -> bool {
+    trials_of(matched).all(|trials| trials == usual(matched))
+}
+
+fn trials_of(matched: &MatchedTallies) -> impl Iterator<Item = u64> {
+    let all = matched.a.iter().chain(&matched.b);
+    all.map(|tally| tally.trials())
+}
+
+/// Rates as percentage points.
+fn points(ends: Option<(f64, f64)>) -> Option<[f64; 2]> {
+    ends.map(|(low, high)| [low * 100.0, high * 100.0])
 }

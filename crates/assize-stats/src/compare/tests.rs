@@ -1,6 +1,7 @@
 //! Behaviour of whole comparisons.
 
 use super::*;
+use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Runs of two modes on scenarios whose levels differ widely; A takes `ratio` of what B takes.
@@ -27,6 +28,7 @@ fn metric<'a>(
         mode,
         scenario: Some(scenario),
         values,
+        cut: &[],
     };
     let groups = runs
         .iter()
@@ -35,6 +37,7 @@ fn metric<'a>(
         name: "tokens",
         direction,
         statistic: Statistic::Median,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: groups.collect(),
     }
@@ -163,6 +166,7 @@ fn the_declared_family_is_adjusted_together_with_success() {
         passed,
         failed: 5 - passed,
         void: 0,
+        void_unrelated: 0,
     };
     let success: Vec<SuccessCell<'_>> = runs
         .iter()
@@ -176,6 +180,7 @@ fn the_declared_family_is_adjusted_together_with_success() {
         ..Default::default()
     };
     let exploratory = Metric {
+        kind: MetricKind::Amount,
         is_primary: false,
         name: "turns",
         ..metric(&runs, Some(Direction::Lower))
@@ -197,6 +202,7 @@ fn unjudged_trials_widen_the_possible_difference() {
         passed,
         failed,
         void,
+        void_unrelated: 0,
     };
     let cells = [cell("a", 8, 0, 2), cell("b", 5, 5, 0)];
     let comparisons = compare_groups(
@@ -226,6 +232,7 @@ fn single_trials_add_mcnemars_test() {
                 passed,
                 failed: 1 - passed,
                 void: 0,
+                void_unrelated: 0,
             };
             [cell("a", 1), cell("b", 0)]
         })
@@ -248,11 +255,13 @@ fn without_a_baseline_later_modes_meet_earlier_ones() {
         mode,
         scenario: None,
         values: &[1.0, 2.0, 3.0],
+        cut: &[],
     };
     let metric = Metric {
         name: "m",
         direction: None,
         statistic: Statistic::Mean,
+        kind: MetricKind::Amount,
         is_primary: false,
         groups: vec![group("x"), group("y"), group("z")],
     };

@@ -1,59 +1,73 @@
 //! From numbers to a word: better, worse, equivalent, not comparable, or cannot tell.
 
-use serde::Serialize;
-
 use super::draft::Draft;
+use super::limited::Limited;
 use super::plan::baseline_size;
 use super::selection::{Matching, Selection};
 use super::success::SuccessDraft;
-use super::{CompareOptions, Metric};
+use super::{CompareOptions, Family, Metric};
 use crate::adjust::{AdjustMethod, adjust_p_values};
+use crate::count::CountDifference;
 use crate::effect::{Effect, Measure};
 use crate::equivalence::within;
 use crate::gate::Direction;
-use crate::interval::Level;
+use crate::interval::{Level, Scope};
+use crate::limited::LimitedVerdict;
 use crate::paired::PairedComparison;
+use crate::verdict::Verdict;
 
-/// What the data say about A compared with B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// A is better: the interval excludes no difference and the adjusted p-value is small.
-    Better,
-    /// A is worse, by the same measure.
-    Worse,
-    /// The difference is shown to be smaller than the margin.
-    Equivalent,
-    /// The data fit both; never to be read as "no difference".
-    Inconclusive,
-    /// There is no meaningful comparison; `reason` says why.
-    NotComparable,
+/// With so few tasks a verdict speaks of exactly these.
+const FEW_TASKS: usize = 4;
+
+/// The scope that a verdict on so many tasks has.
+pub(super) fn verdict_scope(wanted: Scope, tasks: usize) -> Scope {
+    if tasks <= FEW_TASKS {
+        Scope::Suite
+    } else {
+        wanted
+    }
 }
 
 /// What a verdict on a metric rests on, besides the adjusted p-value.
 pub(super) struct Evidence {
     /// Why there can be no verdict.
     pub(super) reason: Option<&'static str>,
-    /// Whether A lies clearly on the better or worse side of B.
-    side: Side,
-    is_equivalent: bool,
+    pub(super) finding: Finding,
+}
+
+/// Where the data point, and how surely.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Finding {
+    pub(super) side: Side,
+    pub(super) is_equivalent: bool,
+    /// The p-value of the number that decides; none when nothing can be decided.
+    pub(super) p_value: Option<f64>,
+    /// Nothing varied inside any task, so the difference on exactly these tasks is known.
+    pub(super) is_certain: bool,
 }
 
 /// Where the whole interval of the difference lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Side {
-    Better,
-    Worse,
+    Lower,
+    Higher,
+    #[default]
     Both,
 }
 
+impl Side {
+    /// Of an interval of A minus B.
+    pub(super) fn of_difference(lower: f64, upper: f64) -> Self {
+        match () {
+            () if upper < 0.0 => Self::Lower,
+            () if lower > 0.0 => Self::Higher,
+            () => Self::Both,
+        }
+    }
+}
+
 impl Evidence {
-    pub(super) fn new(
-        selection: &Selection,
-        metric: &Metric<'_>,
-        decisive: &PairedComparison,
-        options: &CompareOptions<'_>,
-    ) -> Self {
+    pub(super) fn new(selection: &Selection, metric: &Metric<'_>, finding: Finding) -> Self {
         let reason = if selection.pairs.is_empty() {
             Some("a mode has no finite measurement")
         } else if selection.design == Matching::Disjoint {
@@ -63,60 +77,113 @@ impl Evidence {
         } else {
             None
         };
-        let side = metric
-            .direction
-            .map_or(Side::Both, |direction| side(decisive, direction));
+        Self { reason, finding }
+    }
+}
+
+impl Finding {
+    pub(super) fn of_paired(
+        selection: &Selection,
+        metric: &Metric<'_>,
+        decisive: &PairedComparison,
+        options: &CompareOptions<'_>,
+    ) -> Self {
+        let side = side(decisive);
+        let is_exact = decisive.scope == Scope::Suite && decisive.degenerate;
         Self {
-            reason,
             side,
             is_equivalent: is_equivalent(selection, metric, decisive, options),
+            p_value: decisive.p_value,
+            is_certain: is_exact && side != Side::Both,
+        }
+    }
+
+    /// Cut-off runs are never shown to be equivalent.
+    pub(super) fn of_limited(limited: &Limited) -> Self {
+        let side = match limited.comparison.verdict {
+            LimitedVerdict::More => Side::Higher,
+            LimitedVerdict::Less => Side::Lower,
+            LimitedVerdict::Inconclusive => Side::Both,
+        };
+        Self {
+            side,
+            p_value: limited.comparison.p_value,
+            ..Self::default()
+        }
+    }
+
+    /// A margin in percent says nothing about counts that are mostly zero.
+    pub(super) fn of_count(count: &CountDifference) -> Self {
+        let side = match (count.lower, count.upper) {
+            (Some(lower), Some(upper)) if count.excludes_zero => Side::of_difference(lower, upper),
+            _ => Side::Both,
+        };
+        Self {
+            side,
+            p_value: count.p_value,
+            ..Self::default()
         }
     }
 }
 
-pub(super) fn judge(evidence: &Evidence, p_adjusted: Option<f64>, alpha: f64) -> Verdict {
-    match evidence {
-        Evidence {
-            reason: Some(_), ..
-        } => Verdict::NotComparable,
-        Evidence {
-            side,
-            is_equivalent,
-            ..
-        } => word(*side, *is_equivalent, p_adjusted, alpha),
+/// How a word is chosen once the p-value is adjusted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wording {
+    /// Which way is better; only declared metrics have better and worse.
+    pub(super) direction: Option<Direction>,
+    pub(super) exploratory: bool,
+    pub(super) alpha: f64,
+}
+
+pub(super) fn judge(evidence: &Evidence, p_adjusted: Option<f64>, wording: Wording) -> Verdict {
+    match evidence.reason {
+        Some(_) => Verdict::NotComparable,
+        None => word(&evidence.finding, p_adjusted, wording),
     }
 }
 
-pub(super) fn word(
-    side: Side,
-    is_equivalent: bool,
-    p_adjusted: Option<f64>,
-    alpha: f64,
-) -> Verdict {
+pub(super) fn word(finding: &Finding, p_adjusted: Option<f64>, wording: Wording) -> Verdict {
     // An error rate of 1 - 0.95 is a hair above 0.05; the slack keeps p = 0.05 on the right side either way.
-    let is_significant = p_adjusted.is_some_and(|p| p <= alpha + 1e-12);
-    match side {
-        Side::Better if is_significant => Verdict::Better,
-        Side::Worse if is_significant => Verdict::Worse,
-        _ if is_equivalent => Verdict::Equivalent,
+    let is_significant = p_adjusted.is_some_and(|p| p <= wording.alpha + 1e-12);
+    let is_shown = is_significant || finding.is_certain;
+    match (finding.side, wording.direction) {
+        (Side::Lower, _) if is_shown && wording.exploratory => Verdict::Lower,
+        (Side::Higher, _) if is_shown && wording.exploratory => Verdict::Higher,
+        (Side::Lower, Some(Direction::Lower)) | (Side::Higher, Some(Direction::Higher))
+            if is_shown =>
+        {
+            Verdict::Better
+        }
+        (Side::Lower | Side::Higher, Some(_)) if is_shown => Verdict::Worse,
+        _ if finding.is_equivalent && !wording.exploratory => Verdict::Equivalent,
         _ => Verdict::Inconclusive,
     }
 }
 
-/// Holm over the declared metrics and pairs, Benjamini-Hochberg over all others.
-pub(super) fn adjust_family(metrics: &mut [Draft], successes: &mut [SuccessDraft]) {
-    for method in [AdjustMethod::Holm, AdjustMethod::Bh] {
-        let mut members: Vec<&mut dyn Member> = metrics
-            .iter_mut()
-            .map(|draft| draft as &mut dyn Member)
-            .collect();
-        members.extend(successes.iter_mut().map(|draft| draft as &mut dyn Member));
-        members.retain(|member| member.adjust_method() == method);
-        let p_values: Vec<Option<f64>> = members.iter().map(|member| member.p_value()).collect();
-        let family_size = p_values.iter().flatten().count();
-        for (member, adjusted) in members.iter_mut().zip(adjust_p_values(&p_values, method)) {
-            member.take_adjusted(adjusted, family_size);
+/// Holm over the declared metrics and pairs of the family, Benjamini-Hochberg over all others.
+pub(super) fn adjust_families(sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)], family: Family) {
+    let together = match family {
+        Family::Report => sets.len().max(1),
+        Family::Model => 1,
+    };
+    for sets in sets.chunks_mut(together) {
+        for method in [AdjustMethod::Holm, AdjustMethod::Bh] {
+            adjust(sets, method);
         }
+    }
+}
+
+fn adjust(sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)], method: AdjustMethod) {
+    let mut members: Vec<&mut dyn Member> = Vec::new();
+    for (metrics, successes) in sets {
+        members.extend(metrics.iter_mut().map(|draft| draft as &mut dyn Member));
+        members.extend(successes.iter_mut().map(|draft| draft as &mut dyn Member));
+    }
+    members.retain(|member| member.adjust_method() == method);
+    let p_values: Vec<Option<f64>> = members.iter().map(|member| member.p_value()).collect();
+    let family_size = p_values.iter().flatten().count();
+    for (member, adjusted) in members.iter_mut().zip(adjust_p_values(&p_values, method)) {
+        member.take_adjusted(adjusted, family_size);
     }
 }
 
@@ -142,19 +209,14 @@ impl Member for Draft {
     }
 }
 
-fn side(comparison: &PairedComparison, direction: Direction) -> Side {
+fn side(comparison: &PairedComparison) -> Side {
     let (Some(lower), Some(upper)) = (comparison.lower, comparison.upper) else {
         return Side::Both;
     };
-    // A reduction above zero and a difference below zero both mean that A is lower.
-    let (a_is_lower, a_is_higher) = match comparison.measure {
-        Measure::LogRatio => (lower > 0.0, upper < 0.0),
-        Measure::Difference => (upper < 0.0, lower > 0.0),
-    };
-    match (a_is_lower, a_is_higher, direction) {
-        (true, _, Direction::Lower) | (_, true, Direction::Higher) => Side::Better,
-        (true, _, Direction::Higher) | (_, true, Direction::Lower) => Side::Worse,
-        _ => Side::Both,
+    match comparison.measure {
+        // A reduction above zero means that A is lower.
+        Measure::LogRatio => Side::of_difference(-upper, -lower),
+        Measure::Difference => Side::of_difference(lower, upper),
     }
 }
 
@@ -172,8 +234,10 @@ fn is_equivalent(
     let Some(effect) = Effect::new(&selection.pairs, decisive.scope, statistic, measure) else {
         return false;
     };
-    if effect.is_constant() && effect.mean == 0.0 {
-        return true;
+    if effect.is_constant() {
+        // Equal medians of runs that differ show nothing; equal runs do.
+        let repeats = |pair: &crate::scenario::Pair| pair.a.is_constant() && pair.b.is_constant();
+        return effect.mean == 0.0 && selection.pairs.iter().all(repeats);
     }
     let limit = match measure {
         Measure::LogRatio => libm::log1p(margin),

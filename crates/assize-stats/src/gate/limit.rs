@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::GateVerdict;
 use crate::bootstrap::{BootstrapOptions, Replicates, Request};
 use crate::interval::{Bounds, Level, Method};
-use crate::proportion::{ProportionInterval, ProportionMethod, Tally, proportion_ci};
 use crate::random::{Stream, index};
 use crate::sample::{Sample, finite};
 use crate::scenario::{Scenarios, common_scale};
@@ -88,23 +87,6 @@ pub fn suite_bounds<G: AsRef<[f64]>>(
             upper_bound: upper,
         },
         None => alone,
-    })
-}
-
-/// One-sided bounds of a success rate, for exactly these scenarios: Wilson on pooled counts. None without trials.
-pub fn success_bounds(scenarios: &[Tally], alpha: Level) -> Option<OneSided> {
-    let level = alpha.two_sided_for_one_sided_alpha();
-    let interval = proportion_ci(Tally::total(scenarios), ProportionMethod::Wilson, level)?;
-    let ProportionInterval {
-        point_estimate,
-        lower,
-        upper,
-        ..
-    } = interval;
-    Some(OneSided {
-        point_estimate,
-        lower_bound: lower,
-        upper_bound: upper,
     })
 }
 

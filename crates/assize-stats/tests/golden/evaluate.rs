@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::inputs::*;
+use super::success;
 
 /// The answer of a function; null where the library answers none.
 pub(crate) fn evaluate(function: &str, inputs: &Value, options: &Value) -> Result<Value, String> {
@@ -38,19 +39,25 @@ pub(crate) fn evaluate(function: &str, inputs: &Value, options: &Value) -> Resul
             let only = |name: &str| count(name, &inputs[name]);
             Ok(json!({ "pValue": mcnemar_exact(only("onlyA")?, only("onlyB")?) }))
         }
-        "cluster_proportion_ci" => json_of(&cluster_proportion_ci(
-            &tallies(inputs, "successes", "trials")?,
-            confidence(options)?,
+        "success_difference" | "success_rate" | "suite_difference" | "suite_rate"
+        | "success_margin" | "success_gate" | "void_check" => {
+            success::evaluate(function, inputs, options)
+        }
+        "limited_comparison" => limited_case(inputs, options),
+        "count_difference" => answered(count_difference(
+            &groups("a", &inputs["a"])?,
+            &groups("b", &inputs["b"])?,
+            level_or("alpha", options, Level::ALPHA_05)?,
         )),
-        "success_difference_ci" => success_difference_case(inputs, options),
         "pass_k" => json_of(&pass_k(
             tally(&inputs["successes"], &inputs["trials"])?,
             count("k", &inputs["k"])?,
         )),
         "pass_k_suite" => pass_k_suite_case(inputs, options),
         "adjust_p_values" => adjust_case(inputs, options),
+        "holm_family" => json_of(&holm_family(&p_values(inputs)?)),
         "power_plan" => power_case(inputs, options),
-        "noninferiority_gate" | "success_gate" => gate_case(inputs, options),
+        "noninferiority_gate" => gate_case(inputs, options),
         "tost" => tost_case(inputs, options),
         "betting_cs" => betting_case(inputs, options),
         "censored_median" => {
@@ -189,10 +196,45 @@ fn paired_proportion_case(inputs: &Value, options: &Value) -> Result<Value, Stri
     json_of(&paired_proportion_diff_ci(outcomes, confidence(options)?))
 }
 
-fn success_difference_case(inputs: &Value, options: &Value) -> Result<Value, String> {
-    let a = tallies(inputs, "successesA", "trialsA")?;
-    let b = tallies(inputs, "successesB", "trialsB")?;
-    answered(success_difference_ci(&a, &b, confidence(options)?))
+fn limited_case(inputs: &Value, options: &Value) -> Result<Value, String> {
+    struct Task {
+        a: Vec<f64>,
+        b: Vec<f64>,
+        cut_a: Vec<bool>,
+        cut_b: Vec<bool>,
+    }
+    const WORDS: [(&str, LimitKind); 4] = [
+        ("time", LimitKind::Time),
+        ("tokens", LimitKind::Tokens),
+        ("cost", LimitKind::Tokens),
+        ("turns", LimitKind::Tokens),
+    ];
+    let read = |task: &Value| -> Result<Task, String> {
+        Ok(Task {
+            a: numbers("a", &task["a"])?,
+            b: numbers("b", &task["b"])?,
+            cut_a: truths("cutA", &task["cutA"])?,
+            cut_b: truths("cutB", &task["cutB"])?,
+        })
+    };
+    let tasks: Vec<Task> = list("scenarios", &inputs["scenarios"])?
+        .iter()
+        .map(read)
+        .collect::<Result<_, String>>()?;
+    let tasks: Vec<LimitedRuns<'_>> = tasks
+        .iter()
+        .map(|task| LimitedRuns {
+            a: &task.a,
+            b: &task.b,
+            cut_a: &task.cut_a,
+            cut_b: &task.cut_b,
+        })
+        .collect();
+    answered(limited_comparison(
+        &tasks,
+        word("kind", options, &WORDS)?,
+        level_or("alpha", options, Level::ALPHA_05)?,
+    ))
 }
 
 fn pass_k_suite_case(inputs: &Value, options: &Value) -> Result<Value, String> {
@@ -214,6 +256,14 @@ fn adjust_case(inputs: &Value, options: &Value) -> Result<Value, String> {
         options,
         &[("holm", AdjustMethod::Holm), ("bh", AdjustMethod::Bh)],
     )?;
+    let p_values = p_values(inputs)?;
+    let family_size = p_values.iter().flatten().count();
+    Ok(
+        json!({ "adjusted": adjust_p_values(&p_values, method), "adjustMethod": method, "familySize": family_size }),
+    )
+}
+
+fn p_values(inputs: &Value) -> Result<Vec<Option<f64>>, String> {
     let p_value = |value: &Value| {
         if value.is_null() {
             Ok(None)
@@ -221,14 +271,10 @@ fn adjust_case(inputs: &Value, options: &Value) -> Result<Value, String> {
             number("pValues", value).map(Some)
         }
     };
-    let p_values: Vec<Option<f64>> = list("pValues", &inputs["pValues"])?
+    list("pValues", &inputs["pValues"])?
         .iter()
         .map(p_value)
-        .collect::<Result<_, String>>()?;
-    let family_size = p_values.iter().flatten().count();
-    Ok(
-        json!({ "adjusted": adjust_p_values(&p_values, method), "adjustMethod": method, "familySize": family_size }),
-    )
+        .collect()
 }
 
 fn power_case(inputs: &Value, options: &Value) -> Result<Value, String> {
@@ -252,19 +298,6 @@ fn power_case(inputs: &Value, options: &Value) -> Result<Value, String> {
 fn gate_case(inputs: &Value, options: &Value) -> Result<Value, String> {
     let margin = number("margin", &options["margin"])?;
     let alpha = level_or("alpha", options, Level::ALPHA_05)?;
-    if inputs["successesA"].is_array() {
-        let a = tallies(inputs, "successesA", "trialsA")?;
-        let b = tallies(inputs, "successesB", "trialsB")?;
-        return answered(success_gate(
-            &a,
-            &b,
-            &SuccessGateOptions {
-                margin,
-                alpha,
-                scope: scope(options)?,
-            },
-        ));
-    }
     let direction = word(
         "direction",
         options,
@@ -393,6 +426,7 @@ fn compare_case(inputs: &Value, options: &Value) -> Result<Value, String> {
             ],
         )?,
         statistic: bootstrap.statistic,
+        kind: MetricKind::Amount,
         is_primary: true,
         groups: [groups_of(mode_a, &a), groups_of(mode_b, &b)].concat(),
     };
@@ -414,6 +448,7 @@ fn groups_of<'a>(mode: &'a str, runs: &'a [Runs]) -> Vec<Group<'a>> {
         mode,
         scenario: runs.scenario.as_deref(),
         values: &runs.values,
+        cut: &[],
     };
     runs.iter().map(group).collect()
 }

@@ -93,22 +93,6 @@ pub(crate) fn tally(successes: &Value, trials: &Value) -> Result<Tally, String> 
     tally.map_err(|error| error.to_string())
 }
 
-/// Successes and trials of several scenarios, as two lists.
-pub(crate) fn tallies(inputs: &Value, successes: &str, trials: &str) -> Result<Vec<Tally>, String> {
-    let (counts, sizes) = (
-        list(successes, &inputs[successes])?,
-        list(trials, &inputs[trials])?,
-    );
-    if counts.len() != sizes.len() {
-        return Err(format!("`{successes}` and `{trials}` differ in length"));
-    }
-    counts
-        .iter()
-        .zip(sizes)
-        .map(|(count, size)| tally(count, size))
-        .collect()
-}
-
 /// A level, or the default when the option is absent.
 pub(crate) fn level_or(name: &str, options: &Value, default: Level) -> Result<Level, String> {
     Level::new(number_or(name, options, default.value())?).map_err(|error| error.to_string())

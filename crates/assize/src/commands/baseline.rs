@@ -129,7 +129,7 @@ fn show(results: &Path, name: &str, as_json: bool) -> Result<Exit> {
     print(format!("run         {}", baseline.id()));
     print(format!("suite       {}", plain(&baseline.manifest().name)));
     print(format!("fingerprint {}", baseline.manifest().fingerprint));
-    let source = Source::of_run(&baseline);
+    let source = Source::of_run(&baseline)?;
     let summary = verdict::summarize(std::slice::from_ref(&source), &source.analysis)?;
     print_result(&summary, baseline.path());
     Ok(Exit::Done)

@@ -8,8 +8,8 @@ use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_wi
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
-    Analysis, ChangeKind, Comparison, PassCount, ScenarioChange, Summary, SummaryBuilder,
-    closing_line, scenario_changes,
+    Analysis, ChangeKind, Comparison, EXPLORATORY, PassCount, Planned, ScenarioChange, Summary,
+    SummaryBuilder, Unfinished, closing_line, scenario_changes, sentence,
 };
 use console::style;
 
@@ -45,6 +45,11 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         }
         return Ok(Exit::Done);
     }
+    let unfinished = summaries.iter().flat_map(|summary| &summary.cautions);
+    let unfinished = unfinished.filter(|caution| caution.code == "unfinished");
+    for text in unfinished.map(|caution| &caution.text).take(1) {
+        print(style(plain(text)).yellow().to_string());
+    }
     if comparisons.is_empty() {
         print("nothing to compare: there is only one mode");
     }
@@ -69,12 +74,13 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
         analysis.baseline = Some(baseline.clone());
     }
     if let Some(statistic) = arguments.statistic {
-        analysis.statistic = statistic.into();
+        analysis.statistic = Some(statistic.into());
         analysis.statistics.clear();
     }
     if let Some(scope) = arguments.scope {
         analysis.scope = scope.into();
     }
+    analysis.family = arguments.family.into();
     analysis.mixed = arguments.mixed;
     // What became of each scenario is what people ask for here.
     analysis.most_scenarios = usize::MAX;
@@ -94,7 +100,8 @@ fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<
         return Err(UsageError::new("the two have no mode in common").into());
     }
     let several = modes.len() > 1;
-    let mut summaries = Vec::new();
+    let mut builders: Vec<SummaryBuilder> = Vec::new();
+    let mut analyses: Vec<Analysis> = Vec::new();
     for mode in modes {
         let label = |run: &String| match several {
             true => format!("{mode} ({run})"),
@@ -102,6 +109,7 @@ fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<
         };
         let mut builder = SummaryBuilder::default();
         for (source, run) in [(first, &names[0]), (second, &names[1])] {
+            builder.add_catalog(&source.catalog);
             if let Some(reader) = source.open()? {
                 builder
                     .read_mode_as(reader, &mode, &label(run))
@@ -111,11 +119,32 @@ fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<
         let pair = Analysis {
             baseline: None,
             mode_order: vec![label(&names[0]), label(&names[1])],
+            unfinished: unfinished_mode(first, second, &mode, builder.trials()),
             ..analysis.clone()
         };
-        summaries.push(builder.finish(&pair)?);
+        builders.push(builder);
+        analyses.push(pair);
     }
-    Ok(summaries)
+    let pairs = builders.into_iter().zip(&analyses).collect();
+    Ok(SummaryBuilder::finish_together(pairs)?)
+}
+
+/// How far the trials of one mode of both runs have come, where some are missing.
+fn unfinished_mode(first: &Source, second: &Source, mode: &str, done: u64) -> Option<Unfinished> {
+    let of_mode = |source: &Source| {
+        let plan = source.planned.as_ref()?;
+        let arms = plan.arms.iter().filter(|arm| arm.mode == mode);
+        let arms = arms.cloned().collect();
+        Some(
+            Planned {
+                arms,
+                ..plan.clone()
+            }
+            .trials(),
+        )
+    };
+    let planned = of_mode(first)? + of_mode(second)?;
+    (done < planned).then_some(Unfinished { done, planned })
 }
 
 /// What the two are called: the run's id, or the file.
@@ -210,15 +239,25 @@ fn change_words(change: &ScenarioChange) -> String {
 }
 
 fn show(summary: &Summary, arguments: &CompareArguments) {
-    let decides = |found: &&Comparison| summary.primary.iter().any(|name| name == found.metric());
     for pair in summary.pairs() {
         let heading = format!("{} against {}", pair[0].mode_a(), pair[0].mode_b());
         print(style(plain(&heading)).bold().to_string());
-        for comparison in pair.iter().filter(decides) {
+        let (exploratory, declared): (Vec<&Comparison>, Vec<&Comparison>) =
+            pair.iter().partition(|found| found.is_exploratory());
+        for comparison in &declared {
             print(verdict_with_bar(comparison));
+            print(
+                style(format!("    {}", plain(&sentence(comparison))))
+                    .dim()
+                    .to_string(),
+            );
         }
         if arguments.verbose {
-            print(comparison_table(pair, summary).to_string());
+            print(comparison_table(&declared, summary).to_string());
+        }
+        if arguments.verbose && !exploratory.is_empty() {
+            print(EXPLORATORY);
+            print(comparison_table(&exploratory, summary).to_string());
         }
     }
 }

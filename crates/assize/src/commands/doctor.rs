@@ -11,6 +11,7 @@ use assize_agents::Recipe;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
 use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
 use assize_process::Command;
+use assize_process::workspace::{default_root, survey};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,7 +56,38 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
         print(table(&findings).to_string());
         findings.iter().flat_map(Finding::advice).for_each(say);
     }
+    if arguments.agents.is_empty() {
+        tell_workspaces(arguments.json)?;
+    }
     Ok(Exit::Done)
+}
+
+/// How workspaces can be made here, the best way first.
+fn tell_workspaces(as_json: bool) -> Result<()> {
+    let root = default_root()?;
+    let found = survey(&root);
+    if as_json {
+        let found = found.iter().map(|found| {
+            json!({
+                "method": found.method,
+                "works": found.works.is_ok(),
+                "reason": found.works.as_ref().err(),
+            })
+        });
+        print(json!({ "workspaces": Vec::from_iter(found) }).to_string());
+        return Ok(());
+    }
+    let best = found.iter().find(|found| found.works.is_ok());
+    if let Some(best) = best {
+        print(format!("workspaces are made by {}", best.method.as_str()));
+    }
+    for found in &found {
+        if let Err(reason) = &found.works {
+            let reason = one_line(reason, 200);
+            say(format!("{} does not work: {reason}", found.method.as_str()));
+        }
+    }
+    Ok(())
 }
 
 /// Agents by name, by a recipe's file, or all of a suite.
@@ -120,7 +152,7 @@ async fn examine(agent: Agent, try_it: bool) -> Finding {
 }
 
 /// A path is relative to the suite; anything else is looked for in PATH.
-fn located(program: &str, directory: &Path) -> Option<PathBuf> {
+pub(super) fn located(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let path = std::path::absolute(directory.join(program)).ok()?;
         return path.is_file().then_some(path);
@@ -131,7 +163,7 @@ fn located(program: &str, directory: &Path) -> Option<PathBuf> {
 }
 
 /// The first word that looks like a version.
-async fn version(program: &Path) -> Option<String> {
+pub(super) async fn version(program: &Path) -> Option<String> {
     let home = tempfile::tempdir().ok()?;
     let output = Command::new(program, home.path())
         .arg("--version")

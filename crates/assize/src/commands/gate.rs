@@ -2,20 +2,24 @@
 
 use crate::cli::GateArguments;
 use crate::commands::UsageError;
-use crate::commands::verdict::{self, Source};
+use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{baseline, github, report};
 use crate::exit::Exit;
 use crate::terminal::{print, print_cautions, print_gates, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
-use assize_report::{Gate, GateError, Summary};
+use assize_report::{Gate, GateError, Summary, gates_note};
 use assize_stats::GateVerdict;
 
 pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit> {
     let source = Source::find(&arguments.run, &arguments.place, plugins)?;
     let baseline = baseline::find(&arguments.against, &arguments.place, plugins)?;
     let gates = gates(arguments, &source)?;
-    let summary = verdict::judge(&source, &gates, baseline.as_ref())?;
+    let wanted = Wanted {
+        gate_scope: arguments.scope.into(),
+        ..Wanted::default()
+    };
+    let summary = verdict::judge(&source, &gates, baseline.as_ref(), wanted)?;
     check_metrics(arguments, &gates, &summary)?;
     github::append_job_summary(&summary, &report::title(std::slice::from_ref(&source)));
     if arguments.json {
@@ -96,5 +100,6 @@ fn closing(summary: &Summary) -> String {
     let parts: Vec<String> = parts
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    format!("gates: {}", parts.join(", "))
+    let note = gates_note(&summary.gates).map(|note| format!(" ({note})"));
+    format!("gates: {}{}", parts.join(", "), note.unwrap_or_default())
 }

@@ -7,9 +7,11 @@ use crate::exit::Exit;
 use crate::suite::{self, Selection};
 use crate::terminal::{plain, print, say, sparkline};
 use anyhow::Result;
-use assize_contracts::Plugins;
+use assize_contracts::{Metric, Plugins};
 use assize_engine::store::{self, RunDirectory};
-use assize_report::{Analysis, ModeSummary, Summary, amount, p_value, percent};
+use assize_report::{
+    Analysis, ModeSummary, Summary, amount, changed_metrics, not_comparable, p_value, percent,
+};
 use assize_stats::{AdjustMethod, ChangePoint, FEWEST_FOR_CHANGE, adjust_p_values, change_point};
 use comfy_table::{Table, presets};
 use serde_json::json;
@@ -22,12 +24,14 @@ const SEED: u64 = 42;
 /// One run and what it came to.
 struct Past {
     run: RunDirectory,
+    analysis: Analysis,
     summary: Summary,
 }
 
 /// One metric of one mode over the runs.
 struct Series {
     metric: String,
+    definition: Metric,
     mode: String,
     /// One per run; absent where it was not measured.
     values: Vec<Option<f64>>,
@@ -48,7 +52,7 @@ pub(crate) fn history(arguments: &HistoryArguments, plugins: &Plugins) -> Result
         return Ok(Exit::Done);
     };
     let metrics = match arguments.metric.is_empty() {
-        true => last.summary.primary.clone(),
+        true => last.summary.followed(),
         false => arguments.metric.clone(),
     };
     let series = series(&past, &metrics);
@@ -74,7 +78,7 @@ pub(crate) fn history(arguments: &HistoryArguments, plugins: &Plugins) -> Result
     if !arguments.metric.is_empty() {
         print(table(&series, &past).to_string());
     }
-    show_notes(&past);
+    show_notes(&past, &metrics);
     Ok(Exit::Done)
 }
 
@@ -96,14 +100,18 @@ fn past(arguments: &HistoryArguments, plugins: &Plugins) -> Result<Vec<Past>> {
     runs.retain(|run| Some(&run.manifest().name) == name.as_ref());
     let old = runs.len().saturating_sub(arguments.runs);
     let summarized = runs.drain(old..).map(|run| {
-        let source = Source::of_run(&run);
+        let source = Source::of_run(&run)?;
         // Nothing is compared inside a run here, which would be most of the work.
         let analysis = Analysis {
             metrics: Some(Vec::new()),
             ..source.analysis.clone()
         };
         let summary = verdict::summarize(std::slice::from_ref(&source), &analysis)?;
-        Ok(Past { run, summary })
+        Ok(Past {
+            run,
+            analysis,
+            summary,
+        })
     });
     summarized.collect()
 }
@@ -117,12 +125,25 @@ fn series(past: &[Past], metrics: &[String]) -> Vec<Series> {
     }
     let mut all = Vec::new();
     for metric in metrics {
+        // The newest run that measured it says what it means.
+        let measured = past.iter().rev().map(|one| &one.summary.catalog);
+        let catalog = measured
+            .into_iter()
+            .find(|catalog| catalog.contains(metric));
+        let definition = catalog.map_or_else(
+            || Metric::named(metric),
+            |catalog| catalog.metric(metric).into_owned(),
+        );
         for mode in &modes {
-            let value = |one: &Past| value(one, one.summary.modes.find(mode)?, metric);
+            let value = |one: &Past| match is_comparable(one, past, metric) {
+                true => value(one, one.summary.modes.find(mode)?, metric),
+                false => None,
+            };
             let values: Vec<Option<f64>> = past.iter().map(value).collect();
             if values.iter().any(Option::is_some) {
                 all.push(Series {
                     metric: metric.clone(),
+                    definition: definition.clone(),
                     mode: (*mode).to_owned(),
                     values,
                     change: None,
@@ -138,7 +159,8 @@ fn value(one: &Past, mode: &ModeSummary, metric: &str) -> Option<f64> {
     if metric == "success" {
         return mode.success.rate;
     }
-    let statistic = Source::of_run(&one.run).analysis.statistic_of(metric);
+    let definition = one.summary.catalog.metric(metric);
+    let statistic = one.analysis.statistic_of(&definition);
     mode.metrics.find(metric)?.statistic(statistic)
 }
 
@@ -183,7 +205,7 @@ impl Series {
     fn shown(&self, value: f64) -> String {
         match self.metric.as_str() {
             "success" => percent(value),
-            metric => amount(metric, value),
+            _ => amount(&self.definition, value),
         }
     }
 }
@@ -254,7 +276,22 @@ fn table(all: &[Series], past: &[Past]) -> Table {
 }
 
 /// Runs of a suite that was changed in between may differ for that reason.
-fn show_notes(past: &[Past]) {
+/// Metrics whose meaning changed are drawn only for runs of the newest run's version.
+fn is_comparable(one: &Past, past: &[Past], metric: &str) -> bool {
+    let version = |one: &Past| one.run.manifest().schema_version;
+    let is_current = past.last().is_none_or(|last| version(last) == version(one));
+    is_current || !changed_metrics().contains(&metric)
+}
+
+fn show_notes(past: &[Past], metrics: &[String]) {
+    let is_left_out = |one: &Past| {
+        metrics
+            .iter()
+            .any(|metric| !is_comparable(one, past, metric))
+    };
+    if past.iter().any(is_left_out) {
+        print(format!("note: {}", not_comparable()));
+    }
     let changed = past
         .windows(2)
         .filter(|pair| pair[0].run.manifest().fingerprint != pair[1].run.manifest().fingerprint);

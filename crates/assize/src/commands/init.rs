@@ -1,5 +1,6 @@
 //! `assize init`: a suite that runs at once, or a plugin with a suite around it.
 
+use super::schema;
 use crate::cli::{InitArguments, PluginLanguage};
 use crate::commands::UsageError;
 use crate::exit::Exit;
@@ -119,16 +120,10 @@ fn with_own_schemas(content: &str) -> String {
         .replacen("$schema=../../schemas/", &format!("$schema={SCHEMAS}/"), 1)
 }
 
-/// What editors need to complete and check the files.
+/// Writes what editors need to complete and check the files.
 fn write_schemas(directory: &Path) -> Result<()> {
-    for schema in super::schema::all() {
-        if matches!(schema.name, "suite" | "scenario") {
-            let text = serde_json::to_string_pretty(&schema.schema)?;
-            write(
-                &directory.join(format!("{}.schema.json", schema.name)),
-                &text,
-            )?;
-        }
+    for (name, json) in [("suite", schema::SUITE), ("scenario", schema::SCENARIO)] {
+        write(&directory.join(format!("{name}.schema.json")), json)?;
     }
     Ok(())
 }

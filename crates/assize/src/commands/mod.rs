@@ -11,8 +11,10 @@ mod gate;
 mod github;
 mod history;
 mod init;
+mod layers;
 mod pages;
 mod plugins;
+mod preflight;
 mod proxy;
 mod record;
 mod report;
@@ -25,6 +27,8 @@ mod show_task;
 mod try_out;
 mod verdict;
 
+pub(crate) use preflight::PreflightError;
+
 use crate::cli::{Arguments, Command, Where};
 use crate::exit::Exit;
 use crate::suite;
@@ -36,6 +40,7 @@ use std::path::{Path, PathBuf};
 
 /// Does what the command line says.
 pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
+    layers::prepare(&command, plugins);
     match command {
         Command::Try(arguments) => try_out::try_out(&arguments, plugins),
         Command::Init(arguments) => init::init(&arguments),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
 use assize_engine::store::{CellKey, RunDirectory, TraceReader};
 use assize_measures::analyzers::{FIVE, TIME};
-use assize_report::{FindingsPage, HtmlReport, PageLimits, Row, Summary, WantedTrace, read_rows};
+use assize_report::{FindingsPage, HtmlReport, PageLimits, Summary, WantedTrace, read_rows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -26,7 +26,7 @@ pub(super) fn html_page<'a>(summary: &'a Summary, sources: &[Source]) -> Result<
     each_row(sources, |source, row, json| {
         let suite = sources[source].suite.as_deref();
         if let (Some(trial), Some(run)) = (page.add(row, json, suite), &runs[source]) {
-            let key = key_of(row);
+            let key = row.key();
             if run.traces.has(&key)
                 && let Some(trace) = page.wants_trace_of(trial)
             {
@@ -69,7 +69,7 @@ pub(super) fn findings_page<'a>(
             let Some(mode) = summary.mode_of(row, source.suite.as_deref()) else {
                 return Ok(());
             };
-            let key = key_of(row);
+            let key = row.key();
             modes.insert((key.mode.clone(), key.model.clone()), mode);
             if sessions.len() < MOST_EXPLAINED && run.traces.has(&key) {
                 sessions.push((key, mode));
@@ -123,12 +123,7 @@ impl StoredTraces {
     ) -> Result<HashMap<CellKey, BTreeMap<String, AnalysisResult>>> {
         let mut findings = HashMap::new();
         each_bundle(&self.analysis, |bundle| {
-            let key = CellKey {
-                scenario_id: bundle.scenario_id,
-                mode: bundle.mode,
-                model: bundle.model,
-                iteration: bundle.iteration.unwrap_or(0),
-            };
+            let key = CellKey::of_findings(&bundle);
             if keys.contains(&key) {
                 findings.insert(key, bundle.results);
             }
@@ -153,13 +148,4 @@ fn each_bundle(path: &Path, mut visit: impl FnMut(SessionAnalysisBundle)) -> Res
         Ok(())
     })?;
     Ok(())
-}
-
-fn key_of(row: &Row<'_>) -> CellKey {
-    CellKey {
-        scenario_id: row.scenario_id.clone().into_owned(),
-        mode: row.mode.clone().into_owned(),
-        model: row.model.clone().into_owned(),
-        iteration: row.iteration,
-    }
 }

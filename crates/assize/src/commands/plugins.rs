@@ -7,7 +7,7 @@ use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_plugins::conformance::{self, Finding};
-use assize_plugins::{PluginSpec, Transport};
+use assize_plugins::{CallLimits, PluginSpec, Transport};
 use serde_json::json;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn conform(arguments: &PluginsTestArguments, as_json: bool) -> Result<Exit> {
         transport: Transport::Program(arguments.command.clone()),
         options,
         directory: std::env::current_dir().context("there is no current directory")?,
-        timeout: Some(Duration::from_millis(arguments.timeout)),
+        limits: CallLimits::same(Duration::from_millis(arguments.timeout)),
         ..PluginSpec::default()
     };
     let findings = conformance::test(spec, &arguments.mode).context("cannot start a runtime")?;

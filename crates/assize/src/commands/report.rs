@@ -3,14 +3,14 @@
 use crate::cli::{ReportArguments, ReportFormat};
 use crate::commands::baseline;
 use crate::commands::pages;
-use crate::commands::verdict::{self, Source};
+use crate::commands::verdict::{self, Source, Wanted};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, print_cautions, print_gates};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
-    CsvWriter, JsonArrayWriter, ReportError, Row, SeenCells, Summary, closing_line, read_rows,
-    render_benchmark, render_junit, render_markdown,
+    Analysis, CsvWriter, JsonArrayWriter, ReportError, Row, SeenCells, Summary, closing_line,
+    read_rows, render_benchmark, render_junit, render_markdown,
 };
 use assize_stats::Direction;
 use std::fs::File;
@@ -20,9 +20,19 @@ use std::path::{Path, PathBuf};
 pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<Exit> {
     let sources = sources(arguments, plugins)?;
     let baseline = baseline::find(&arguments.against, &arguments.place, plugins)?;
+    let wanted = Wanted {
+        family: arguments.family.into(),
+        ..Wanted::default()
+    };
     let summary = match &sources[..] {
-        [source] => verdict::judge(source, &source.gates()?, baseline.as_ref())?,
-        _ => verdict::summarize(&sources, &sources[0].analysis)?,
+        [source] => verdict::judge(source, &source.gates()?, baseline.as_ref(), wanted)?,
+        _ => verdict::summarize(
+            &sources,
+            &Analysis {
+                family: wanted.family,
+                ..sources[0].analysis.clone()
+            },
+        )?,
     };
     let out = match (&arguments.out, &sources[..]) {
         (Some(out), _) => out.clone(),
@@ -92,8 +102,10 @@ fn write(
     }
     if wants(ReportFormat::Csv) {
         written.push(replace(&out.join("data/results.csv"), |file| {
-            let mut table = CsvWriter::new(file, &summary.extensions)?;
-            each_row(sources, |_, row, json| table.write(row, json))
+            let mut table = CsvWriter::new(file, &summary.extensions, &summary.catalog)?;
+            each_row(sources, |_, row, json| table.write(row, json))?;
+            table.finish()?;
+            Ok(())
         })?);
     }
     if wants(ReportFormat::Json) {

@@ -2,28 +2,32 @@
 
 use crate::cli::{Against, RunArguments, Where};
 use crate::commands::estimate::Estimate;
-use crate::commands::verdict::{self, Source};
+use crate::commands::preflight::{self, Scope};
+use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{UsageError, results_dir};
 use crate::commands::{baseline, consent, github, report};
+use crate::diagnostics;
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
-use crate::terminal::{JsonLines, Progress, plain, print, print_summary, say, warn};
+use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
 use assize_engine::store::{Redactor, RunDirectory, Secrets};
 use assize_engine::{
-    Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, run_profile_suite,
+    Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
+    run_profile_suite,
 };
 use assize_plugins::{PluginHost, Redact};
 use assize_report::Summary;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
-    let (suite, target) = match &arguments.resume {
+    let (mut suite, target) = match &arguments.resume {
         Some(id) => resumed(arguments, id, plugins)?,
         None => fresh(arguments, plugins)?,
     };
@@ -33,6 +37,17 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     let baseline = compared_with(arguments, plugins)?;
     if arguments.dry_run {
         return show_plan(&suite.profile, arguments.json);
+    }
+    if arguments.no_preflight {
+        suite.profile.execution.preflight = Duration::ZERO;
+    } else {
+        let scope = match arguments.resume {
+            Some(_) => Scope::ProgramsAndKeys,
+            None => Scope::All,
+        };
+        let versions = preflight::check(&suite, scope)?;
+        let agents = ("agents".to_owned(), Value::Object(versions));
+        suite.profile.provenance.extend([agents]);
     }
     if !arguments.yes && !agrees_to_cost(&suite)? {
         say("nothing was run");
@@ -234,15 +249,13 @@ pub(super) fn in_runtime(
 ) -> Result<ProfileSuiteResult> {
     let mut profile = suite.profile;
     profile.provenance.extend(provenance(&suite.path));
+    diagnostics::start_for_suite(suite.log_level);
     let programs = suite.programs.map(Arc::new);
-    let listener: Arc<dyn Listener> = match &programs {
-        Some(programs) => Arc::new(PluginLogs {
-            programs: Arc::clone(programs),
-            redact: redact(&profile.secrets),
-            listener,
-        }),
-        None => listener,
-    };
+    let listener: Arc<dyn Listener> = Arc::new(Logs {
+        programs: programs.clone(),
+        secrets: profile.secrets.clone(),
+        listener,
+    });
     // Every program under way takes a few files; where the limit cannot be raised, fewer run at once.
     let _ = assize_process::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -265,19 +278,20 @@ fn redact(secrets: &Secrets) -> Redact {
     Arc::new(move |text| redactor.redact_text(text))
 }
 
-/// Sends what plugin programs say into the run directory as soon as there is one.
-struct PluginLogs {
-    programs: Arc<PluginHost>,
-    redact: Redact,
+/// Sends the log and the output of plugin programs into the run directory as soon as there is one.
+struct Logs {
+    programs: Option<Arc<PluginHost>>,
+    secrets: Secrets,
     listener: Arc<dyn Listener>,
 }
 
-impl Listener for PluginLogs {
+impl Listener for Logs {
     fn on_event(&self, event: &Event<'_>) {
         if let Event::RunStarted { directory, .. } = event {
-            let kept = self
-                .programs
-                .keep_logs_in(&directory.join("plugins"), &self.redact);
+            diagnostics::keep_in(directory, || Redactor::new(&self.secrets));
+            let kept = self.programs.as_ref().map_or(Ok(()), |programs| {
+                programs.keep_logs_in(&directory.join("plugins"), &redact(&self.secrets))
+            });
             if let Err(error) = kept {
                 warn(&format!("what plugins say cannot be kept: {error}"));
             }
@@ -345,17 +359,29 @@ fn provenance(suite: &Path) -> JsonMap {
     fields.as_object().cloned().unwrap_or_default()
 }
 
-/// The table, where everything lies, and what to do next.
-fn conclude(
-    result: &ProfileSuiteResult,
-    suite: &Path,
-    baseline: Option<&Source>,
-    arguments: &RunArguments,
-) -> Result<Exit> {
-    let sources = [Source::of_run(&result.run()?)];
-    let summary = verdict::judge(&sources[0], &sources[0].gates()?, baseline)?;
+/// A finished run: its numbers and the exit code that follows from them.
+pub(super) struct Judged {
+    pub(super) summary: Summary,
+    pub(super) exit: Exit,
+}
+
+/// Summarizes a run, judges its gates and writes its report.
+pub(super) fn judge(result: &ProfileSuiteResult, baseline: Option<&Source>) -> Result<Judged> {
+    let sources = [Source::of_run(&result.run()?)?];
+    let mut summary = verdict::judge(
+        &sources[0],
+        &sources[0].gates()?,
+        baseline,
+        Wanted::default(),
+    )?;
+    let modes = summary.modes.iter();
+    let is_judged = modes.fold(0, |sum, (_, mode)| sum + mode.success.trials) > 0;
+    if !is_judged {
+        // No gate passes or fails on nothing.
+        summary.gates.clear();
+    }
     let exit = match result.open {
-        0 => Exit::of_gates(&summary.gates),
+        0 if is_judged => Exit::of_gates(&summary.gates),
         _ => Exit::Incomplete,
     };
     if let Err(error) = report::write_beside(&summary, &sources) {
@@ -363,10 +389,25 @@ fn conclude(
         warn(&format!("the report could not be written: {error:#}"));
     }
     github::append_job_summary(&summary, &report::title(&sources));
+    if !is_judged && result.done > 0 {
+        say("nothing was judged: every trial is void");
+    }
+    Ok(Judged { summary, exit })
+}
+
+/// Shows the table, where everything is stored, and what to do next.
+fn conclude(
+    result: &ProfileSuiteResult,
+    suite: &Path,
+    baseline: Option<&Source>,
+    arguments: &RunArguments,
+) -> Result<Exit> {
+    let Judged { summary, exit } = judge(result, baseline)?;
     match arguments.json {
         true => JsonLines::conclude(&summary),
         false => print_result(&summary, &result.directory),
     }
+    say_voids(&result.voids);
     if result.open > 0 {
         let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);
         if let Some(output) = &arguments.output {
@@ -382,6 +423,31 @@ fn conclude(
     Ok(exit)
 }
 
+/// Why trials are void, the most frequent reasons of each mode.
+pub(super) fn say_voids(voids: &[VoidReason]) {
+    const MOST: usize = 3;
+    let mut of_mode = 0;
+    for (number, void) in voids.iter().enumerate() {
+        let is_same = number > 0 && voids[number - 1].mode == void.mode;
+        of_mode = if is_same { of_mode + 1 } else { 0 };
+        if of_mode >= MOST {
+            continue;
+        }
+        let trials = match void.trials {
+            1 => "1 trial is".to_owned(),
+            trials => format!("{trials} trials are"),
+        };
+        let look = void.position.map_or_else(String::new, |position| {
+            format!("\n  look at one: assize show last/{position}")
+        });
+        say(format!(
+            "mode {}: {trials} void: {}{look}",
+            plain(&void.mode),
+            one_line(&void.reason, 600)
+        ));
+    }
+}
+
 /// The table of a run and the paths to its parts.
 pub(super) fn print_result(summary: &Summary, directory: &Path) {
     print_summary(summary);
@@ -393,6 +459,9 @@ pub(super) fn print_result(summary: &Summary, directory: &Path) {
     }
     if directory.join("traces").exists() {
         print(format!("traces  {}", path("traces/")));
+    }
+    if directory.join(diagnostics::FILE).exists() {
+        print(format!("log     {}", path(diagnostics::FILE)));
     }
     if directory.join("report/report.html").exists() {
         print(format!("report  {}", path("report/report.html")));

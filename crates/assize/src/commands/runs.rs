@@ -1,7 +1,7 @@
 //! `assize runs`: list, show, remove and prune.
 
 use crate::cli::{RunsAction, RunsArguments};
-use crate::commands::verdict::{self, Source};
+use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{results_dir, run::print_result};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
@@ -119,8 +119,8 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
         plan.seed
     ));
     print(format!("fingerprint {}", manifest.fingerprint));
-    let source = Source::of_run(&run);
-    let summary = verdict::judge(&source, &source.gates()?, None)?;
+    let source = Source::of_run(&run)?;
+    let summary = verdict::judge(&source, &source.gates()?, None, Wanted::default())?;
     print_result(&summary, run.path());
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::ScoreArguments;
 use crate::commands::run::print_result;
-use crate::commands::verdict::{self, Source};
+use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{consent, report, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
@@ -58,8 +58,8 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
         say("nothing was changed");
         return Ok(Exit::Done);
     }
-    let sources = [Source::of_run(&RunDirectory::open(&directory)?)];
-    let summary = verdict::judge(&sources[0], &sources[0].gates()?, None)?;
+    let sources = [Source::of_run(&RunDirectory::open(&directory)?)?];
+    let summary = verdict::judge(&sources[0], &sources[0].gates()?, None, Wanted::default())?;
     if let Err(error) = report::write_beside(&summary, &sources) {
         warn(&format!("the report could not be written: {error:#}"));
     }

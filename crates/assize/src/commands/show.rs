@@ -5,9 +5,11 @@ use crate::commands::{UsageError, results_dir, show_task};
 use crate::exit::Exit;
 use crate::terminal::{one_line, plain, print};
 use anyhow::Result;
-use assize_contracts::{Outcome, Plugins, ProfileRow, ScorerCheckResult, SessionTrace, TraceEvent};
+use assize_contracts::{
+    Catalog, Outcome, Plugins, ProfileRow, ScorerCheckResult, SessionTrace, TraceEvent,
+};
 use assize_engine::store::{CellKey, RunDirectory};
-use assize_report::{duration, money, quantity};
+use assize_report::{amount, duration, money, quantity};
 use console::style;
 use serde_json::{Value, json};
 
@@ -26,7 +28,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         match arguments.json {
             true => print(json!({"row": row, "run": record, "scores": scores}).to_string()),
             false => {
-                show_row(&row);
+                show_row(&row, &run.manifest().catalog());
                 show_task::show(&record, &scores, longest);
             }
         }
@@ -37,7 +39,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         print(json!({"row": row, "trace": trace}).to_string());
         return Ok(Exit::Done);
     }
-    show_row(&row);
+    show_row(&row, &run.manifest().catalog());
     if let Some(archive) = run.workspace(&row) {
         print(plain(&format!("      workspace {}", archive.display())));
     }
@@ -77,7 +79,7 @@ fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
     Err(UsageError::new(message).into())
 }
 
-fn show_row(row: &ProfileRow) {
+fn show_row(row: &ProfileRow, catalog: &Catalog) {
     let outcome = match row.outcome {
         Some(Outcome::Pass) => style("pass").green().bold(),
         Some(Outcome::Void) => style("void").yellow().bold(),
@@ -100,11 +102,18 @@ fn show_row(row: &ProfileRow) {
     print(format!(
         "      time {} · tokens {} · cost {} · tool calls {} · turns {}",
         known(row.timing.wall_ms.map(|wall| duration(wall.value()))),
-        known(row.tokens.total.map(|total| quantity(total as f64))),
-        known(row.cost.total_usd.map(|cost| money(cost.value()))),
-        known(row.tool_calls.total.map(|total| total.to_string())),
+        known(tokens(row)),
+        known(cost(row)),
+        known(tool_calls(row)),
         known(row.agent_turns.map(|turns| turns.to_string())),
     ));
+    let further = metrics(row, catalog);
+    if !further.is_empty() {
+        print(format!(
+            "      {}",
+            one_line(&further.join(" · "), RATIONALE)
+        ));
+    }
     if let Some(error) = &row.error {
         let code = row.error_code.as_deref().unwrap_or("error");
         print(format!(
@@ -129,6 +138,48 @@ fn show_row(row: &ProfileRow) {
             one_line(&loss.message, EXCERPT)
         ));
     }
+}
+
+/// Metrics that are not built in, in their units.
+fn metrics(row: &ProfileRow, catalog: &Catalog) -> Vec<String> {
+    let shown = |(name, value): (&String, &Value)| {
+        let metric = catalog.metric(name);
+        let value = match value {
+            _ if metric.is_built_in() => return None,
+            Value::Number(number) => amount(&metric, number.as_f64()?),
+            Value::String(text) => text.clone(),
+            _ => return None,
+        };
+        Some(format!("{} {value}", metric.label()))
+    };
+    row.extensions.iter().filter_map(shown).collect()
+}
+
+/// The total, or what is known of it.
+fn tokens(row: &ProfileRow) -> Option<String> {
+    let exact = row.tokens.total.map(|total| quantity(total as f64));
+    let known = row.tokens_at_least.and_then(|known| known.total);
+    let bound = known.filter(|known| *known > 0);
+    exact.or_else(|| Some(format!("at least {}", quantity(bound? as f64))))
+}
+
+fn cost(row: &ProfileRow) -> Option<String> {
+    let exact = row.cost.total_usd.map(|cost| money(cost.value()));
+    let bound = || {
+        let known = row.cost_at_least_usd.filter(|cost| cost.value() > 0.0)?;
+        Some(format!("at least {}", money(known.value())))
+    };
+    exact.or_else(bound)
+}
+
+fn tool_calls(row: &ProfileRow) -> Option<String> {
+    let calls = &row.tool_calls;
+    let failed = match calls.failed {
+        Some(0) => String::new(),
+        Some(failed) => format!(" ({failed} failed)"),
+        None => " (failures unknown)".to_owned(),
+    };
+    Some(format!("{}{failed}", calls.total?))
 }
 
 fn show_check(check: &ScorerCheckResult) {
@@ -214,11 +265,14 @@ fn show_timeline(trace: &SessionTrace, longest: usize) {
                 let took = duration_ms
                     .map(|ms| format!(" ({at_most}{})", duration(ms.value())))
                     .unwrap_or_default();
+                let agent = event.place().and_then(|place| place.agent_id.as_deref());
+                let by = agent.map(|agent| format!(" [{}]", one_line(agent, 40)));
                 let input = one_line(&text_of(input), longest);
                 print(format!(
-                    "  {} {mark} {} {input}{took}",
+                    "  {} {mark} {} {input}{took}{}",
                     style("calls ").blue(),
-                    plain(name)
+                    plain(name),
+                    by.unwrap_or_default()
                 ));
                 let result = error.clone().unwrap_or_else(|| text_of(output));
                 if !result.is_empty() {

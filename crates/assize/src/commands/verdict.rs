@@ -2,17 +2,15 @@
 
 use crate::cli::Where;
 use crate::commands::{UsageError, baseline, results_dir};
-use crate::suite::{AnalysisSpec, GateSpec};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
-use assize_contracts::Plugins;
+use assize_contracts::{Catalog, CautionCode, Plugins, Reading};
 use assize_engine::store::RunDirectory;
 use assize_report::{
-    Analysis, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
-    judge_gates,
+    Analysis, Caution, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
+    Unfinished, changed_metrics, judge_gates, not_comparable,
 };
-use serde::Deserialize;
-use serde_json::Value;
+use assize_stats::{Family, Scope};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -33,19 +31,19 @@ pub(crate) struct Source {
     pub(crate) run: Option<PathBuf>,
     /// How its suite wants to be read.
     pub(crate) analysis: Analysis,
+    /// The meaning of its metrics. Empty for rows that do not lie in a run.
+    pub(crate) catalog: Catalog,
     /// The run's id, for rows that lie in one.
     run_id: Option<String>,
-    /// What its suite wants to be shown, as it was recorded.
-    gates: Option<Value>,
-    /// The mode that its suite compares others with, whether it was run or not.
-    baseline: Option<String>,
+    /// How its suite wants to be read, as it was recorded.
+    reading: Reading,
     /// What was meant to be run.
     pub(crate) planned: Option<Planned>,
 }
 
 impl Source {
     /// The rows of a run.
-    pub(crate) fn of_run(run: &RunDirectory) -> Self {
+    pub(crate) fn of_run(run: &RunDirectory) -> Result<Self> {
         let manifest = run.manifest();
         let mut modes: Vec<String> = Vec::new();
         for arm in &manifest.plan.arms {
@@ -53,21 +51,18 @@ impl Source {
                 modes.push(arm.mode.clone());
             }
         }
-        Self {
+        let reading = manifest.reading()?;
+        Ok(Self {
             rows: run.path().join("rows.jsonl"),
             suite: Some(manifest.name.clone()),
-            analysis: recorded_analysis(run, &modes),
+            analysis: recorded_analysis(run.id(), &reading, &modes)?,
+            catalog: manifest.catalog(),
             run_id: Some(manifest.run_id.clone()),
-            gates: manifest.provenance.get("gates").cloned(),
-            baseline: manifest
-                .provenance
-                .get("baseline")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
+            reading,
             planned: Some(planned(run)),
             modes,
             run: Some(run.path().to_owned()),
-        }
+        })
     }
 
     /// A file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
@@ -77,7 +72,7 @@ impl Source {
         if let Some(directory) = path.parent().filter(|_| is_rows_of_run && path.is_file())
             && let Ok(run) = RunDirectory::open(directory)
         {
-            return Ok(Self::of_run(&run));
+            return Self::of_run(&run);
         }
         if path.is_file() {
             return Ok(Self {
@@ -86,17 +81,17 @@ impl Source {
                 modes: Vec::new(),
                 run: None,
                 analysis: Analysis::default(),
+                catalog: Catalog::default(),
                 run_id: None,
-                gates: None,
-                baseline: None,
+                reading: Reading::default(),
                 planned: None,
             });
         }
         let results = results_dir(place, plugins)?;
         if let Some(baseline) = baseline::kept(&results, name) {
-            return Ok(Self::of_run(&baseline));
+            return Self::of_run(&baseline);
         }
-        Ok(Self::of_run(&RunDirectory::find(&results, name)?))
+        Self::of_run(&RunDirectory::find(&results, name)?)
     }
 
     /// Whether both hold the trials of the same run: also a baseline that was made of it.
@@ -108,15 +103,16 @@ impl Source {
 
     /// The gates of its suite. One that cannot be understood is an error: left out, it would seem to pass.
     pub(crate) fn gates(&self) -> Result<Vec<Gate>> {
-        let Some(recorded) = &self.gates else {
-            return Ok(Vec::new());
+        let gate = |(number, spec)| {
+            let place = || {
+                format!(
+                    "cannot read the recorded gate {number} of run {}",
+                    self.name()
+                )
+            };
+            Gate::of(spec).with_context(place)
         };
-        let specs = Vec::<GateSpec>::deserialize(recorded)
-            .with_context(|| self.describe("cannot understand the recorded gates of"))?;
-        Ok(specs
-            .iter()
-            .map(GateSpec::resolve)
-            .collect::<Result<_, _>>()?)
+        self.reading.gates.iter().enumerate().map(gate).collect()
     }
 
     /// The run's id, or the file's name.
@@ -144,19 +140,22 @@ impl Source {
 }
 
 /// How the run's suite wants it to be read. A baseline that was not run this time gives way to the first mode.
-fn recorded_analysis(run: &RunDirectory, modes: &[String]) -> Analysis {
-    let recorded = run.manifest().provenance.get("analysis");
-    let spec = recorded.and_then(|spec| AnalysisSpec::deserialize(spec).ok());
-    let analysis = spec.and_then(|spec| spec.resolve().ok());
-    let mut analysis = analysis.unwrap_or_default();
+fn recorded_analysis(run: &str, reading: &Reading, modes: &[String]) -> Result<Analysis> {
+    let mut analysis = Analysis::of(&reading.analysis).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        UsageError {
+            message: format!(
+                "cannot read the recorded analysis of run {run}: {}",
+                errors.join("; ")
+            ),
+            hint: Some("correct `reading.analysis` in its `manifest.json`".to_owned()),
+        }
+    })?;
     analysis.baseline = analysis
         .baseline
         .filter(|baseline| modes.contains(baseline));
-    let prices = run.manifest().provenance.get("prices");
-    analysis.prices = prices
-        .and_then(|prices| Vec::deserialize(prices).ok())
-        .unwrap_or_default();
-    analysis
+    analysis.prices.clone_from(&reading.prices);
+    Ok(analysis)
 }
 
 fn planned(run: &RunDirectory) -> Planned {
@@ -175,17 +174,54 @@ fn planned(run: &RunDirectory) -> Planned {
 
 /// Everything that follows from the rows of these files.
 pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summary> {
-    Ok(read(sources)?.finish(&ordered(analysis, sources))?)
+    let trials = read(sources)?;
+    let mut analysis = ordered(analysis, sources);
+    analysis.unfinished = unfinished(sources, trials.trials());
+    Ok(trials.finish(&analysis)?)
+}
+
+/// How far runs have come of which some cells have no row yet. None when all are complete or nothing is known of a plan.
+pub(crate) fn unfinished(sources: &[Source], done: u64) -> Option<Unfinished> {
+    let plans: Option<Vec<&Planned>> = sources
+        .iter()
+        .map(|source| source.planned.as_ref())
+        .collect();
+    let planned = plans?.iter().map(|plan| plan.trials()).sum();
+    (done < planned).then_some(Unfinished { done, planned })
+}
+
+/// What the command line wants to be read differently.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// What gates on success speak about.
+    pub(crate) gate_scope: Scope,
+    /// The comparisons whose p-values are adjusted for each other.
+    pub(crate) family: Family,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            gate_scope: Scope::Suite,
+            family: Family::Report,
+        }
+    }
 }
 
 /// The same for one source, with its gates judged; `baseline` is what they compare with instead of a mode of its own.
-pub(crate) fn judge(source: &Source, gates: &[Gate], baseline: Option<&Source>) -> Result<Summary> {
+pub(crate) fn judge(
+    source: &Source,
+    gates: &[Gate],
+    baseline: Option<&Source>,
+    wanted: Wanted,
+) -> Result<Summary> {
     if baseline.is_some_and(|baseline| baseline.is_same(source)) {
         // It would be found to be as good as itself.
         return Err(UsageError::new("the baseline is the run itself").into());
     }
     let sources = std::slice::from_ref(source);
-    let analysis = ordered(&source.analysis, sources);
+    let mut analysis = ordered(&source.analysis, sources);
+    analysis.family = wanted.family;
     let reference = baseline.map(|baseline| {
         anyhow::Ok(Reference {
             name: baseline.name(),
@@ -197,23 +233,50 @@ pub(crate) fn judge(source: &Source, gates: &[Gate], baseline: Option<&Source>) 
         gates: gates.to_vec(),
         planned: source.planned.clone(),
         reference: reference.transpose()?,
+        scope: wanted.gate_scope,
     };
     let mut trials = read(sources)?;
+    analysis.unfinished = unfinished(sources, trials.trials());
     // For gates a baseline that was not run is missing; no other mode takes its place.
     let strict = Analysis {
-        baseline: source.baseline.clone().or(analysis.baseline.clone()),
+        baseline: source
+            .reading
+            .baseline
+            .clone()
+            .or(analysis.baseline.clone()),
         ..analysis.clone()
     };
     let judged = judge_gates(&mut trials, &mut context, &strict);
+    let outdated = context
+        .reference
+        .as_ref()
+        .filter(|reference| reference.trials.has_old_trials() && trials.has_current_trials())
+        .map(outdated_baseline);
     let mut summary = trials.finish(&analysis)?;
+    summary.cautions.extend(outdated);
     summary.gates = judged;
     summary.planned = context.planned;
     Ok(summary)
 }
 
+/// A baseline of 0.1 still serves for what means the same.
+fn outdated_baseline(reference: &Reference) -> Caution {
+    let name = &reference.name;
+    Caution {
+        code: CautionCode::OldBaseline,
+        text: format!(
+            "The baseline `{name}` was stored by Assize 0.1. {} Renew it: run the baseline's version again, then `assize baseline set NAME RUN`.",
+            not_comparable()
+        ),
+        places: changed_metrics().map(str::to_owned).to_vec(),
+        is_primary: true,
+    }
+}
+
 fn read(sources: &[Source]) -> Result<SummaryBuilder> {
     let mut builder = SummaryBuilder::default();
     for source in sources {
+        builder.add_catalog(&source.catalog);
         if let Some(reader) = source.open()? {
             builder
                 .read(reader, source.suite.as_deref())

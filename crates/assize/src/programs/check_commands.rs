@@ -11,7 +11,7 @@ use std::path::Path;
 /// How much of each stream is kept from each end.
 const OUTPUT: u64 = 16 << 10;
 
-/// Runs the commands of checks under the keeper, without any secret.
+/// Runs the commands of checks under the keeper. Of secrets they get those of the mode alone.
 pub(crate) struct KeptCommands;
 
 #[async_trait]
@@ -28,6 +28,10 @@ impl CommandRunner for KeptCommands {
                 head: OUTPUT,
                 tail: OUTPUT,
             });
+        let command = spec
+            .environment
+            .iter()
+            .fold(command, |command, (name, value)| command.env(name, value));
         let output = command
             .run_to_end()
             .await

@@ -7,7 +7,9 @@ use assize_contracts::{
 use assize_process::{Command, Stdin};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How much of stderr explains a failure.
@@ -20,8 +22,13 @@ pub(crate) struct HookCommands {
     lines: Vec<String>,
     directory: PathBuf,
     pass_env: Vec<String>,
+    /// Zero: as long as it takes.
     timeout: Duration,
+    /// Variables of each mode.
+    environments: Mutex<BTreeMap<String, Environment>>,
 }
+
+type Environment = Arc<BTreeMap<String, String>>;
 
 impl HookCommands {
     /// Commands that run in `directory`, within `timeout` each.
@@ -37,6 +44,7 @@ impl HookCommands {
             directory,
             pass_env: Vec::new(),
             timeout,
+            environments: Mutex::default(),
         }
     }
 
@@ -46,8 +54,13 @@ impl HookCommands {
         self
     }
 
-    /// What the command printed.
-    async fn call(&self, event: HookEvent, context: &impl Serialize) -> Result<String, BoxError> {
+    /// What the command printed. It gets the environment of the mode, if it is called for one.
+    async fn call(
+        &self,
+        event: HookEvent,
+        mode: Option<&str>,
+        context: &impl Serialize,
+    ) -> Result<String, BoxError> {
         let Some(position) = self.events.iter().position(|known| *known == event) else {
             return Ok(String::new());
         };
@@ -55,12 +68,18 @@ impl HookCommands {
         let command = Command::from_argv(["sh", "-c", line], &self.directory)
             .pass_usual_env()
             .env("ASSIZE_HOOK", event.as_str())
-            .stdin(Stdin::Bytes(serde_json::to_vec(context)?))
-            .timeout(self.timeout);
-        let command = self
-            .pass_env
-            .iter()
-            .fold(command, |command, name| command.pass_env(name));
+            .stdin(Stdin::Bytes(serde_json::to_vec(context)?));
+        let mut command = match self.timeout.is_zero() {
+            true => command,
+            false => command.timeout(self.timeout),
+        };
+        for name in &self.pass_env {
+            command = command.pass_env(name);
+        }
+        let environment = mode.and_then(|mode| self.environments().get(mode).cloned());
+        for (name, value) in environment.iter().flat_map(|variables| variables.iter()) {
+            command = command.env(name, value);
+        }
         let output = command
             .run_to_end()
             .await
@@ -73,6 +92,12 @@ impl HookCommands {
         let colon = if said.is_empty() { "" } else { ": " };
         Err(format!("`{line}` {ending}{colon}{said}").into())
     }
+
+    fn environments(&self) -> MutexGuard<'_, BTreeMap<String, Environment>> {
+        self.environments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[async_trait]
@@ -81,11 +106,17 @@ impl RunHooks for HookCommands {
         &self.events
     }
 
+    fn mode_resolved(&self, mode: &str, environment: &Environment) {
+        self.environments()
+            .insert(mode.to_owned(), Arc::clone(environment));
+    }
+
     async fn before_scenario(
         &self,
         context: &BeforeScenarioContext,
     ) -> Result<Option<BaseScenario>, BoxError> {
-        let printed = self.call(HookEvent::BeforeScenario, context).await?;
+        let mode = Some(&*context.mode);
+        let printed = self.call(HookEvent::BeforeScenario, mode, context).await?;
         // Scripts also print what they do; only an object is an answer.
         if !printed.trim_start().starts_with('{') {
             return Ok(None);
@@ -96,26 +127,30 @@ impl RunHooks for HookCommands {
     }
 
     async fn after_scenario(&self, context: &AfterScenarioContext) -> Result<(), BoxError> {
-        self.call(HookEvent::AfterScenario, context).await.map(drop)
+        let mode = Some(&*context.before.mode);
+        let printed = self.call(HookEvent::AfterScenario, mode, context).await;
+        printed.map(drop)
     }
 
     async fn before_mode(&self, mode: &str) -> Result<(), BoxError> {
-        self.call(HookEvent::BeforeMode, &json!({"mode": mode}))
+        self.call(HookEvent::BeforeMode, Some(mode), &json!({"mode": mode}))
             .await
             .map(drop)
     }
 
     async fn after_mode(&self, mode: &str) -> Result<(), BoxError> {
-        self.call(HookEvent::AfterMode, &json!({"mode": mode}))
+        self.call(HookEvent::AfterMode, Some(mode), &json!({"mode": mode}))
             .await
             .map(drop)
     }
 
     async fn before_run(&self, context: &RunContext) -> Result<(), BoxError> {
-        self.call(HookEvent::BeforeRun, context).await.map(drop)
+        let printed = self.call(HookEvent::BeforeRun, None, context).await;
+        printed.map(drop)
     }
 
     async fn after_run(&self, context: &RunContext) -> Result<(), BoxError> {
-        self.call(HookEvent::AfterRun, context).await.map(drop)
+        let printed = self.call(HookEvent::AfterRun, None, context).await;
+        printed.map(drop)
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn agents_of(path: &Path) -> Result<Vec<Agent>, SuiteError> {
 }
 
 /// Reads a recipe of the suite's author.
-pub(super) fn read_recipe(path: &Path) -> Result<Recipe, Problem> {
+pub(crate) fn read_recipe(path: &Path) -> Result<Recipe, Problem> {
     let document = Document::read(path)?;
     Recipe::from_value(document.value()).map_err(|found| explain(&document, &[], found))
 }

@@ -1,13 +1,13 @@
 //! What a suite can say about the capture proxy.
 
 use assize_agents::capture::{CassetteMode, CassetteSettings, CassetteTiming, Service};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How sessions are captured.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CaptureSpec {
     /// Whether sessions go through the proxy. Default: auto.
@@ -19,7 +19,8 @@ pub struct CaptureSpec {
 }
 
 /// Whether sessions go through the proxy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProxySpec {
     /// All live sessions do; one that does not use it is measured by what the agent tells.
@@ -32,7 +33,8 @@ pub enum ProxySpec {
 }
 
 /// Base URLs of APIs, as they would stand in an agent's own settings.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct UpstreamSpec {
     /// Of Anthropic, without `/v1`.
@@ -44,21 +46,22 @@ pub struct UpstreamSpec {
 }
 
 /// A file of exchanges.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CassetteSpec {
     /// The file, relative to the suite.
     pub file: PathBuf,
     /// `record` or `replay`. Default: replay.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub mode: CassetteMode,
     /// Refuse requests that were not recorded, rather than pass them on. Default: true.
     #[serde(default = "yes")]
     pub strict: bool,
     /// `fast` or `original`. Default: fast.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub timing: CassetteTiming,
 }
 

@@ -55,6 +55,15 @@ impl Document {
         })
     }
 
+    /// Content that stands in no file; `path` is what it would be called.
+    pub(crate) fn unwritten(path: PathBuf, value: Value) -> Self {
+        Self {
+            path,
+            value,
+            places: HashMap::new(),
+        }
+    }
+
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path

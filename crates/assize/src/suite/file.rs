@@ -1,12 +1,11 @@
 //! The keys of a suite file.
 
-use super::analysis::AnalysisSpec;
 use super::capture::CaptureSpec;
-use super::gates::GateSpec;
 use super::hooks::HooksSpec;
 use super::plugin_programs::PluginEntry;
+use crate::diagnostics::LogLevel;
+use assize_contracts::{AnalysisSpec, GateSpec};
 use assize_engine::{KeepWorkspace, Order};
-use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -18,7 +17,8 @@ use std::path::PathBuf;
 pub(super) const LATER: &[&str] = &["until", "budget", "log_level", "logLevel"];
 
 /// What to run, under which conditions, measured how.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SuiteFile {
     /// Version of the file's form: 1.
@@ -90,7 +90,8 @@ fn one() -> u32 {
 }
 
 /// A provider and its settings.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderSpec {
     /// A built-in, a recipe or a plugin.
     pub uses: String,
@@ -100,7 +101,8 @@ pub struct ProviderSpec {
 }
 
 /// What agents may do without asking.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Permissions {
     /// Every tool call goes without confirmation.
@@ -121,7 +123,8 @@ pub enum Modes {
 }
 
 /// What a mode changes.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModeSpec {
     /// Another provider than the suite's.
@@ -139,7 +142,8 @@ pub struct ModeSpec {
 }
 
 /// Which scenarios a suite has.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenarios {
     /// Files, or patterns of files, relative to the suite.
@@ -153,7 +157,8 @@ pub struct Scenarios {
 }
 
 /// Which tasks a suite has.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TasksSpec {
     /// Files, or patterns of files, relative to the suite: YAML, TOML, JSON, JSONL or CSV.
@@ -169,7 +174,8 @@ pub struct TasksSpec {
 }
 
 /// A column of a CSV file, and what its text stands for.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ColumnSpec {
     /// The name of the column; its text is taken as it is.
@@ -179,7 +185,8 @@ pub enum ColumnSpec {
 }
 
 /// A column and how its text is read.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TypedColumn {
     /// The name of the column.
@@ -190,7 +197,8 @@ pub struct TypedColumn {
 }
 
 /// What the text in a column stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
     /// Itself.
@@ -207,7 +215,8 @@ pub enum ColumnKind {
 }
 
 /// A sample of the tasks. Which tasks are in it depends on their ids and the seed alone.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SampleSpec {
     /// How many.
@@ -217,7 +226,8 @@ pub struct SampleSpec {
 }
 
 /// What executes tasks of a type.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunnerSpec {
     /// Unique in the suite.
@@ -238,7 +248,8 @@ pub struct RunnerSpec {
 }
 
 /// What scores tasks.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvaluatorSpec {
     /// Unique in the suite.
@@ -254,13 +265,14 @@ pub struct EvaluatorSpec {
 }
 
 /// How a suite is run.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ExecutionSpec {
     /// How often each scenario is done in each mode. Default: 5.
     pub repetitions: Option<u32>,
     /// `blocked` (default), `sequential` or `random`.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub order: Option<Order>,
     /// What all random choices derive from. Default: 42.
     pub seed: Option<u64>,
@@ -279,10 +291,17 @@ pub struct ExecutionSpec {
     /// Try failed attempts again, too. Success then means pass@k.
     #[serde(alias = "retryFails")]
     pub retry_fails: bool,
+    /// How many trials at the start of a mode may be void for the same reason before no more of it are started. Default:
+    /// 3; 0 for any number.
+    #[serde(alias = "stopAfterVoids")]
+    pub stop_after_voids: Option<u32>,
+    /// How many seconds trying out workspaces and MCP servers may take before the first trial. Default: 60; 0 tries none.
+    pub preflight: Option<u64>,
 }
 
 /// The model that scores rubrics.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeSpec {
     /// `anthropic`, `openai` (Chat Completions, which many services speak), `openai-responses` or `gemini`.
@@ -310,7 +329,8 @@ pub struct JudgeSpec {
 }
 
 /// What tokens cost. The built-in table knows the usual models.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct PricesSpec {
     /// A file that goes before the built-in table, relative to the suite: the form of LiteLLM or of models.dev.
@@ -318,7 +338,8 @@ pub struct PricesSpec {
 }
 
 /// What is kept of a run, and where.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputSpec {
     /// Where runs are kept, relative to the suite. Default: `.assize/runs`.
@@ -332,8 +353,12 @@ pub struct OutputSpec {
     pub store_traces: Option<bool>,
     /// What of workspaces is kept: `changed` (default), `all` or `none`.
     #[serde(alias = "keepWorkspace")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub keep_workspace: Option<KeepWorkspace>,
+    /// How much is logged to `log.jsonl`: `off` (default), `error`, `warn`, `info`, `debug` or `trace`.
+    #[serde(alias = "logLevel")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub log_level: Option<LogLevel>,
 }
 
 impl<'de> Deserialize<'de> for Modes {
@@ -369,7 +394,8 @@ impl<'de> Visitor<'de> for ModesVisitor {
     }
 }
 
-impl JsonSchema for Modes {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Modes {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Modes".into()
     }

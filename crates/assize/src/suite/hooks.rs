@@ -1,16 +1,13 @@
 //! `hooks`: the name of a plugin, or commands.
 
 use crate::programs::HookCommands;
-use assize_contracts::HookEvent;
-use schemars::JsonSchema;
+use assize_contracts::{HookEvent, LONG_CALL_LIMIT};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
-
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is called around runs, modes and trials.
 #[derive(Debug, Clone)]
@@ -22,7 +19,8 @@ pub enum HooksSpec {
 }
 
 /// Lines for the shell, run in the suite's directory with the context as JSON on stdin.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct HookCommandsSpec {
     /// Once, before any provider starts.
@@ -43,7 +41,7 @@ pub struct HookCommandsSpec {
     /// Once, after the last row is stored.
     #[serde(alias = "afterRun")]
     pub after_run: Option<String>,
-    /// How long each may take. Default: 60000.
+    /// How long each may take. Default: 600000. 0: no limit.
     #[serde(alias = "timeoutMs")]
     pub timeout_ms: Option<u64>,
     /// Variables of the environment that they get besides the usual ones.
@@ -67,7 +65,7 @@ impl HookCommandsSpec {
             .filter_map(|(event, line)| Some((event, line.clone()?)));
         let timeout = self
             .timeout_ms
-            .map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+            .map_or(LONG_CALL_LIMIT, Duration::from_millis);
         HookCommands::new(given.collect(), directory.to_owned(), timeout).passing(&self.pass_env)
     }
 }
@@ -97,7 +95,8 @@ impl<'de> Visitor<'de> for HooksVisitor {
     }
 }
 
-impl JsonSchema for HooksSpec {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for HooksSpec {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Hooks".into()
     }

@@ -16,16 +16,19 @@ use super::file::{LATER, Modes, SuiteFile};
 use super::hooks::HooksSpec;
 use super::problem::{Problem, SuiteError, listed, suggestion};
 use super::selection::Selection;
-use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource};
+use crate::diagnostics::LogLevel;
+use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource, Reading};
 use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::Prices;
 use assize_plugins::PluginHost;
+use assize_report::Analysis;
 use description::describe;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the suite file of a directory may be called.
 pub(crate) const FILE_NAMES: [&str; 4] =
@@ -43,7 +46,12 @@ pub struct LoadedSuite {
     pub remarks: Vec<String>,
     /// The plugin programs that were started for it. Absent when it has none.
     pub programs: Option<PluginHost>,
+    /// How much is logged, where the suite says it.
+    pub log_level: Option<LogLevel>,
 }
+
+/// How long trying things out before the first trial may take.
+const PREFLIGHT: Duration = Duration::from_secs(60);
 
 /// Loads a suite: a file, or a directory with an `assize.yaml` or the like.
 pub fn load(
@@ -51,8 +59,37 @@ pub fn load(
     selection: &Selection,
     plugins: &Plugins,
 ) -> Result<LoadedSuite, SuiteError> {
-    let path = find(path)?;
-    let raw = Document::read(&path)?;
+    let raw = Document::read(&find(path)?)?;
+    load_document(raw, BTreeMap::new(), selection, plugins)
+}
+
+/// A suite that stands in no file, with the scenarios that its `scenarios.paths` name.
+pub(crate) struct UnwrittenSuite {
+    /// Relative paths start here.
+    pub(crate) directory: PathBuf,
+    pub(crate) suite: Value,
+    /// By the path that the suite names.
+    pub(crate) scenarios: BTreeMap<String, Value>,
+}
+
+impl UnwrittenSuite {
+    /// Loads the suite as if it were read from files.
+    pub(crate) fn load(
+        self,
+        selection: &Selection,
+        plugins: &Plugins,
+    ) -> Result<LoadedSuite, SuiteError> {
+        let raw = Document::unwritten(self.directory.join(FILE_NAMES[0]), self.suite);
+        load_document(raw, self.scenarios, selection, plugins)
+    }
+}
+
+fn load_document(
+    raw: Document,
+    unwritten: BTreeMap<String, Value>,
+    selection: &Selection,
+    plugins: &Plugins,
+) -> Result<LoadedSuite, SuiteError> {
     let file_as_written: Value = raw.value().clone();
     let (document, secrets) = interpolate(raw).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
@@ -63,6 +100,7 @@ pub fn load(
         document,
         plugins: &plugins,
         selection,
+        unwritten,
         recipes: BTreeMap::new(),
         recipe_keys: Vec::new(),
         has_tasks: file.tasks.is_some(),
@@ -97,6 +135,20 @@ pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError>
     let (document, _) = interpolate(Document::read(&path)?).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
     Ok(file.results_dir(&directory_of(&path)))
+}
+
+/// Whether a scenario of the suite has a workspace that may be made of layers. Nothing is checked: a suite that cannot be
+/// read has none, and is refused when it is loaded.
+pub(crate) fn has_layers(path: &Path) -> bool {
+    let scenarios = || {
+        let path = find(path).ok()?;
+        let (document, _) = interpolate(Document::read(&path).ok()?).ok()?;
+        let file: SuiteFile = document.read_as(LATER).ok()?;
+        let patterns = file.scenarios.map(|scenarios| scenarios.paths)?;
+        let directory = directory_of(&path);
+        Some(scenarios::any_has_layers(&directory, &patterns))
+    };
+    scenarios().unwrap_or(false)
 }
 
 impl SuiteFile {
@@ -134,6 +186,8 @@ struct Loader<'a> {
     document: Document,
     plugins: &'a Plugins,
     selection: &'a Selection,
+    /// Scenarios that are in no file, by the path that the suite names.
+    unwritten: BTreeMap<String, Value>,
     /// Agents of the suite's own, by the path of their recipe.
     recipes: BTreeMap<String, ProviderSource>,
     /// Variables with their credentials.
@@ -226,12 +280,13 @@ impl Loader<'_> {
             mode_resolver: resolver,
             hooks,
             description: JsonMap::new(),
-            provenance: JsonMap::from_iter([
-                ("analysis".to_owned(), json!(file.analysis)),
-                ("gates".to_owned(), json!(file.gates)),
-                ("baseline".to_owned(), json!(baseline_mode(&file))),
-                ("prices".to_owned(), json!([prices.version()])),
-            ]),
+            reading: Reading {
+                analysis: file.analysis.clone(),
+                gates: file.gates.clone(),
+                baseline: baseline_mode(&file).map(str::to_owned),
+                prices: vec![prices.version().to_owned()],
+            },
+            provenance: JsonMap::new(),
             prices: Some(prices),
             secrets,
         };
@@ -244,8 +299,10 @@ impl Loader<'_> {
             }
         };
         let mut remarks = self.remarks(&profile);
+        remarks.extend(self.unused_concurrency(&file, &profile));
         remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
-        remarks.extend(self.gate_remarks(&gates, &plan));
+        let analysis = Analysis::of(&file.analysis).unwrap_or_default();
+        remarks.extend(self.gate_remarks(&gates, &analysis, &plan));
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),
             None => file.results_dir(&directory),
@@ -256,6 +313,7 @@ impl Loader<'_> {
             profile,
             remarks,
             programs: None,
+            log_level: file.output.log_level,
         })
     }
 
@@ -275,9 +333,9 @@ impl Loader<'_> {
 
     /// The baseline may be any mode of the suite, also one that is not selected this time.
     fn analysis(&mut self, file: &SuiteFile) {
-        if let Err(misfits) = file.analysis.resolve() {
-            for misfit in misfits {
-                self.problem(&["analysis", misfit.key], misfit.message);
+        if let Err(errors) = Analysis::of(&file.analysis) {
+            for error in errors {
+                self.problem(&["analysis", error.key], error.message);
             }
         }
         let known: Vec<&str> = match &file.modes {
@@ -325,6 +383,8 @@ impl Loader<'_> {
             warmup: !flags.skip_warmup && spec.warmup.unwrap_or(default.warmup),
             retry_fails: spec.retry_fails,
             fail_fast: flags.fail_fast,
+            stop_after_voids: spec.stop_after_voids.unwrap_or(default.stop_after_voids),
+            preflight: spec.preflight.map_or(PREFLIGHT, Duration::from_secs),
         }
     }
 
@@ -348,6 +408,25 @@ impl Loader<'_> {
             ));
         }
         remarks
+    }
+
+    /// Who asks for many sessions at once should know of a provider that does not take them.
+    fn unused_concurrency(&self, file: &SuiteFile, profile: &ProfileSuite) -> Vec<String> {
+        let for_all = self.selection.concurrency.or(file.execution.concurrency);
+        let too_much = |(name, source): (&String, &ProviderSource)| {
+            let asked = file.execution.limits.get(name).copied().or(for_all)?;
+            let most = source.instance().concurrency().most();
+            (asked > most).then(|| {
+                let sessions = match most {
+                    1 => "one session at a time".to_owned(),
+                    most => format!("at most {most} sessions at a time"),
+                };
+                format!(
+                    "provider `{name}` declares {sessions} per instance, so a concurrency of {asked} is not used up"
+                )
+            })
+        };
+        profile.providers.iter().filter_map(too_much).collect()
     }
 }
 

@@ -4,13 +4,11 @@
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
 mod agents;
-mod analysis;
 mod capture;
 mod data_set;
 mod document;
 mod environment;
 mod file;
-mod gates;
 mod hooks;
 mod load;
 mod places;
@@ -19,21 +17,18 @@ mod problem;
 mod scenario;
 mod selection;
 
-pub(crate) use agents::{Agent, agents_of, is_path};
-pub use analysis::{
-    AnalysisSpec, DirectionName, MarginSpec, ScopeName, StatisticName, StatisticSpec,
-};
+pub use crate::diagnostics::LogLevel;
+pub(crate) use agents::{Agent, agents_of, is_path, read_recipe};
 pub use capture::{CaptureSpec, CassetteSpec, ProxySpec, UpstreamSpec};
 pub use document::Document;
 pub use file::{
     ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,
     TypedColumn,
 };
-pub use gates::{GateForModes, GateSpec};
 pub use hooks::{HookCommandsSpec, HooksSpec};
-pub(crate) use load::FILE_NAMES;
+pub(crate) use load::{FILE_NAMES, UnwrittenSuite};
 pub use load::{LoadedSuite, load};
-pub(crate) use load::{configured_results_dir, find, start_programs};
+pub(crate) use load::{configured_results_dir, find, has_layers, start_programs};
 pub use plugin_programs::PluginEntry;
 pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};

@@ -2,9 +2,10 @@
 
 use super::document::Document;
 use super::problem::Problem;
-use assize_contracts::{BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceSpec};
+use assize_contracts::{
+    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec,
+};
 use assize_measures::SchemaCheck;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 const LATER: &[&str] = &[];
 
 /// A task for an agent.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Unique in the suite: lower-case letters, digits, `.`, `_`, `-`.
@@ -57,13 +59,19 @@ pub struct ScenarioFile {
 }
 
 /// Where the agent's files come from: a directory, a git commit or nothing at all, then set-up commands.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceFile {
     /// A directory, relative to the suite.
     pub from: Option<String>,
     /// A commit of a repository on this machine.
     pub git: Option<GitSource>,
+    /// How every attempt gets its own view of it. Default: `auto`, the fastest that works on the machine.
+    pub method: Option<WorkspaceMethod>,
+    /// Commands run once per run, such as an installation; every attempt begins with what they left.
+    #[serde(alias = "setupOnce")]
+    pub setup_once: Vec<String>,
     /// Commands run in the workspace before the agent starts. One that fails makes the trial void.
     pub setup: Vec<String>,
     /// How long each of them may take. Default: 600000.
@@ -81,6 +89,8 @@ impl WorkspaceFile {
                 repo: fill(&git.repo),
                 reference: fill(&git.reference),
             }),
+            method: self.method,
+            setup_once: self.setup_once.iter().map(&fill).collect(),
             setup: self.setup.iter().map(&fill).collect(),
             setup_timeout_ms: self.setup_timeout_ms,
             environment: self.environment.clone(),
@@ -103,10 +113,10 @@ pub(super) struct LoadedScenario {
 
 /// Reads a scenario file: one scenario per combination of its variables.
 pub(super) fn load(
-    path: &std::path::Path,
+    document: Document,
     defaults: &Defaults,
 ) -> Result<Vec<LoadedScenario>, Problem> {
-    let document = std::rc::Rc::new(Document::read(path)?);
+    let document = std::rc::Rc::new(document);
     let file: ScenarioFile = document.read_as(LATER)?;
     check(&document, &file)?;
     let schema = output_schema(&document, &file)?;

@@ -1,14 +1,15 @@
 //! Gates in the terminal: a line for each, marked by its verdict.
 
 use super::{plain, print};
-use assize_report::GateResult;
+use assize_report::{GateResult, gates_note};
 use assize_stats::GateVerdict;
 use console::style;
 
 /// One line per gate and mode.
 pub(crate) fn print_gates(gates: &[GateResult]) {
     if !gates.is_empty() {
-        print(style("gates").dim().to_string());
+        let note = gates_note(gates).unwrap_or_else(|| "gates".to_owned());
+        print(style(note).dim().to_string());
     }
     for gate in gates {
         let line = plain(&gate.line());

@@ -12,7 +12,7 @@ pub(crate) use sparkline::sparkline;
 pub(crate) use table::{comparison_table, summary_table};
 pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
 
-use crate::commands::UsageError;
+use crate::commands::{PreflightError, UsageError};
 use crate::suite::SuiteError;
 use assize_engine::EngineError;
 use assize_engine::store::StoreError;
@@ -81,6 +81,13 @@ pub(crate) fn print_error(error: &anyhow::Error) {
         }
         return;
     }
+    if let Some(PreflightError(obstacles)) = error.downcast_ref() {
+        for obstacle in obstacles {
+            print_line(&obstacle.message, Some(&obstacle.hint));
+        }
+        say("nothing was run or spent; --no-preflight runs without this look");
+        return;
+    }
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     print_line(&causes.join(": "), hint(error).as_deref());
 }
@@ -107,6 +114,10 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             Some(EngineError::Store(error)) => Some(error),
             _ => None,
         });
+    if let Some(EngineError::SetUp { .. }) = error.downcast_ref() {
+        let hint = "run the set-up command by hand in a copy of the files; nothing was run or spent; --no-preflight runs without this look";
+        return Some(hint.to_owned());
+    }
     if let Some(error) = error.downcast_ref::<GateError>() {
         return error.hint.clone();
     }

@@ -17,6 +17,9 @@ const CALM: Duration = Duration::from_secs(10);
 /// On a terminal, no more than one redraw in this time.
 const REDRAW: Duration = Duration::from_millis(100);
 
+/// A call that was not mentioned for this long is over.
+const WAITING_IS_OVER: Duration = Duration::from_secs(11);
+
 /// Shows progress to people.
 pub(crate) struct Progress {
     state: Mutex<State>,
@@ -29,11 +32,39 @@ struct State {
     done: u64,
     modes: Vec<(String, Counts)>,
     running: BTreeMap<Option<u64>, String>,
-    tokens: u64,
-    cost: f64,
-    cost_known: bool,
+    /// The call that is waited for, and when that was last heard.
+    waiting: Option<(String, Instant)>,
+    tokens: Spent,
+    cost: Spent,
     started: Instant,
     shown: Instant,
+}
+
+/// A sum in which some parts may be unknown.
+#[derive(Default, Clone, Copy)]
+struct Spent {
+    known: f64,
+    has_known: bool,
+    has_unknown: bool,
+}
+
+impl Spent {
+    /// Adds the amount of a trial, or the part of it that is known.
+    fn add(&mut self, amount: Option<f64>, at_least: Option<f64>) {
+        self.has_unknown |= amount.is_none();
+        if let Some(known) = amount.or(at_least) {
+            self.known += known;
+            self.has_known = true;
+        }
+    }
+
+    fn words(self, show: impl Fn(f64) -> String, name: &str) -> String {
+        match (self.has_known, self.has_unknown) {
+            (true, false) => show(self.known),
+            (true, true) => format!("at least {}", show(self.known)),
+            (false, _) => format!("{name} unknown"),
+        }
+    }
 }
 
 #[derive(Default, Clone, Copy)]
@@ -64,9 +95,9 @@ impl Progress {
                 .map(|mode| (mode, Counts::default()))
                 .collect(),
             running: BTreeMap::new(),
-            tokens: 0,
-            cost: 0.0,
-            cost_known: false,
+            waiting: None,
+            tokens: Spent::default(),
+            cost: Spent::default(),
             started: Instant::now(),
             shown: Instant::now(),
         };
@@ -113,6 +144,13 @@ impl Listener for Progress {
                 state.running.remove(&trial.position);
                 state.count(trial);
             }
+            Event::Waiting { call, seconds } => {
+                state.waiting = Some((format!("{call}: {seconds} s"), Instant::now()));
+                if state.live.is_none() {
+                    state.line(&format!("{call}: {seconds} s"));
+                    return;
+                }
+            }
             Event::WarmupFinished => {
                 state.running.remove(&None);
             }
@@ -133,11 +171,15 @@ impl Listener for Progress {
 impl State {
     fn count(&mut self, trial: &TrialBrief) {
         self.done += 1;
-        self.tokens += trial.tokens_total.unwrap_or(0);
-        if let Some(cost) = trial.cost_usd {
-            self.cost += cost.value();
-            self.cost_known = true;
-        }
+        let tokens = |tokens: u64| tokens as f64;
+        self.tokens.add(
+            trial.tokens_total.map(tokens),
+            trial.tokens_at_least.map(tokens),
+        );
+        self.cost.add(
+            trial.cost_usd.map(|cost| cost.value()),
+            trial.cost_at_least_usd.map(|cost| cost.value()),
+        );
         if let Some((_, counts)) = self.modes.iter_mut().find(|(mode, _)| *mode == trial.mode) {
             match trial.outcome {
                 Outcome::Pass => counts.passed += 1,
@@ -172,17 +214,17 @@ impl State {
                 .map(|(mode, counts)| format!("{}: {}", plain(mode), counts.words())),
         );
         parts.extend(self.eta().map(|left| format!("about {left} left")));
-        parts.push(self.spent());
+        parts.extend(self.spent());
         parts.join(" · ")
     }
 
-    fn spent(&self) -> String {
-        let tokens = format!("{} tokens", quantity(self.tokens as f64));
-        if self.cost_known {
-            format!("{tokens} · {}", money(self.cost))
-        } else {
-            tokens
-        }
+    /// Tokens and cost of the trials so far. Nothing before the first one.
+    fn spent(&self) -> Option<String> {
+        let tokens = self
+            .tokens
+            .words(|sum| format!("{} tokens", quantity(sum)), "tokens");
+        let cost = self.cost.words(money, "cost");
+        (self.done > 0).then(|| format!("{tokens} · {cost}"))
     }
 
     fn eta(&self) -> Option<String> {
@@ -277,7 +319,10 @@ impl Live {
             .eta()
             .map(|left| format!(" · about {left} left"))
             .unwrap_or_default();
-        self.total.set_message(format!("· {}{left}", state.spent()));
+        let spent = state
+            .spent()
+            .map_or_else(String::new, |spent| format!("· {spent}"));
+        self.total.set_message(format!("{spent}{left}"));
         let width = state
             .modes
             .iter()
@@ -295,8 +340,12 @@ impl Live {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let waiting = state.waiting.as_ref();
+        let waiting = waiting.filter(|(_, heard)| heard.elapsed() < WAITING_IS_OVER);
+        let waiting = waiting.map(|(call, _)| format!(" · {}", plain(call)));
+        let waiting = waiting.unwrap_or_default();
         self.running.set_message(one_line(
-            &format!("running: {}{more}", running.join(", ")),
+            &format!("running: {}{more}{waiting}", running.join(", ")),
             100,
         ));
     }
@@ -316,13 +365,7 @@ impl JsonLines {
             print(json!({"event": "gate", "result": gate}).to_string());
         }
         for caution in &summary.cautions {
-            // As in cautions of the engine, `where` is one text.
-            let places = (!caution.places.is_empty()).then(|| caution.places.join("; "));
-            let event = Event::Caution(&assize_engine::Caution {
-                code: caution.code.clone(),
-                text: caution.text.clone(),
-                place: places,
-            });
+            let event = Event::Caution(caution);
             print(serde_json::to_string(&event).expect("events are plain data"));
         }
     }
@@ -338,12 +381,6 @@ impl Listener for JsonLines {
     fn on_event(&self, event: &Event<'_>) {
         let line = || serde_json::to_string(event).expect("events are plain data");
         match event {
-            Event::TrialFinished { json, .. } => {
-                // The stored row, so that nothing is on stdout that is not on disk.
-                let row = String::from_utf8_lossy(json);
-                let fields = row.strip_prefix('{').unwrap_or(&row);
-                print(format!("{{\"event\":\"trial_finished\",{fields}"));
-            }
             Event::RunFinished { .. } => {
                 let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
                 *finished = Some(line());

@@ -1,11 +1,13 @@
 //! The closing table: one line per mode.
 
 use super::plain;
+use assize_contracts::{Metric, MetricKind, RowField};
 use assize_report::{
-    Comparison, MetricSummary, ModeSummary, Summary, comparison_cells, comparison_heading,
-    duration, money, percent, quantity,
+    Comparison, MetricSummary, ModeSummary, Summary, amount, comparison_cells, comparison_heading,
+    duration, percent,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use std::borrow::Cow;
 
 /// One line per mode; what nobody measured is "unknown".
 pub(crate) fn summary_table(summary: &Summary) -> Table {
@@ -15,7 +17,8 @@ pub(crate) fn summary_table(summary: &Summary) -> Table {
     if console::Term::stdout().features().is_attended() {
         table.set_width(console::Term::stdout().size().1.max(60));
     }
-    table.set_header([
+    let declared = declared_metrics(summary);
+    let fixed = [
         "Mode",
         "Success",
         "Time (median)",
@@ -23,28 +26,48 @@ pub(crate) fn summary_table(summary: &Summary) -> Table {
         "Tokens",
         "Cost",
         "Tool calls",
-    ]);
+    ];
+    let fixed = fixed.map(str::to_owned).into_iter();
+    table.set_header(fixed.chain(declared.iter().map(|metric| plain(metric.label()))));
     for (name, mode) in summary.modes.iter() {
-        let time = mode.metrics.find("latency_wall_ms");
-        let median = |metric: &str| mode.metrics.find(metric).and_then(|metric| metric.median);
-        table.add_row([
+        let time = summary.field(mode, RowField::WallTime).1;
+        let shown = |metric: &Metric| {
+            let median = mode.metrics.find(&metric.name);
+            let median = median.and_then(|found| found.median);
+            right(known(median, |median| plain(&amount(metric, median))))
+        };
+        let median = |field| shown(&summary.catalog.of_field(field));
+        let fixed = [
             Cell::new(plain(name)),
             Cell::new(success(mode)),
             right(bounded(time, |time| time.median)),
             right(bounded(time, |time| time.p90)),
-            right(known(median("tokens_total"), quantity)),
-            right(known(median("cost_total_usd"), money)),
-            right(known(median("tool_calls_total"), quantity)),
-        ]);
+            median(RowField::TokensTotal),
+            median(RowField::CostTotal),
+            median(RowField::ToolCalls),
+        ];
+        let further = declared.iter().map(|metric| shown(metric));
+        table.add_row(fixed.into_iter().chain(further));
     }
     table
 }
 
+/// Metrics that the suite decides by and that have no column of their own.
+fn declared_metrics(summary: &Summary) -> Vec<Cow<'_, Metric>> {
+    let is_further = |metric: &Cow<'_, Metric>| {
+        let is_measured = summary.catalog.contains(&metric.name);
+        is_measured && metric.field().is_none() && metric.kind != MetricKind::Success
+    };
+    let declared = summary.primary.iter();
+    let declared = declared.map(|name| summary.catalog.metric(name));
+    declared.filter(is_further).collect()
+}
+
 /// Every metric of a pair of modes, with all its numbers.
-pub(crate) fn comparison_table(pair: &[Comparison], summary: &Summary) -> Table {
+pub(crate) fn comparison_table(pair: &[&Comparison], summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
-    let heading = comparison_heading(pair.first(), summary);
+    let heading = comparison_heading(pair.first().copied(), summary);
     table.set_header(heading.iter().map(|cell| plain(cell)));
     for comparison in pair {
         let cells = comparison_cells(comparison, summary);

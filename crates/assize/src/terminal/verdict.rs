@@ -1,7 +1,7 @@
 //! A summary in the terminal: the table, what to watch out for, and the verdict in words.
 
 use super::{plain, print, print_gates, summary_table};
-use assize_report::{Comparison, Summary, clause, headline, verdict_line};
+use assize_report::{Comparison, Summary, advice, clause, headline, verdict_line};
 use assize_stats::Verdict;
 use console::style;
 
@@ -22,6 +22,9 @@ pub(crate) fn print_summary(summary: &Summary) {
             "  {}",
             marked(comparison, &verdict_line(comparison))
         ));
+        if let Some(advice) = advice(comparison) {
+            print(style(format!("    {}", plain(&advice))).dim().to_string());
+        }
     }
     print_gates(&summary.gates);
     print_cautions([summary]);
@@ -97,6 +100,8 @@ fn marked(comparison: &Comparison, line: &str) -> String {
         Verdict::Better => style(format!("✓ {line}")).green().to_string(),
         Verdict::Worse => style(format!("✗ {line}")).red().to_string(),
         Verdict::Equivalent => style(format!("= {line}")).cyan().to_string(),
+        Verdict::Lower => format!("↓ {line}"),
+        Verdict::Higher => format!("↑ {line}"),
         _ => format!("? {line}"),
     }
 }

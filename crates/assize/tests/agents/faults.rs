@@ -97,7 +97,7 @@ fn failing_llm(agent: &Agent, fault: &str, code: &str) {
 /// Claude Code asks again without a stream, and gets its answer; the others have none.
 fn every_stream_is_cut(agent: &Agent) {
     if !agent.is(&CLAUDE_CODE) {
-        return failing_llm(agent, "drop", "llm_cut");
+        return failing_llm(agent, "drop", "llm_error");
     }
     let offline = failing(agent, TIMEOUT, &["drop"]);
     let row = the_row(agent, &offline);

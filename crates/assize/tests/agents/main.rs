@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "a test harness reports")]
 
 mod agents;
+mod books;
 mod compare;
 mod doctor;
 mod faults;
@@ -47,6 +48,34 @@ const TESTS: &[Test] = tests! {
     quick ["gemini"]: mcp::gemini_acp;
     quick []: mcp::chat;
     quick ["mcp-server-filesystem"]: mcp::a_server_by_others;
+    quick ["claude"]: books::claude_code::every_number_is_the_served_one, books::claude_code::a_broken_decoder_is_noticed,
+        books::claude_code_subagent, books::an_hour_in_the_cache_has_its_price;
+    quick ["codex"]: books::codex::every_number_is_the_served_one, books::codex::a_broken_decoder_is_noticed,
+        books::codex_without_usage;
+    slow ["claude"]: books::claude_code::a_cut_answer_leaves_a_lower_bound, books::claude_code::time_is_over_while_an_answer_streams,
+        books::claude_code::a_tool_hangs_when_time_is_over, books::claude_code::large_output_of_a_tool_fails_nobody;
+    slow ["codex"]: books::codex::a_cut_answer_leaves_a_lower_bound, books::codex::time_is_over_while_an_answer_streams,
+        books::codex_subagent_is_still_running_at_the_end, books::codex::a_tool_hangs_when_time_is_over, books::codex::large_output_of_a_tool_fails_nobody;
+    slow ["opencode"]: books::opencode::every_number_is_the_served_one, books::opencode::a_broken_decoder_is_noticed,
+        books::opencode::a_cut_answer_leaves_a_lower_bound, books::opencode_without_usage,
+        books::opencode::time_is_over_while_an_answer_streams, books::opencode::a_tool_hangs_when_time_is_over,
+        books::opencode::large_output_of_a_tool_fails_nobody, books::opencode_subagent;
+    slow ["gemini"]: books::gemini::every_number_is_the_served_one, books::gemini::a_broken_decoder_is_noticed,
+        books::gemini::a_cut_answer_leaves_a_lower_bound, books::gemini_without_usage,
+        books::gemini::time_is_over_while_an_answer_streams, books::gemini::a_tool_hangs_when_time_is_over,
+        books::gemini::large_output_of_a_tool_fails_nobody;
+    slow ["gemini"]: books::gemini_acp::every_number_is_the_served_one, books::gemini_acp::a_broken_decoder_is_noticed,
+        books::gemini_acp::a_cut_answer_leaves_a_lower_bound, books::gemini_acp_without_usage,
+        books::gemini_acp::time_is_over_while_an_answer_streams, books::gemini_acp::a_tool_hangs_when_time_is_over,
+        books::gemini_acp::large_output_of_a_tool_fails_nobody;
+    slow ["opencode"]: books::opencode_acp::every_number_is_the_served_one, books::opencode_acp::a_broken_decoder_is_noticed,
+        books::opencode_acp::a_cut_answer_leaves_a_lower_bound, books::opencode_acp_without_usage,
+        books::opencode_acp::time_is_over_while_an_answer_streams, books::opencode_acp::a_tool_hangs_when_time_is_over,
+        books::opencode_acp::large_output_of_a_tool_fails_nobody;
+    slow ["goose"]: books::goose::every_number_is_the_served_one, books::goose::a_broken_decoder_is_noticed,
+        books::goose::a_cut_answer_leaves_a_lower_bound, books::goose_without_usage,
+        books::goose::time_is_over_while_an_answer_streams, books::goose::a_tool_hangs_when_time_is_over,
+        books::goose::large_output_of_a_tool_fails_nobody, books::goose_tools_do_not_tell_whether_they_failed;
     slow ["gemini"]: mcp::gemini;
     slow ["opencode"]: mcp::opencode_acp;
     slow ["qwen"]: mcp::qwen;

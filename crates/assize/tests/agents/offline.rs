@@ -115,6 +115,12 @@ impl Offline {
         self
     }
 
+    /// The same with one more variable.
+    pub(crate) fn and_environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// The program under test, which must end well.
     pub(crate) fn assize(&self, arguments: &[&str]) -> String {
         let output = self.command(&[&[env!("CARGO_BIN_EXE_assize")], arguments].concat());

@@ -93,7 +93,7 @@ fn what_is_wrong_with_a_server_is_said_with_its_place() {
 #[test]
 fn a_server_that_does_not_start_makes_void_trials() {
     let sandbox = suite(&json!({"docs": {"command": ["python3", SERVER, "dead"]}}));
-    let row = &sandbox.run(&[])[0];
+    let row = &sandbox.run(&["--no-preflight"])[0];
     assert_eq!(
         (&row["outcome"], &row["errorCode"]),
         (&json!("void"), &json!("mcp_not_ready"))

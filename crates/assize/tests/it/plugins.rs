@@ -1,6 +1,8 @@
 //! Plugin programs in suites: what they serve is used like everything built in, and what breaks in them stays there.
 
 mod kits;
+mod promises;
+mod typescript;
 
 use crate::support::{Outcome, Suite, assize};
 use serde_json::Value;
@@ -14,7 +16,7 @@ fn sdk(kit: &str) -> PathBuf {
 }
 
 /// A suite with this plugin in Python beside it.
-fn suite_of(keys: &str, plugin: &str) -> Suite {
+pub(crate) fn suite_of(keys: &str, plugin: &str) -> Suite {
     let kit = sdk("python");
     let suite = Suite::of(&format!(
         "{keys}\nscenarios: {{ paths: ['scenarios/*.yaml'] }}\nexecution: {{ repetitions: 2, warmup: false }}\n\

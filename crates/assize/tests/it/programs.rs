@@ -54,7 +54,7 @@ fn a_program_that_is_not_there_makes_the_trial_void() {
     let suite = "provider: { uses: command, command: [no-such-agent, '{prompt}'] }\n\
                  modes: { a: {} }\nscenarios: { paths: [s.yaml] }\nexecution: { repetitions: 1 }\n";
     let sandbox = Sandbox::new(&[("assize.yaml", suite), ("s.yaml", "id: s\nprompt: x\n")]);
-    let row = sandbox.run(&[]).remove(0);
+    let row = sandbox.run(&["--no-preflight"]).remove(0);
     assert_eq!(
         (&row["outcome"], &row["errorCode"]),
         (&json!("void"), &json!("program_not_started"))
@@ -75,7 +75,7 @@ fn a_timeout_is_a_fail_with_what_was_there_so_far() {
         (&json!("timeout"), &json!("timeout"))
     );
     assert!(row["timing"]["wallMs"].as_f64().unwrap() >= 300.0);
-    assert_eq!(sandbox.trace(0)["events"][1]["content"], "so far");
+    assert_eq!(sandbox.trace(0)["events"][0]["content"], "so far");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn every_user_turn_is_a_program_in_the_same_workspace() {
     let sandbox = Sandbox::of("cat >> all; echo >> all; grep -c . all", ONCE, scenario);
     let row = sandbox.run(&[]).remove(0);
     assert_eq!(
-        (&row["outcome"], &row["agentTurns"]),
+        (&row["outcome"], &row["userTurns"]),
         (&json!("pass"), &json!(3)),
         "{row}"
     );
@@ -130,7 +130,7 @@ fn a_flood_of_bytes_that_are_no_text_is_recorded_in_bounds() {
     let row = sandbox.run(&[]).remove(0);
     assert_eq!(row["outcome"], "pass");
     let trace = sandbox.trace(0);
-    let text = trace["events"][1]["content"].as_str().unwrap();
+    let text = trace["events"][0]["content"].as_str().unwrap();
     assert!(text.contains("bytes cut]") && text.ends_with("\u{1b}[2J"));
     assert!(text.len() < 4_000_000, "{}", text.len());
     let shown = sandbox.done(&["show", "last/0"]);
@@ -153,7 +153,7 @@ fn only_what_is_passed_on_reaches_the_program_and_never_a_record() {
         .status();
     assert!(run.unwrap().success());
     let trace = sandbox.trace(0);
-    let seen = trace["events"][1]["content"].as_str().unwrap();
+    let seen = trace["events"][0]["content"].as_str().unwrap();
     assert!(
         seen.contains("GIVEN=mode-value") && seen.contains("TERM=dumb"),
         "{seen}"

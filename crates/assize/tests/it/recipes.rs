@@ -110,7 +110,7 @@ fn credentials_of_an_agent_that_speaks_acp_are_in_no_record() {
     let secret = concat!("not-a-", "real-secret-5678");
     let mut command = sandbox.assize(&["run", "-q", "--skip-warmup", "-n", "1"]);
     let output = command.env("GEMINI_API_KEY", secret).output().unwrap();
-    assert!(output.status.success(), "{}", words(&output));
+    assert_eq!(output.status.code(), Some(5), "{}", words(&output));
     let row = &sandbox.rows()[0];
     let error = row["error"].as_str().unwrap();
     assert!(error.contains("key=[redacted]"), "{row:#}");

@@ -67,6 +67,7 @@ fn json_is_one_object_on_stdout() {
             "exit",
             "wallMs",
             "tokens",
+            "tokensAtLeast",
             "cost",
             "costSource",
             "modelCalls",

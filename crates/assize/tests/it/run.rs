@@ -249,7 +249,7 @@ fn a_trial_that_runs_out_of_time_keeps_what_it_used() {
     );
     let stdout = suite.done(&["run", "--timeout", "200"]);
     assert!(
-        stdout.contains("> 2") && stdout.contains("1 trial ran out of time"),
+        stdout.contains("> 2") && stdout.contains("1 trial was cut off by the limit"),
         "{stdout}"
     );
     let row = &suite.rows()[0];

@@ -95,7 +95,7 @@ fn modes_are_compared_in_words_and_as_json() {
     let suite = suite("");
     done(suite.path(), &["run", "--quiet"]);
     let words = done(suite.path(), &["compare", "--metric", "tokens_input"]);
-    assert!(words.contains("✓ 66 % lower tokens_input"), "{words}");
+    assert!(words.contains("✓ 66 % fewer input tokens"), "{words}");
     let lines = done(suite.path(), &["compare", "--json", "--baseline", "docs"]);
     for line in lines.lines() {
         let comparison: Value = serde_json::from_str(line).unwrap();
@@ -128,7 +128,7 @@ fn two_runs_are_compared_mode_by_mode() {
             "tokens_input",
         ],
     );
-    assert!(shown.contains("cannot tell for tokens_input"), "{shown}");
+    assert!(shown.contains("cannot tell for input tokens"), "{shown}");
 }
 
 #[test]

@@ -7,9 +7,17 @@ const HEAD: &str = "\
 // Made from the contracts in Rust by `UPDATE_SCHEMAS=1 cargo test kit_types`. Not for editing.
 ";
 
-/// The seed's interface has no null here, and neither should people have to check for it; a provider that cannot see
-/// tools is the exception.
-const NEVER_NULL: (&str, &str) = ("PromptMetrics", "toolCalls");
+/// The specification has no null here, and neither should people have to check for it: a provider that cannot see tools or
+/// time turns is the exception.
+const NEVER_NULL: [(&str, &str); 2] = [("PromptMetrics", "toolCalls"), ("Turn", "durationMs")];
+
+/// Times that are `Date`s in the specification. They go over the wire as text.
+const DATES: [(&str, &str); 4] = [
+    ("RunRecord", "completedAt"),
+    ("RunRecord", "startedAt"),
+    ("ScoreRecord", "createdAt"),
+    ("TaskEvent", "timestamp"),
+];
 
 pub(super) fn generate(definitions: &[(String, Value)]) -> String {
     let mut text = HEAD.to_owned();
@@ -21,8 +29,15 @@ pub(super) fn generate(definitions: &[(String, Value)]) -> String {
                 text.push_str(&format!("export interface {name} {{\n"));
                 for property in &properties {
                     comment(&mut text, "  ", property.schema);
-                    let is_never_null = (name.as_str(), property.name) == NEVER_NULL;
-                    text.push_str(&format!("  {}\n", line(property, is_never_null)));
+                    let place = (name.as_str(), property.name);
+                    let mut line = line(property);
+                    if NEVER_NULL.contains(&place) {
+                        line = line.replace(" | null", "");
+                    }
+                    if DATES.contains(&place) {
+                        line = line.replace("Timestamp", "Date");
+                    }
+                    text.push_str(&format!("  {line}\n"));
                 }
                 text.push_str("}\n");
             }
@@ -42,14 +57,9 @@ fn comment(text: &mut String, indent: &str, schema: &Value) {
     }
 }
 
-fn line(property: &Property<'_>, is_never_null: bool) -> String {
+fn line(property: &Property<'_>) -> String {
     let mark = if property.is_optional { "?" } else { "" };
-    let kind = of(property.schema);
-    let kind = match is_never_null {
-        true => kind.replace(" | null", ""),
-        false => kind,
-    };
-    format!("readonly {}{mark}: {kind}", property.name)
+    format!("readonly {}{mark}: {}", property.name, of(property.schema))
 }
 
 fn of(schema: &Value) -> String {
@@ -89,10 +99,7 @@ fn simple(name: &str, schema: &Value) -> String {
 fn object(schema: &Value) -> String {
     match properties(schema) {
         Some(properties) => {
-            let lines: Vec<String> = properties
-                .iter()
-                .map(|property| line(property, false))
-                .collect();
+            let lines: Vec<String> = properties.iter().map(line).collect();
             format!("{{ {} }}", lines.join("; "))
         }
         None => {

@@ -2,6 +2,7 @@
 
 use crate::Classification;
 use crate::html::svg::{Anchor, Svg, at};
+use maud::Markup;
 
 /// Labels that are drawn; more are in the table.
 pub(crate) const MOST_LABELS: usize = 20;
@@ -11,7 +12,7 @@ const LEFT: f64 = 150.0;
 const TOP: f64 = 40.0;
 const LONGEST: usize = 18;
 
-pub(crate) fn confusion(found: &Classification, name: &str) -> String {
+pub(crate) fn confusion(found: &Classification, name: &str) -> Markup {
     let count = found.classes.len().min(MOST_LABELS);
     let size = SIDE * count as f64;
     let mut svg = Svg::new(LEFT + size + 20.0, TOP + size + 20.0, name);

@@ -4,6 +4,7 @@ use super::colour;
 use crate::html::svg::{Anchor, Svg, at};
 use crate::html::tools::ToolFlow;
 use crate::quantity;
+use maud::Markup;
 use std::collections::BTreeMap;
 
 const WIDTH: f64 = 360.0;
@@ -26,7 +27,7 @@ struct Node {
     repeats: u64,
 }
 
-pub(crate) fn tool_flow(flow: &ToolFlow, mode: usize, name: &str) -> String {
+pub(crate) fn tool_flow(flow: &ToolFlow, mode: usize, name: &str) -> Markup {
     let (nodes, steps) = fold(flow);
     let height = TOP + nodes.len() as f64 * LINE + 8.0;
     let spoken: Vec<String> = nodes

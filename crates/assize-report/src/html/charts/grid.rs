@@ -1,7 +1,8 @@
 //! The trials of one scenario in one mode as squares, in the order of their repetitions.
 
-use crate::html::svg::{Svg, at};
+use crate::html::svg::{Point, Svg, at};
 use assize_contracts::Outcome;
+use maud::Markup;
 
 const SIZE: f64 = 12.0;
 const STEP: f64 = 15.0;
@@ -25,48 +26,42 @@ pub(crate) fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-pub(crate) fn success_squares(squares: &[Square], name: &str) -> String {
+pub(crate) fn success_squares(squares: &[Square], name: &str) -> Markup {
     let lines = squares.len().div_ceil(PER_LINE).max(1);
     let columns = squares.len().clamp(1, PER_LINE);
     let mut svg = Svg::new(columns as f64 * STEP, lines as f64 * STEP, name);
     for (place, square) in squares.iter().enumerate() {
         let (column, line) = (place % PER_LINE, place / PER_LINE);
-        let (x, y) = (column as f64 * STEP + 1.5, line as f64 * STEP + 1.5);
-        let word = word(square.outcome);
-        if let Some(trial) = square.trial {
-            svg.begin_link(&format!("#trial-{trial}"));
-        }
-        let title = format!("repetition {}: {word}", square.iteration);
-        svg.bar(
-            &format!("square {word}"),
-            at(x, y),
-            at(x + SIZE, y + SIZE),
-            &title,
-        );
-        match square.outcome {
-            // Told apart by shape as well as by colour.
-            Outcome::Fail => {
-                svg.line(
-                    "mark",
-                    at(x + 3.0, y + 3.0),
-                    at(x + SIZE - 3.0, y + SIZE - 3.0),
-                );
-                svg.line(
-                    "mark",
-                    at(x + SIZE - 3.0, y + 3.0),
-                    at(x + 3.0, y + SIZE - 3.0),
-                );
-            }
-            Outcome::Void => svg.line(
-                "mark",
-                at(x + 3.0, y + SIZE / 2.0),
-                at(x + SIZE - 3.0, y + SIZE / 2.0),
-            ),
-            Outcome::Pass => {}
-        }
-        if square.trial.is_some() {
-            svg.end_link();
+        let corner = at(column as f64 * STEP + 1.5, line as f64 * STEP + 1.5);
+        match square.trial {
+            Some(trial) => svg.link(&format!("#trial-{trial}"), |svg| draw(svg, square, corner)),
+            None => draw(&mut svg, square, corner),
         }
     }
     svg.finish()
+}
+
+/// One square. Outcomes differ in shape as well as in colour.
+fn draw(svg: &mut Svg, square: &Square, corner: Point) {
+    let Point { x, y } = corner;
+    let word = word(square.outcome);
+    let title = format!("repetition {}: {word}", square.iteration);
+    svg.bar(
+        &format!("square {word}"),
+        corner,
+        at(x + SIZE, y + SIZE),
+        &title,
+    );
+    let (near, far) = (3.0, SIZE - 3.0);
+    match square.outcome {
+        Outcome::Fail => {
+            svg.line("mark", at(x + near, y + near), at(x + far, y + far));
+            svg.line("mark", at(x + far, y + near), at(x + near, y + far));
+        }
+        Outcome::Void => {
+            let middle = y + SIZE / 2.0;
+            svg.line("mark", at(x + near, middle), at(x + far, middle));
+        }
+        Outcome::Pass => {}
+    }
 }

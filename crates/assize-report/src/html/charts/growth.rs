@@ -5,6 +5,7 @@ use crate::html::escape::cut;
 use crate::html::scale::Scale;
 use crate::html::svg::{Anchor, Point, Svg, at};
 use crate::quantity;
+use maud::Markup;
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 250.0;
@@ -20,7 +21,7 @@ pub(crate) struct Growth<'a> {
     pub(crate) inputs: Vec<f64>,
 }
 
-pub(crate) fn token_growth(lines: &[Growth<'_>]) -> String {
+pub(crate) fn token_growth(lines: &[Growth<'_>]) -> Markup {
     let longest = lines
         .iter()
         .map(|line| line.inputs.len())

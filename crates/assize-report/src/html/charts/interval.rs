@@ -3,6 +3,7 @@
 use super::colour;
 use crate::html::scale::Scale;
 use crate::html::svg::{Svg, at};
+use maud::Markup;
 
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 26.0;
@@ -15,7 +16,7 @@ pub(crate) fn difference_bar(
     end: f64,
     class: &str,
     name: &str,
-) -> String {
+) -> Markup {
     let scale = Scale::between(-end, end, MARGIN, WIDTH - MARGIN);
     let mut svg = Svg::new(WIDTH, HEIGHT, name);
     let middle = HEIGHT / 2.0;
@@ -58,7 +59,7 @@ pub(crate) fn rate_bar(
     interval: Option<[f64; 2]>,
     bounds: Option<[f64; 2]>,
     name: &str,
-) -> String {
+) -> Markup {
     let scale = Scale::between(0.0, 1.0, MARGIN, WIDTH - MARGIN);
     let mut svg = Svg::new(WIDTH, HEIGHT, name);
     let middle = HEIGHT / 2.0;

@@ -3,6 +3,7 @@
 use crate::duration;
 use crate::html::scale::Scale;
 use crate::html::svg::{Svg, at};
+use maud::Markup;
 use std::fmt;
 
 const WIDTH: f64 = 600.0;
@@ -28,7 +29,7 @@ impl fmt::Display for Part {
 }
 
 /// Parts side by side; `longest` is the length of the longest bar on the page.
-pub(crate) fn split_bar(parts: &[Part], longest: f64, name: &str) -> String {
+pub(crate) fn split_bar(parts: &[Part], longest: f64, name: &str) -> Markup {
     let scale = Scale::between(0.0, longest, 0.0, WIDTH);
     let mut svg = Svg::new(WIDTH, HEIGHT, name).stretching();
     let mut begin = 0.0;

@@ -5,6 +5,8 @@ use crate::amount;
 use crate::html::escape::cut;
 use crate::html::scale::Scale;
 use crate::html::svg::{Anchor, Svg, at};
+use assize_contracts::Metric;
+use maud::Markup;
 
 const WIDTH: f64 = 360.0;
 const MARGIN: f64 = 12.0;
@@ -35,14 +37,14 @@ pub(crate) struct Strip<'a> {
 
 /// A drawing and what it leaves out.
 pub(crate) struct Strips {
-    pub(crate) svg: String,
+    pub(crate) svg: Markup,
     pub(crate) is_log: bool,
     /// Trials that are not drawn as dots.
     pub(crate) undrawn: usize,
 }
 
 /// All modes on one axis.
-pub(crate) fn strips(metric: &str, title: &str, lanes: &[Strip<'_>]) -> Strips {
+pub(crate) fn strips(metric: &Metric, title: &str, lanes: &[Strip<'_>]) -> Strips {
     let height = lanes.len() as f64 * LANE + AXIS;
     let all = lanes
         .iter()
@@ -73,14 +75,14 @@ pub(crate) fn strips(metric: &str, title: &str, lanes: &[Strip<'_>]) -> Strips {
 }
 
 /// A value at the axis. Nothing has no unit.
-fn mark(metric: &str, value: f64) -> String {
+fn mark(metric: &Metric, value: f64) -> String {
     match value == 0.0 {
         true => "0".to_owned(),
         false => amount(metric, value),
     }
 }
 
-fn draw_lane(svg: &mut Svg, metric: &str, scale: &Scale, top: f64, lane: &Strip<'_>) -> usize {
+fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Strip<'_>) -> usize {
     let colour = colour(lane.mode);
     let label = match lane.median {
         Some(median) => format!("{} · {}", cut(lane.name, 34), amount(metric, median)),
@@ -157,7 +159,7 @@ fn quartiles(values: &[Measured]) -> Option<[f64; 2]> {
 }
 
 /// What the picture says to somebody who does not see it.
-fn spoken(metric: &str, title: &str, lanes: &[Strip<'_>]) -> String {
+fn spoken(metric: &Metric, title: &str, lanes: &[Strip<'_>]) -> String {
     let lane = |lane: &Strip<'_>| {
         let median = lane
             .median
@@ -189,7 +191,7 @@ mod tests {
             .map(|found| found.value)
             .filter(|value| value.is_finite());
         strips(
-            "tokens_total",
+            &Metric::named("tokens_total"),
             "tokens",
             &[Strip {
                 mode: 0,
@@ -203,19 +205,16 @@ mod tests {
     /// Every dot between the margins and in its lane.
     fn check(values: &[f64]) {
         let drawn = draw(values);
+        let svg = drawn.svg.into_string();
         let number = |text: &str| text.split('"').next().unwrap().parse::<f64>().unwrap();
-        for dot in drawn.svg.split("<circle").skip(1) {
+        for dot in svg.split("<circle").skip(1) {
             let x = number(dot.split("cx=\"").nth(1).unwrap());
             let y = number(dot.split("cy=\"").nth(1).unwrap());
             assert!((MARGIN..=WIDTH - MARGIN).contains(&x), "{x} for {values:?}");
             assert!((DOTS[0]..=DOTS[1]).contains(&y), "{y} for {values:?}");
         }
-        assert!(
-            !drawn.svg.contains("NaN") && !drawn.svg.contains("inf"),
-            "{}",
-            drawn.svg
-        );
-        assert!(drawn.svg.len() < 60_000);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(svg.len() < 60_000);
     }
 
     #[test]
@@ -241,7 +240,7 @@ mod tests {
     fn of_many_trials_some_are_drawn_and_the_rest_is_counted() {
         let values: Vec<f64> = (0..10_000).map(f64::from).collect();
         let drawn = draw(&values);
-        let dots = drawn.svg.matches("<circle").count();
+        let dots = drawn.svg.0.matches("<circle").count();
         assert!(dots <= MOST_DOTS && dots > MOST_DOTS / 2, "{dots}");
         assert_eq!(drawn.undrawn + dots, values.len());
         check(&values);
@@ -249,7 +248,7 @@ mod tests {
 
     #[test]
     fn times_that_were_cut_off_have_no_box() {
-        assert!(draw(&[1.0, 2.0, 3.0, 4.0, 5.0]).svg.contains("m0 box"));
-        assert!(!draw(&[1.0, 2.0, 3.0, -4.0, 5.0]).svg.contains("m0 box"));
+        assert!(draw(&[1.0, 2.0, 3.0, 4.0, 5.0]).svg.0.contains("m0 box"));
+        assert!(!draw(&[1.0, 2.0, 3.0, -4.0, 5.0]).svg.0.contains("m0 box"));
     }
 }

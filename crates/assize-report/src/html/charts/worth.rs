@@ -4,6 +4,8 @@ use super::colour;
 use crate::html::scale::Scale;
 use crate::html::svg::{Anchor, Svg, at};
 use crate::{amount, percent};
+use assize_contracts::Metric;
+use maud::Markup;
 
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 260.0;
@@ -23,7 +25,7 @@ pub(crate) struct Worth<'a> {
 }
 
 /// `metric` is what is paid: money, or tokens where nobody knows the money.
-pub(crate) fn cost_against_success(metric: &str, axis: &str, modes: &[Worth<'_>]) -> String {
+pub(crate) fn cost_against_success(metric: &Metric, axis: &str, modes: &[Worth<'_>]) -> Markup {
     let prices = modes.iter().map(|mode| mode.price).chain([0.0]);
     let x = Scale::over(prices, LEFT, WIDTH - RIGHT);
     let y = Scale::between(0.0, 1.0, HEIGHT - BOTTOM, TOP);

@@ -1,51 +1,40 @@
 //! What the verdict rests on: measurements, scenarios, checks, failures.
 
-use super::Written;
 use super::overview::success_words;
-use super::table::{MOST_ROWS, Table, count, figure, left_out, name_cell, number, section};
+use super::table::{MOST_ROWS, Table, count, figure, left_out, name_cell, number, section, text};
 use crate::html::HtmlReport;
 use crate::html::charts::{Strip, strips, success_squares};
-use crate::html::escape::html;
-use crate::words::metric_name;
 use crate::{ModeSummary, Summary, amount};
+use assize_contracts::RowField;
+use maud::{Markup, html};
 use std::collections::HashSet;
-use std::fmt::Write;
 
-pub(super) fn measurements(page: &mut String, report: &HtmlReport<'_>) -> Written {
-    section(page, "measurements", "Measurements")?;
+pub(super) fn measurements(report: &HtmlReport<'_>) -> Markup {
     let is_primary = |metric: &&String| report.summary.primary.contains(metric);
     let (deciding, further): (Vec<&String>, Vec<&String>) =
         report.metrics.iter().partition(is_primary);
-    if report.metrics.is_empty() {
-        writeln!(
-            page,
-            "<p class=\"empty\">Nothing was measured that varies.</p>"
-        )?;
-    }
-    writeln!(
-        page,
-        "<p>Every trial is a dot, over all scenarios. The box is the middle half of the trials, the line their median.</p>\
-         <div class=\"figures\">"
-    )?;
-    for metric in deciding {
-        strip_figure(page, report, metric)?;
-    }
-    writeln!(page, "</div>")?;
-    if !further.is_empty() {
-        writeln!(
-            page,
-            "<details><summary>Further metrics ({})</summary><div class=\"figures\">",
-            further.len()
-        )?;
-        for metric in further {
-            strip_figure(page, report, metric)?;
+    let figures = |metrics: &[&String]| {
+        html! {
+            div.figures { @for metric in metrics { (strip_figure(report, metric)) } }
         }
-        writeln!(page, "</div></details>")?;
-    }
-    writeln!(page, "</section>")
+    };
+    let content = html! {
+        @if report.metrics.is_empty() { p.empty { "Nothing was measured that varies." } }
+        p {
+            "Every trial is a dot, over all scenarios. The box is the middle half of the trials, the line their median."
+        }
+        (figures(&deciding))
+        @if !further.is_empty() {
+            details {
+                summary { "Further metrics (" (further.len()) ")" }
+                (figures(&further))
+            }
+        }
+    };
+    section("measurements", "Measurements", content)
 }
 
-fn strip_figure(page: &mut String, report: &HtmlReport<'_>, metric: &str) -> Written {
+fn strip_figure(report: &HtmlReport<'_>, metric: &str) -> Markup {
     let column = report.metrics.iter().position(|known| known == metric);
     let lanes: Vec<Strip<'_>> = report
         .summary
@@ -61,8 +50,9 @@ fn strip_figure(page: &mut String, report: &HtmlReport<'_>, metric: &str) -> Wri
             })
         })
         .collect();
-    let title = metric_name(metric);
-    let drawn = strips(metric, &title, &lanes);
+    let metric = report.summary.catalog.metric(metric);
+    let title = metric.title();
+    let drawn = strips(&metric, &title, &lanes);
     let mut notes = Vec::new();
     if drawn.is_log {
         notes.push("Logarithmic axis.".to_owned());
@@ -86,37 +76,36 @@ fn strip_figure(page: &mut String, report: &HtmlReport<'_>, metric: &str) -> Wri
     if unknown > 0 {
         notes.push(format!("Unknown in {}.", count(unknown, "mode", "modes")));
     }
-    figure(page, &title, &drawn.svg, &notes.join(" "))
+    figure(&title, &drawn.svg, &notes.join(" "))
 }
 
-pub(super) fn scenarios(page: &mut String, report: &HtmlReport<'_>) -> Written {
+pub(super) fn scenarios(report: &HtmlReport<'_>) -> Markup {
     let summary = report.summary;
-    section(page, "scenarios", "Scenarios")?;
-    writeln!(
-        page,
-        "<p>Every square is a repetition: <span class=\"key pass\"></span> pass, <span class=\"key fail\"></span> fail, \
-         <span class=\"key void\"></span> void. A square leads to its trial.</p>"
-    )?;
-    let names: Vec<String> = summary.modes.iter().map(|(label, _)| html(label)).collect();
     let mut heading = vec!["Scenario"];
-    heading.extend(names.iter().map(String::as_str));
+    heading.extend(summary.modes.iter().map(|(label, _)| label));
     let mut table = Table::new(
         "Outcome of every repetition, by scenario and mode",
         &heading,
     );
     for (scenario, (id, found)) in summary.scenarios.iter().enumerate().take(MOST_ROWS) {
-        let mut cells = vec![html(id)];
+        let mut cells = vec![text(id)];
         for (mode, (label, _)) in summary.modes.iter().enumerate() {
             cells.push(match found.modes.find(label) {
                 Some(cell) => scenario_cell(report, (scenario, mode), label, id, cell),
-                None => "<small>not run</small>".to_owned(),
+                None => html! { small { "not run" } },
             });
         }
         table.row(cells);
     }
-    table.write(page)?;
-    left_out(page, summary.scenario_count(), "scenarios")?;
-    writeln!(page, "</section>")
+    let content = html! {
+        p {
+            "Every square is a repetition: " span.key.pass {} " pass, " span.key.fail {} " fail, " span.key.void {}
+            " void. A square leads to its trial."
+        }
+        (table.markup())
+        (left_out(summary.scenario_count(), "scenarios"))
+    };
+    section("scenarios", "Scenarios", content)
 }
 
 fn scenario_cell(
@@ -125,29 +114,28 @@ fn scenario_cell(
     label: &str,
     id: &str,
     found: &ModeSummary,
-) -> String {
+) -> Markup {
     let squares = report.squares.get(&cell).map_or(&[][..], Vec::as_slice);
     let name = format!("{id}, {label}: {}", success_words(found));
-    let more = match found.runs as usize - squares.len().min(found.runs as usize) {
-        0 => String::new(),
-        more => format!("<small>and {more} more</small>"),
-    };
-    let medians =
-        [("latency_wall_ms", "time"), ("tokens_total", "tokens")].map(|(metric, word)| {
-            let value = found.metrics.find(metric).and_then(|found| found.median);
-            value.map(|value| format!("{} {word}", amount(metric, value)))
-        });
+    let more = (found.runs as usize).saturating_sub(squares.len());
+    let medians = [
+        (RowField::WallTime, "time"),
+        (RowField::TokensTotal, "tokens"),
+    ]
+    .map(|(field, word)| {
+        let (metric, found) = report.summary.field(found, field);
+        let value = found.and_then(|found| found.median);
+        value.map(|value| format!("{} {word}", amount(&metric, value)))
+    });
     let medians: Vec<String> = medians.into_iter().flatten().collect();
-    format!(
-        "{}{more}<small>{} of {} · {}</small>",
-        success_squares(squares, &name),
-        found.success.passed,
-        found.success.trials,
-        html(&medians.join(", "))
-    )
+    html! {
+        (success_squares(squares, &name))
+        @if more > 0 { small { "and " (more) " more" } }
+        small { (found.success.passed) " of " (found.success.trials) " · " (medians.join(", ")) }
+    }
 }
 
-pub(super) fn checks(page: &mut String, summary: &Summary) -> Written {
+pub(super) fn checks(summary: &Summary) -> Markup {
     let checks = summary
         .modes
         .iter()
@@ -158,32 +146,31 @@ pub(super) fn checks(page: &mut String, summary: &Summary) -> Written {
         .filter(|name| seen.insert(*name))
         .collect();
     if names.is_empty() {
-        return Ok(());
+        return Markup::default();
     }
-    section(page, "checks", "Checks")?;
-    let labels: Vec<String> = summary.modes.iter().map(|(label, _)| html(label)).collect();
     let mut heading = vec!["Check"];
-    heading.extend(labels.iter().map(String::as_str));
+    heading.extend(summary.modes.iter().map(|(label, _)| label));
     let mut table = Table::new("How often each check held", &heading);
     for name in names.iter().take(MOST_ROWS) {
-        let mut cells = vec![html(name)];
-        for (_, mode) in summary.modes.iter() {
-            cells.push(match mode.checks.find(name) {
-                Some((held, made)) if held == made => number(&format!("{held} of {made}")),
-                Some((held, made)) => {
-                    format!("<span class=\"worse number\">{held} of {made}</span>")
-                }
-                None => "<small>not made</small>".to_owned(),
-            });
-        }
-        table.row(cells);
+        let cells = summary.modes.iter().map(|(_, mode)| check_cell(mode, name));
+        table.row(std::iter::once(text(name)).chain(cells).collect());
     }
-    table.write(page)?;
-    left_out(page, names.len(), "checks")?;
-    writeln!(page, "</section>")
+    let content = html! {
+        (table.markup())
+        (left_out(names.len(), "checks"))
+    };
+    section("checks", "Checks", content)
 }
 
-pub(super) fn failures(page: &mut String, summary: &Summary) -> Written {
+fn check_cell(mode: &ModeSummary, name: &str) -> Markup {
+    match mode.checks.find(name) {
+        Some((held, made)) if held == made => number(&format!("{held} of {made}")),
+        Some((held, made)) => html! { span.worse.number { (held) " of " (made) } },
+        None => html! { small { "not made" } },
+    }
+}
+
+pub(super) fn failures(summary: &Summary) -> Markup {
     let mut table = Table::new(
         "Trials that did not pass, by what went wrong",
         &["Mode", "What went wrong", "Trials"],
@@ -192,15 +179,13 @@ pub(super) fn failures(page: &mut String, summary: &Summary) -> Written {
         for (reason, trials) in mode.reasons.iter().take(MOST_ROWS) {
             table.row(vec![
                 name_cell(place, label),
-                html(reason),
+                text(reason),
                 number(&trials.to_string()),
             ]);
         }
     }
-    if table.rows.is_empty() {
-        return Ok(());
+    if table.is_empty() {
+        return Markup::default();
     }
-    section(page, "failures", "Failures and voids")?;
-    table.write(page)?;
-    writeln!(page, "</section>")
+    section("failures", "Failures and voids", table.markup())
 }

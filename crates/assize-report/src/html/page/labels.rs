@@ -1,56 +1,56 @@
-//! What labels came out where which were expected.
+//! Expected labels against those that came out.
 
-use super::Written;
-use super::table::{MOST_ROWS, Table, figure, left_out, number, section};
+use super::table::{MOST_ROWS, Table, figure, left_out, number, section, text};
 use crate::html::charts::{MOST_LABELS, confusion};
-use crate::html::escape::html;
-use crate::{Summary, percent};
-use std::fmt::Write;
+use crate::{Classification, ModeSummary, Summary, percent};
+use maud::{Markup, html};
 
-pub(super) fn labels(page: &mut String, summary: &Summary) -> Written {
-    let has_labels = |mode: &crate::ModeSummary| !mode.classification.is_empty();
+pub(super) fn labels(summary: &Summary) -> Markup {
+    let has_labels = |mode: &ModeSummary| !mode.classification.is_empty();
     if !summary.modes.iter().any(|(_, mode)| has_labels(mode)) {
-        return Ok(());
+        return Markup::default();
     }
-    section(page, "labels", "Labels")?;
-    for (mode, found) in summary.modes.iter() {
-        for (metric, found) in found.classification.iter() {
-            let title = format!("{mode}: {metric}, {} trials", found.trials);
-            let note = format!(
-                "accuracy {}, macro F1 {}, micro F1 {}",
-                percent(found.accuracy),
-                percent(found.macro_f1),
-                percent(found.micro_f1)
-            );
-            figure(
-                page,
-                &title,
-                &confusion(found, &format!("{title}: {note}")),
-                &note,
-            )?;
-            if found.classes.len() > MOST_LABELS {
-                writeln!(
-                    page,
-                    "<p class=\"legend\">Only {MOST_LABELS} labels are drawn.</p>"
-                )?;
-            }
-            let mut table = Table::new(
-                &format!("Labels of {}", html(mode)),
-                &["Label", "Expected", "Precision", "Recall", "F1"],
-            );
-            let share = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), percent);
-            for class in found.classes.iter().take(MOST_ROWS) {
-                table.row(vec![
-                    html(&class.label),
-                    number(&class.support.to_string()),
-                    number(&share(class.precision)),
-                    number(&share(class.recall)),
-                    number(&percent(class.f1)),
-                ]);
-            }
-            table.write(page)?;
-            left_out(page, found.classes.len(), "labels")?;
+    let content = html! {
+        @for (mode, found) in summary.modes.iter() {
+            @for (metric, found) in found.classification.iter() { (of_metric(mode, metric, found)) }
         }
+    };
+    section("labels", "Labels", content)
+}
+
+fn of_metric(mode: &str, metric: &str, found: &Classification) -> Markup {
+    let title = format!("{mode}: {metric}, {} trials", found.trials);
+    let note = format!(
+        "accuracy {}, macro F1 {}, micro F1 {}",
+        percent(found.accuracy),
+        percent(found.macro_f1),
+        percent(found.micro_f1)
+    );
+    let picture = confusion(found, &format!("{title}: {note}"));
+    html! {
+        (figure(&title, &picture, &note))
+        @if found.classes.len() > MOST_LABELS {
+            p.legend { "Only " (MOST_LABELS) " labels are drawn." }
+        }
+        (class_table(mode, found).markup())
+        (left_out(found.classes.len(), "labels"))
     }
-    writeln!(page, "</section>")
+}
+
+fn class_table(mode: &str, found: &Classification) -> Table {
+    let mut table = Table::new(
+        &format!("Labels of {mode}"),
+        &["Label", "Expected", "Precision", "Recall", "F1"],
+    );
+    let share = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), percent);
+    for class in found.classes.iter().take(MOST_ROWS) {
+        table.row(vec![
+            text(&class.label),
+            number(&class.support.to_string()),
+            number(&share(class.precision)),
+            number(&share(class.recall)),
+            number(&percent(class.f1)),
+        ]);
+    }
+    table
 }

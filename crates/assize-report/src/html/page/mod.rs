@@ -9,11 +9,11 @@ mod verdict;
 
 use super::HtmlReport;
 use super::digest::source_hash;
-use super::escape::{html, script_json};
+use super::escape::{EmbeddedJson, visible};
 use crate::glossary::GLOSSARY;
 use crate::{ModeSummary, Nature, Summary};
+use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use table::{capital, count, section};
 
@@ -30,16 +30,17 @@ struct Trials<'a> {
     trials: &'a [super::trials::Trial],
 }
 
+/// Writes the page in pieces, because the traces are most of it. All text passes `maud`, which escapes it, and then `visible`.
 pub(crate) fn write(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) -> io::Result<()> {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = head(&mut page, title).and_then(|()| body(&mut page, report, title));
-    out.write_all(page.as_bytes())?;
+    out.write_all(b"<!doctype html>\n<html lang=\"en\">\n")?;
+    writeln!(out, "{}\n<body>", head(title).into_string())?;
+    out.write_all(visible(&body(report, title).into_string()).as_bytes())?;
     write_data(report, out)?;
-    write!(out, "<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    let script = html! { script { (PreEscaped(SCRIPT)) } };
+    writeln!(out, "{}\n</body>\n</html>", script.into_string())
 }
 
-/// Trials and traces as data: the browser parses a trace when somebody opens it.
+/// Writes trials and traces as data: the browser parses a trace when somebody opens it.
 fn write_data(report: &HtmlReport<'_>, out: &mut impl Write) -> io::Result<()> {
     let names = |names: &mut dyn Iterator<Item = &str>| -> Vec<String> {
         names.map(super::trials::shown).collect()
@@ -50,66 +51,84 @@ fn write_data(report: &HtmlReport<'_>, out: &mut impl Write) -> io::Result<()> {
         trials: &report.trials,
     };
     let json = serde_json::to_string(&trials).map_err(io::Error::other)?;
-    writeln!(
-        out,
-        "<script type=\"application/json\" id=\"data\">{}</script>",
-        script_json(&json)
-    )?;
+    let block = data_block("data", &EmbeddedJson::new(&json));
+    writeln!(out, "{}", block.into_string())?;
     for trace in &report.traces {
-        writeln!(
-            out,
-            "<script type=\"application/json\" id=\"trace-{}\">{}</script>",
-            trace.trial, trace.json
-        )?;
+        let block = data_block(&format!("trace-{}", trace.trial), &trace.json);
+        writeln!(out, "{}", block.into_string())?;
     }
     Ok(())
 }
 
-type Written = std::fmt::Result;
-
-fn head(page: &mut String, title: &str) -> Written {
-    let (style, script) = (source_hash(STYLE), source_hash(SCRIPT));
-    writeln!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '{style}'; \
-         script-src '{script}'; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>",
-        html(&format!("{title} · Assize"))
-    )
+fn data_block(id: &str, json: &EmbeddedJson) -> Markup {
+    html! { script type="application/json" id=(id) { (json) } }
 }
 
-fn body(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written {
-    writeln!(
-        page,
-        "<body>\n<a class=\"skip\" href=\"#verdict\">Skip to the verdict</a>"
-    )?;
-    masthead(page, report, title)?;
-    writeln!(page, "<main id=\"report\">")?;
-    verdict::verdict(page, report)?;
-    overview::glance(page, report)?;
-    overview::comparisons(page, report.summary)?;
-    evidence::measurements(page, report)?;
-    evidence::scenarios(page, report)?;
-    traces::time_and_tokens(page, report)?;
-    traces::tools(page, report)?;
-    evidence::checks(page, report.summary)?;
-    labels::labels(page, report.summary)?;
-    evidence::failures(page, report.summary)?;
-    trials(page, report)?;
-    cautions(page, report.summary)?;
-    glossary(page)?;
-    writeln!(
-        page,
-        "</main>\n<main id=\"trial\" hidden tabindex=\"-1\" aria-live=\"polite\"></main>\n\
-         <footer>Made by Assize. One file, no network: it can be mailed and archived as it is.</footer>"
-    )
+fn head(title: &str) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        source_hash(STYLE),
+        source_hash(SCRIPT)
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            title { (visible(title)) " · Assize" }
+            style { (PreEscaped(STYLE)) }
+        }
+    }
 }
 
-fn masthead(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written {
+fn body(report: &HtmlReport<'_>, title: &str) -> Markup {
+    let summary = report.summary;
+    html! {
+        a.skip href="#verdict" { "Skip to the verdict" }
+        (masthead(report, title))
+        main id="report" {
+            (verdict::verdict(report))
+            (overview::glance(report))
+            (overview::comparisons(summary))
+            (evidence::measurements(report))
+            (evidence::scenarios(report))
+            (traces::time_and_tokens(report))
+            (traces::tools(report))
+            (evidence::checks(summary))
+            (labels::labels(summary))
+            (evidence::failures(summary))
+            (trials(report))
+            (cautions(summary))
+            (glossary())
+        }
+        main id="trial" hidden tabindex="-1" aria-live="polite" {}
+        footer { "Made by Assize. One file, no network: it can be mailed and archived as it is." }
+        "\n"
+    }
+}
+
+fn masthead(report: &HtmlReport<'_>, title: &str) -> Markup {
+    html! {
+        header.masthead {
+            div {
+                p.brand { "Assize report" }
+                h1 { (title) }
+                p.facts { (facts(report).join(" · ")) }
+            }
+            button type="button" id="theme" hidden { "Dark" }
+        }
+        (natures(report.summary))
+        nav aria-label="Sections" {
+            ul { @for (target, name) in links(report.summary) { li { a href={ "#" (target) } { (name) } } } }
+        }
+        "\n"
+    }
+}
+
+/// How much of what the page is about.
+fn facts(report: &HtmlReport<'_>) -> Vec<String> {
     let summary = report.summary;
     let mut facts = vec![
         count(summary.modes.len(), "mode", "modes"),
@@ -128,14 +147,10 @@ fn masthead(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written 
         super::MOST_RUNS => facts.push("several runs".to_owned()),
         many => facts.push(format!("{many} runs: {}", runs.join(", "))),
     }
-    writeln!(
-        page,
-        "<header class=\"masthead\"><div><p class=\"brand\">Assize report</p><h1>{}</h1><p class=\"facts\">{}</p></div>\
-         <button type=\"button\" id=\"theme\" hidden>Dark</button></header>",
-        html(title),
-        html(&facts.join(" · "))
-    )?;
-    nature(page, summary)?;
+    facts
+}
+
+fn links(summary: &Summary) -> Vec<(&'static str, &'static str)> {
     let mut links = vec![("verdict", "Verdict"), ("glance", "At a glance")];
     if !summary.comparisons.is_empty() {
         links.push(("comparison", "Comparison"));
@@ -147,53 +162,50 @@ fn masthead(page: &mut String, report: &HtmlReport<'_>, title: &str) -> Written 
         ("cautions", "Cautions"),
         ("glossary", "Glossary"),
     ]);
-    write!(page, "<nav aria-label=\"Sections\"><ul>")?;
-    for (target, name) in links {
-        write!(page, "<li><a href=\"#{target}\">{name}</a></li>")?;
-    }
-    writeln!(page, "</ul></nav>")
+    links
 }
 
-/// Nobody may take a simulation for a measurement.
-fn nature(page: &mut String, summary: &Summary) -> Written {
-    for (nature, word, text) in [
-        (
-            Nature::Simulated,
-            "Simulated",
-            "These numbers are made up by a stand-in, not measured on an agent",
-        ),
-        (
-            Nature::Replayed,
-            "Replayed",
-            "These numbers come from recordings, not from live agents",
-        ),
-    ] {
-        let is_such = |(_, mode): &(&str, &ModeSummary)| mode.nature == nature;
-        let such: Vec<&str> = summary
-            .modes
-            .iter()
-            .filter(is_such)
-            .map(|(label, _)| label)
-            .collect();
-        if such.is_empty() {
-            continue;
+const NATURES: [(Nature, &str, &str); 2] = [
+    (
+        Nature::Simulated,
+        "Simulated",
+        "These numbers are made up by a stand-in, not measured on an agent",
+    ),
+    (
+        Nature::Replayed,
+        "Replayed",
+        "These numbers come from recordings, not from live agents",
+    ),
+];
+
+/// A simulation must not be taken for a measurement.
+fn natures(summary: &Summary) -> Markup {
+    html! {
+        @for (nature, word, meaning) in NATURES {
+            @if let Some(modes) = modes_of_nature(summary, nature) {
+                p.nature { strong { (word) "." } " " (meaning) (modes) "." }
+            }
         }
-        let whom = match such.len() == summary.modes.len() {
-            true => String::new(),
-            false => format!(" ({})", such.join(", ")),
-        };
-        writeln!(
-            page,
-            "<p class=\"nature\"><strong>{word}.</strong> {}{}.</p>",
-            html(text),
-            html(&whom)
-        )?;
     }
-    Ok(())
 }
 
-fn trials(page: &mut String, report: &HtmlReport<'_>) -> Written {
-    section(page, "trials", "Trials")?;
+/// The modes of this nature in brackets; nothing in them where it is all modes, and `None` where it is none.
+fn modes_of_nature(summary: &Summary, nature: Nature) -> Option<String> {
+    let is_such = |(_, mode): &(&str, &ModeSummary)| mode.nature == nature;
+    let such: Vec<&str> = summary
+        .modes
+        .iter()
+        .filter(is_such)
+        .map(|(label, _)| label)
+        .collect();
+    match such.len() {
+        0 => None,
+        all if all == summary.modes.len() => Some(String::new()),
+        _ => Some(format!(" ({})", such.join(", "))),
+    }
+}
+
+fn trials(report: &HtmlReport<'_>) -> Markup {
     let (rows, shown, traces) = (
         report.rows as usize,
         report.trials.len(),
@@ -217,53 +229,42 @@ fn trials(page: &mut String, report: &HtmlReport<'_>) -> Written {
         )),
         _ => {}
     }
-    writeln!(
-        page,
-        "<p>{}</p><noscript><p>Scripts are off: the list of trials is not shown.</p></noscript>\
-         <div id=\"list\"></div></section>",
-        html(&notes.join(" "))
-    )
+    let content = html! {
+        p { (notes.join(" ")) }
+        noscript { p { "Scripts are off: the list of trials is not shown." } }
+        div id="list" {}
+    };
+    section("trials", "Trials", content)
 }
 
-fn cautions(page: &mut String, summary: &Summary) -> Written {
-    section(page, "cautions", "Cautions")?;
-    if summary.cautions.is_empty() {
-        writeln!(page, "<p>None.</p>")?;
-    }
-    writeln!(page, "<ul class=\"cautions\">")?;
-    for caution in &summary.cautions {
-        let places = match caution.places.is_empty() {
-            true => String::new(),
-            false => format!("<br><small>{}</small>", html(&caution.places.join("; "))),
-        };
-        writeln!(
-            page,
-            "<li>{} <code>{}</code>{places}</li>",
-            html(&caution.text),
-            html(&caution.code)
-        )?;
-    }
-    writeln!(page, "</ul>")?;
-    if !summary.prices.is_empty() {
-        let tables = html(&summary.prices.join("; "));
-        writeln!(
-            page,
-            "<p class=\"legend\">Costs that Assize computed are tokens times the prices of: {tables}.</p>"
-        )?;
-    }
-    writeln!(page, "</section>")
+fn cautions(summary: &Summary) -> Markup {
+    let content = html! {
+        @if summary.cautions.is_empty() { p { "None." } }
+        ul.cautions {
+            @for caution in &summary.cautions {
+                li {
+                    (caution.text) " " code { (caution.code.as_str()) }
+                    @if !caution.places.is_empty() { br; small { (caution.places.join("; ")) } }
+                }
+            }
+        }
+        @if !summary.prices.is_empty() {
+            p.legend {
+                "Costs that Assize computed are tokens times the prices of: " (summary.prices.join("; ")) "."
+            }
+        }
+    };
+    section("cautions", "Cautions", content)
 }
 
-fn glossary(page: &mut String) -> Written {
-    section(page, "glossary", "Glossary")?;
-    write!(page, "<dl class=\"glossary\">")?;
-    for (word, meaning) in GLOSSARY {
-        write!(
-            page,
-            "<dt>{}</dt><dd>{}</dd>",
-            html(word),
-            html(&capital(meaning))
-        )?;
-    }
-    writeln!(page, "</dl></section>")
+fn glossary() -> Markup {
+    let content = html! {
+        dl.glossary {
+            @for (word, meaning) in GLOSSARY {
+                dt { (word) }
+                dd { (capital(meaning)) }
+            }
+        }
+    };
+    section("glossary", "Glossary", content)
 }

@@ -1,21 +1,32 @@
 //! Modes side by side, and compared with each other.
 
-use super::Written;
-use super::table::{Table, name_cell, number, section};
-use super::verdict::{bar, look};
+use super::table::{Table, joined, name_cell, number, section, text};
+use super::verdict::{bar, glyph, look};
 use crate::cells::{comparison_cells, shown};
 use crate::comparison::level_percent;
 use crate::efficiency;
 use crate::html::HtmlReport;
 use crate::html::charts::{Worth, cost_against_success, rate_bar};
-use crate::html::escape::html;
+use crate::words::EXPLORATORY;
 use crate::{Comparison, ModeSummary, Summary, money, percent};
+use assize_contracts::RowField;
 use assize_stats::Verdict;
-use std::fmt::Write;
+use maud::{Markup, html};
 
-pub(super) fn glance(page: &mut String, report: &HtmlReport<'_>) -> Written {
+pub(super) fn glance(report: &HtmlReport<'_>) -> Markup {
     let summary = report.summary;
-    section(page, "glance", "At a glance")?;
+    let content = html! {
+        (glance_table(summary).markup())
+        div.figures {
+            (worth(summary))
+            (several_tries(summary))
+        }
+        @if !summary.modes.is_empty() { (efficiency_figure(summary)) }
+    };
+    section("glance", "At a glance", content)
+}
+
+fn glance_table(summary: &Summary) -> Table {
     let level = format!(
         "Success with {} interval",
         level_percent(summary.confidence)
@@ -36,35 +47,23 @@ pub(super) fn glance(page: &mut String, report: &HtmlReport<'_>) -> Written {
         &heading,
     );
     for (place, (label, mode)) in summary.modes.iter().enumerate() {
-        let of = |metric: &str| mode.metrics.find(metric);
-        let median = |metric: &str| shown(metric, of(metric), |found| found.median);
+        let median = |field| summary.shown_median(mode, field);
+        let (time, found) = summary.field(mode, RowField::WallTime);
         let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
-        let p90 = shown("latency_wall_ms", of("latency_wall_ms"), |found| found.p90);
+        let p90 = shown(&time, found, |found| found.p90);
         table.row(vec![
             name_cell(place, label),
-            format!(
-                "<span class=\"number\">{}</span>{}",
-                html(&success_words(mode)),
-                success_bar(place, label, mode)
-            ),
-            number(&median("latency_wall_ms")),
+            html! { span.number { (success_words(mode)) } (success_bar(place, label, mode)) },
+            number(&median(RowField::WallTime)),
             number(&p90),
-            number(&median("tokens_total")),
-            number(&median("tokens_active")),
-            number(&median("cost_total_usd")),
+            number(&median(RowField::TokensTotal)),
+            number(&median(RowField::TokensActive)),
+            number(&median(RowField::CostTotal)),
             number(&price.map_or_else(|| "unknown".to_owned(), money)),
-            number(&median("tool_calls_total")),
+            number(&median(RowField::ToolCalls)),
         ]);
     }
-    table.write(page)?;
-    writeln!(page, "<div class=\"figures\">")?;
-    worth(page, summary)?;
-    several_tries(page, summary)?;
-    writeln!(page, "</div>")?;
-    if !summary.modes.is_empty() {
-        efficiency_figure(page, summary)?;
-    }
-    writeln!(page, "</section>")
+    table
 }
 
 pub(super) fn success_words(mode: &ModeSummary) -> String {
@@ -88,102 +87,102 @@ pub(super) fn success_words(mode: &ModeSummary) -> String {
     )
 }
 
-fn success_bar(place: usize, label: &str, mode: &ModeSummary) -> String {
+fn success_bar(place: usize, label: &str, mode: &ModeSummary) -> Markup {
     let success = &mode.success;
     let name = format!("{label}: success {}", success_words(mode));
-    success.rate.map_or_else(String::new, |rate| {
+    success.rate.map_or_else(Markup::default, |rate| {
         rate_bar(place, rate, success.ci95, success.void_bounds, &name)
     })
 }
 
-fn worth(page: &mut String, summary: &Summary) -> Written {
-    let known = |metric: &str| {
-        summary
-            .modes
-            .iter()
-            .any(|(_, mode)| mode.metrics.find(metric).is_some())
-    };
-    let (metric, axis, title) = match ["cost_total_usd", "tokens_active", "tokens_total"]
-        .into_iter()
-        .find(|metric| known(metric))
-    {
-        Some("cost_total_usd") => (
-            "cost_total_usd",
-            "cost of a trial (median)",
-            "Cost against success",
-        ),
-        Some("tokens_active") => (
-            "tokens_active",
-            "active tokens of a trial (median)",
-            "Tokens against success",
-        ),
-        Some(metric) => (
-            metric,
-            "tokens of a trial (median)",
-            "Tokens against success",
-        ),
-        None => return Ok(()),
-    };
-    let point = |(mode, (name, found)): (usize, (&'_ str, &ModeSummary))| {
-        let price = found.metrics.find(metric)?.median?;
-        Some((
-            mode,
-            name.to_owned(),
-            price,
-            found.success.rate?,
-            found.success.ci95,
-        ))
-    };
-    let points: Vec<_> = summary.modes.iter().enumerate().filter_map(point).collect();
-    if points.is_empty() {
-        return Ok(());
-    }
-    let worths: Vec<Worth<'_>> = points
-        .iter()
-        .map(|(mode, name, price, rate, interval)| Worth {
-            mode: *mode,
-            name,
-            price: *price,
-            rate: *rate,
-            interval: *interval,
-        })
-        .collect();
-    let stand_in = match metric {
-        "cost_total_usd" => "",
-        _ => "The cost is unknown, so tokens stand in for it. ",
-    };
-    let names: Vec<String> = worths
-        .iter()
-        .map(|worth| format!("{} {}", worth.mode + 1, name_cell(worth.mode, worth.name)))
-        .collect();
-    writeln!(
-        page,
-        "<figure><figcaption>{title}</figcaption>{}<p class=\"legend\">{}</p><p class=\"legend\">{stand_in}Up and to the left is \
-         better. Lines are intervals of the rate.</p></figure>",
-        cost_against_success(metric, axis, &worths),
-        names.join(" · ")
-    )
+/// What stands for the price of a trial: money, or tokens where the money is unknown.
+struct Price {
+    field: RowField,
+    axis: &'static str,
+    title: &'static str,
 }
 
-fn efficiency_figure(page: &mut String, summary: &Summary) -> Written {
+const PRICES: [Price; 3] = [
+    Price {
+        field: RowField::CostTotal,
+        axis: "cost of a trial (median)",
+        title: "Cost against success",
+    },
+    Price {
+        field: RowField::TokensActive,
+        axis: "active tokens of a trial (median)",
+        title: "Tokens against success",
+    },
+    Price {
+        field: RowField::TokensTotal,
+        axis: "tokens of a trial (median)",
+        title: "Tokens against success",
+    },
+];
+
+fn worth(summary: &Summary) -> Markup {
+    let is_known = |price: &&Price| {
+        let mut modes = summary.modes.iter();
+        modes.any(|(_, mode)| summary.field(mode, price.field).1.is_some())
+    };
+    let Some(price) = PRICES.iter().find(is_known) else {
+        return Markup::default();
+    };
+    let worth_of = |(mode, (name, found)): (usize, (_, &ModeSummary))| {
+        Some(Worth {
+            mode,
+            name,
+            price: summary.field(found, price.field).1?.median?,
+            rate: found.success.rate?,
+            interval: found.success.ci95,
+        })
+    };
+    let worths: Vec<Worth<'_>> = summary
+        .modes
+        .iter()
+        .enumerate()
+        .filter_map(worth_of)
+        .collect();
+    if worths.is_empty() {
+        return Markup::default();
+    }
+    let names: Vec<Markup> = worths
+        .iter()
+        .map(|worth| html! { (worth.mode + 1) " " (name_cell(worth.mode, worth.name)) })
+        .collect();
+    html! {
+        figure {
+            figcaption { (price.title) }
+            (cost_against_success(&summary.catalog.of_field(price.field), price.axis, &worths))
+            p.legend { (joined(&names, " · ")) }
+            p.legend {
+                @if price.field != RowField::CostTotal { "The cost is unknown, so tokens stand in for it. " }
+                "Up and to the left is better. Lines are intervals of the rate."
+            }
+        }
+        "\n"
+    }
+}
+
+fn efficiency_figure(summary: &Summary) -> Markup {
     let mut table = Table::new("What one success takes", &efficiency::HEADING);
     for (place, (label, mode)) in summary.modes.iter().enumerate() {
-        let cells = efficiency::cells(mode).map(|cell| number(&cell));
+        let cells = efficiency::cells(summary, mode).map(|cell| number(&cell));
         table.row(
             std::iter::once(name_cell(place, label))
                 .chain(cells)
                 .collect(),
         );
     }
-    writeln!(
-        page,
-        "<figure class=\"wide\"><figcaption>Efficiency: what one success takes, failures included</figcaption>"
-    )?;
-    table.write(page)?;
-    writeln!(page, "</figure>")
+    html! {
+        figure.wide {
+            figcaption { "Efficiency: what one success takes, failures included" }
+            (table.markup())
+        }
+    }
 }
 
-fn several_tries(page: &mut String, summary: &Summary) -> Written {
+fn several_tries(summary: &Summary) -> Markup {
     let mut table = Table::new(
         "Several tries",
         &["Mode", "k", "pass@k", "pass^k", "Scenarios"],
@@ -202,73 +201,60 @@ fn several_tries(page: &mut String, summary: &Summary) -> Written {
             ]);
         }
     }
-    if table.rows.is_empty() {
-        return Ok(());
+    html! {
+        @if !table.is_empty() {
+            figure.wide {
+                figcaption { "Several tries" }
+                (table.markup())
+                p.legend { "pass@k: at least one of k tries succeeds; pass^k: all do." }
+            }
+        }
     }
-    writeln!(
-        page,
-        "<figure class=\"wide\"><figcaption>Several tries</figcaption>"
-    )?;
-    table.write(page)?;
-    writeln!(
-        page,
-        "<p class=\"legend\">pass@k: at least one of k tries succeeds; pass^k: all do.</p></figure>"
-    )
 }
 
-pub(super) fn comparisons(page: &mut String, summary: &Summary) -> Written {
+pub(super) fn comparisons(summary: &Summary) -> Markup {
     if summary.comparisons.is_empty() {
-        return Ok(());
+        return Markup::default();
     }
-    section(page, "comparison", "Comparison")?;
-    for pair in summary.pairs() {
-        let (judged, other): (Vec<&Comparison>, Vec<&Comparison>) = pair
-            .iter()
-            .partition(|found| found.verdict() != Verdict::NotComparable);
-        writeln!(
-            page,
-            "<h3>{} <span class=\"against\">against {}</span></h3>",
-            html(pair[0].mode_a()),
-            html(pair[0].mode_b())
-        )?;
-        let (decisive, further): (Vec<&Comparison>, Vec<&Comparison>) = judged
-            .iter()
-            .partition(|found| summary.primary.iter().any(|name| name == found.metric()));
-        comparison_table(page, summary, &decisive)?;
-        folded(page, summary, "Further metrics", &further)?;
-        folded(page, summary, "Metrics without a verdict", &other)?;
-    }
-    writeln!(page, "</section>")
+    let content = html! { @for pair in summary.pairs() { (pair_tables(summary, pair)) } };
+    section("comparison", "Comparison", content)
 }
 
-fn folded(
-    page: &mut String,
-    summary: &Summary,
-    title: &str,
-    comparisons: &[&Comparison],
-) -> Written {
-    if comparisons.is_empty() {
-        return Ok(());
+fn pair_tables(summary: &Summary, pair: &[Comparison]) -> Markup {
+    let (judged, other): (Vec<&Comparison>, Vec<&Comparison>) = pair
+        .iter()
+        .partition(|found| found.verdict() != Verdict::NotComparable);
+    let (decisive, exploratory): (Vec<&Comparison>, Vec<&Comparison>) = judged
+        .into_iter()
+        .partition(|found| !found.is_exploratory());
+    html! {
+        h3 { (pair[0].mode_a()) " " span.against { "against " (pair[0].mode_b()) } }
+        (comparison_table(summary, &decisive))
+        (folded(summary, EXPLORATORY, &exploratory))
+        (folded(summary, "Metrics without a verdict", &other))
     }
-    writeln!(
-        page,
-        "<details><summary>{title} ({})</summary>",
-        comparisons.len()
-    )?;
-    comparison_table(page, summary, comparisons)?;
-    writeln!(page, "</details>")
 }
 
-fn comparison_table(page: &mut String, summary: &Summary, comparisons: &[&Comparison]) -> Written {
+fn folded(summary: &Summary, title: &str, comparisons: &[&Comparison]) -> Markup {
+    html! {
+        @if !comparisons.is_empty() {
+            details {
+                summary { (title) " (" (comparisons.len()) ")" }
+                (comparison_table(summary, comparisons))
+            }
+        }
+    }
+}
+
+fn comparison_table(summary: &Summary, comparisons: &[&Comparison]) -> Markup {
     let Some(first) = comparisons.first() else {
-        return Ok(());
+        return Markup::default();
     };
-    let (a, b) = (html(first.mode_a()), html(first.mode_b()));
-    let caption = format!("{} compared with {}", first.mode_a(), first.mode_b());
+    let (a, b) = (first.mode_a(), first.mode_b());
     let heading = [
         "Metric",
-        &a,
-        &b,
+        a,
+        b,
         "",
         "Difference",
         "Effect",
@@ -276,41 +262,40 @@ fn comparison_table(page: &mut String, summary: &Summary, comparisons: &[&Compar
         "n",
         "Verdict",
     ];
-    let mut table = Table::new(&caption, &heading);
+    let mut table = Table::new(&format!("{a} compared with {b}"), &heading);
     for comparison in comparisons {
-        let cells = comparison_cells(comparison, summary);
-        let [
-            metric,
-            a,
-            b,
-            difference,
-            interval,
-            effect,
-            p,
-            adjusted,
-            n,
-            verdict,
-        ] = &cells[..]
-        else {
-            continue;
-        };
-        let look = look(comparison.verdict());
-        table.row(vec![
-            html(metric),
-            number(a),
-            number(b),
-            bar(comparison),
-            format!("{}<br><small>{}</small>", html(difference), html(interval)),
-            html(effect),
-            format!("{} <small>({})</small>", html(p), html(adjusted)),
-            html(n),
-            format!(
-                "<span class=\"{}\"><span class=\"glyph\" aria-hidden=\"true\">{}</span> {}</span>",
-                look.class,
-                look.glyph,
-                html(verdict)
-            ),
-        ]);
+        table.row(comparison_row(summary, comparison));
     }
-    table.write(page)
+    table.markup()
+}
+
+fn comparison_row(summary: &Summary, comparison: &Comparison) -> Vec<Markup> {
+    let cells = comparison_cells(comparison, summary);
+    let [
+        metric,
+        a,
+        b,
+        difference,
+        interval,
+        effect,
+        p,
+        adjusted,
+        n,
+        verdict,
+    ] = &cells[..]
+    else {
+        return Vec::new();
+    };
+    let look = look(comparison.verdict());
+    vec![
+        text(metric),
+        number(a),
+        number(b),
+        bar(comparison),
+        html! { (difference) br; small { (interval) } },
+        text(effect),
+        html! { (p) " " small { "(" (adjusted) ")" } },
+        text(n),
+        html! { span class=(look.class) { (glyph(look.glyph)) " " (verdict) } },
+    ]
 }

@@ -1,54 +1,68 @@
 //! Pieces that every section is made of.
 
-use super::Written;
 use crate::html::charts::colour;
-use crate::html::escape::html;
-use std::fmt::Write;
+use maud::{Markup, html};
 
 /// Rows of a table of scenarios, checks or reasons; a longer one is in the CSV file.
 pub(super) const MOST_ROWS: usize = 600;
 
-pub(super) fn section(page: &mut String, id: &str, title: &str) -> Written {
-    writeln!(
-        page,
-        "<section id=\"{id}\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">{title}</h2>"
-    )
-}
-
-pub(super) fn figure(page: &mut String, title: &str, svg: &str, note: &str) -> Written {
-    let note = match note {
-        "" => String::new(),
-        _ => format!("<p class=\"legend\">{}</p>", html(note)),
-    };
-    writeln!(
-        page,
-        "<figure><figcaption>{}</figcaption>{svg}{note}</figure>",
-        html(title)
-    )
-}
-
-pub(super) fn left_out(page: &mut String, all: usize, what: &str) -> Written {
-    match all.checked_sub(MOST_ROWS) {
-        Some(more) if more > 0 => writeln!(
-            page,
-            "<p class=\"legend\">{more} more {what} are not shown.</p>"
-        ),
-        _ => Ok(()),
+pub(super) fn section(id: &str, title: &str, content: Markup) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ (id) "-title" } {
+            h2 id={ (id) "-title" } { (title) }
+            (content)
+        }
+        "\n"
     }
 }
 
-pub(super) fn name_cell(mode: usize, label: &str) -> String {
-    format!(
-        "<span class=\"chip {}\"></span>{}",
-        colour(mode),
-        html(label)
-    )
+pub(super) fn figure(title: &str, picture: &Markup, note: &str) -> Markup {
+    html! {
+        figure {
+            figcaption { (title) }
+            (picture)
+            @if !note.is_empty() { p.legend { (note) } }
+        }
+        "\n"
+    }
 }
 
-pub(super) fn number(text: &str) -> String {
-    match text {
-        "unknown" | "n/a" => format!("<span class=\"unknown\">{text}</span>"),
-        _ => format!("<span class=\"number\">{}</span>", html(text)),
+pub(super) fn left_out(all: usize, what: &str) -> Markup {
+    let more = all.saturating_sub(MOST_ROWS);
+    html! {
+        @if more > 0 { p.legend { (more) " more " (what) " are not shown." } }
+    }
+}
+
+pub(super) fn name_cell(mode: usize, label: &str) -> Markup {
+    chip(&colour(mode), label)
+}
+
+/// A name beside its colour.
+pub(super) fn chip(shade: &str, name: &str) -> Markup {
+    html! { span class={ "chip " (shade) } {} (name) }
+}
+
+pub(super) fn number(text: &str) -> Markup {
+    let class = match text {
+        "unknown" | "n/a" => "unknown",
+        _ => "number",
+    };
+    html! { span class=(class) { (text) } }
+}
+
+/// Plain text as a cell.
+pub(super) fn text(text: &str) -> Markup {
+    html! { (text) }
+}
+
+/// Items with something between them.
+pub(super) fn joined(items: &[Markup], between: &str) -> Markup {
+    html! {
+        @for (place, item) in items.iter().enumerate() {
+            @if place > 0 { (between) }
+            (item)
+        }
     }
 }
 
@@ -64,11 +78,11 @@ pub(super) fn capital(text: &str) -> String {
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// A table whose cells are markup already. It scrolls by itself where the page is narrow.
+/// A table. It scrolls by itself where the page is narrow.
 pub(super) struct Table {
     caption: String,
     heading: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Markup>>,
 }
 
 impl Table {
@@ -80,34 +94,39 @@ impl Table {
         }
     }
 
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(super) fn row(&mut self, cells: Vec<Markup>) {
         self.rows.push(cells);
     }
 
-    pub(super) fn write(&self, page: &mut String) -> Written {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let caption = html(&self.caption);
-        write!(
-            page,
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
-             <thead><tr>"
-        )?;
-        for cell in &self.heading {
-            write!(page, "<th scope=\"col\">{cell}</th>")?;
-        }
-        writeln!(page, "</tr></thead><tbody>")?;
-        for row in &self.rows {
-            write!(page, "<tr>")?;
-            for (place, cell) in row.iter().enumerate() {
-                match place {
-                    0 => write!(page, "<th scope=\"row\">{cell}</th>")?,
-                    _ => write!(page, "<td>{cell}</td>")?,
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as markup; nothing for a table without rows.
+    pub(super) fn markup(&self) -> Markup {
+        html! {
+            @if !self.is_empty() {
+                div.scroll role="region" tabindex="0" aria-label=(self.caption) {
+                    table {
+                        caption { (self.caption) }
+                        thead { tr { @for cell in &self.heading { th scope="col" { (cell) } } } }
+                        "\n"
+                        tbody { @for row in &self.rows { (table_row(row)) } }
+                    }
                 }
+                "\n"
             }
-            writeln!(page, "</tr>")?;
         }
-        writeln!(page, "</tbody></table></div>")
+    }
+}
+
+fn table_row(cells: &[Markup]) -> Markup {
+    html! {
+        tr {
+            @for (place, cell) in cells.iter().enumerate() {
+                @if place == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+            }
+        }
+        "\n"
     }
 }

@@ -1,44 +1,42 @@
 //! What traces tell: time, tokens, tools.
 
-use super::Written;
-use super::table::{count, figure, section};
+use super::table::{chip, count, figure, joined, name_cell, section};
 use crate::html::charts::{Growth, Part, colour, split_bar, token_growth, tool_flow};
-use crate::html::escape::html;
 use crate::html::{HtmlReport, TimePart};
-use crate::{ModeSummary, duration};
-use std::fmt::Write;
+use crate::{ModeSummary, Summary, duration};
+use assize_contracts::{MetricKind, RowField};
+use maud::{Markup, html};
 
-pub(super) fn time_and_tokens(page: &mut String, report: &HtmlReport<'_>) -> Written {
+pub(super) fn time_and_tokens(report: &HtmlReport<'_>) -> Markup {
     let splits = time_splits(report);
     let growth = growth(report);
     if splits.is_empty() && growth.is_empty() {
-        return Ok(());
+        return Markup::default();
     }
-    section(page, "time", "Time and tokens")?;
-    if !splits.is_empty() {
-        time_figure(page, report, &splits)?;
+    let content = html! {
+        @if !splits.is_empty() { (time_figure(report, &splits)) }
+        @if !growth.is_empty() { (growth_figure(report, &growth)) }
+    };
+    section("time", "Time and tokens", content)
+}
+
+fn growth_figure(report: &HtmlReport<'_>, growth: &[Growth<'_>]) -> Markup {
+    let names: Vec<Markup> = growth
+        .iter()
+        .map(|line| name_cell(line.mode, line.name))
+        .collect();
+    html! {
+        figure.wide {
+            figcaption { "Growth of the input, call by call" }
+            (token_growth(growth))
+            p.legend {
+                (joined(&names, " "))
+                ". Median input of each model call, cached or not, over "
+                (count(report.traces.len(), "shown trace", "shown traces"))
+                "; side calls are left out."
+            }
+        }
     }
-    if !growth.is_empty() {
-        let names: Vec<String> = growth
-            .iter()
-            .map(|line| {
-                format!(
-                    "<span class=\"chip {}\"></span>{}",
-                    colour(line.mode),
-                    html(line.name)
-                )
-            })
-            .collect();
-        writeln!(
-            page,
-            "<figure class=\"wide\"><figcaption>Growth of the input, call by call</figcaption>{}<p class=\"legend\">{}. Median \
-             input of each model call, cached or not, over {}; side calls are left out.</p></figure>",
-            token_growth(&growth),
-            names.join(" "),
-            count(report.traces.len(), "shown trace", "shown traces")
-        )?;
-    }
-    writeln!(page, "</section>")
 }
 
 /// What no part of the time accounts for, in the analyzer's word.
@@ -51,8 +49,10 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
     for (mode, (_, found)) in report.summary.modes.iter().enumerate() {
         let split = &report.splits[mode];
         let parts: Vec<TimePart> = match split.traces {
-            0 => measured_parts(found),
-            _ if split.parts.iter().all(|part| part.name == REST) => measured_parts(found),
+            0 => measured_parts(report.summary, found),
+            _ if split.parts.iter().all(|part| part.name == REST) => {
+                measured_parts(report.summary, found)
+            }
             traces => {
                 let mean = |part: &TimePart| TimePart {
                     ms: part.ms / traces as f64,
@@ -92,21 +92,20 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
         .collect()
 }
 
-/// `latency_<label>_ms` metrics other than the whole, if they fit into it.
-fn measured_parts(mode: &ModeSummary) -> Vec<TimePart> {
-    let whole = mode
-        .metrics
-        .find("latency_wall_ms")
-        .and_then(|wall| wall.mean);
+/// The measured parts of the wall time, if they fit into it.
+fn measured_parts(summary: &Summary, mode: &ModeSummary) -> Vec<TimePart> {
+    let wall = summary.field(mode, RowField::WallTime).1;
+    let whole = wall.and_then(|wall| wall.mean);
     let exactly = |name: &str, ms: f64| TimePart {
         name: name.to_owned(),
         ms,
         bound: String::new(),
     };
-    let part = |(name, metric): (&str, &crate::MetricSummary)| {
-        let label = name.strip_prefix("latency_")?.strip_suffix("_ms")?;
-        (label != "wall").then_some(exactly(label, metric.mean?))
-    };
+    let part =
+        |(name, metric): (&str, &crate::MetricSummary)| match &summary.catalog.metric(name).kind {
+            MetricKind::TimeSegment(label) => Some(exactly(label, metric.mean?)),
+            _ => None,
+        };
     let mut parts: Vec<TimePart> = mode.metrics.iter().filter_map(part).collect();
     let sum: f64 = parts.iter().map(|part| part.ms).sum();
     match whole {
@@ -118,53 +117,60 @@ fn measured_parts(mode: &ModeSummary) -> Vec<TimePart> {
     }
 }
 
-fn time_figure(
-    page: &mut String,
-    report: &HtmlReport<'_>,
-    splits: &[(usize, Vec<Part>)],
-) -> Written {
+fn time_figure(report: &HtmlReport<'_>, splits: &[(usize, Vec<Part>)]) -> Markup {
     let sum = |parts: &[Part]| parts.iter().map(|part| part.ms).sum::<f64>();
     let longest = splits
         .iter()
         .map(|(_, parts)| sum(parts))
         .fold(0.0, f64::max);
-    writeln!(
-        page,
-        "<figure class=\"wide\"><figcaption>Where the time went</figcaption><dl class=\"bars\">"
-    )?;
-    for (mode, parts) in splits {
-        let label = &report.summary.modes.0[*mode].0;
-        let told: Vec<String> = parts.iter().map(Part::to_string).collect();
-        writeln!(
-            page,
-            "<dt>{} <small>{}</small></dt><dd>{}</dd>",
-            html(label),
-            duration(sum(parts)),
-            split_bar(parts, longest, &format!("{label}: {}", told.join(", ")))
-        )?;
-    }
-    writeln!(page, "</dl><p class=\"legend\">")?;
-    let mut told: Vec<&str> = Vec::new();
-    let parts = || splits.iter().flat_map(|(_, parts)| parts);
-    for part in parts().filter(|part| part.ms > 0.0) {
-        if !told.contains(&&*part.name) {
-            told.push(&part.name);
-            write!(
-                page,
-                "<span class=\"chip {}\"></span>{} ",
-                part.shade,
-                html(&part.name)
-            )?;
+    let label = |mode: usize| &*report.summary.modes.0[mode].0;
+    let bar = |mode: usize, parts: &[Part]| {
+        let words: Vec<String> = parts.iter().map(Part::to_string).collect();
+        split_bar(
+            parts,
+            longest,
+            &format!("{}: {}", label(mode), words.join(", ")),
+        )
+    };
+    html! {
+        figure.wide {
+            figcaption { "Where the time went" }
+            dl.bars {
+                @for (mode, parts) in splits {
+                    dt { (label(*mode)) " " small { (duration(sum(parts))) } }
+                    dd { (bar(*mode, parts)) }
+                }
+            }
+            (time_legend(splits))
         }
     }
-    write!(page, "<br>Mean of a trial.")?;
-    let at_most = |name: &&str| parts().any(|part| part.name == **name && part.bound == "at most");
-    let bounded: Vec<&str> = told.into_iter().filter(at_most).collect();
-    if !bounded.is_empty() {
-        let names = html(&bounded.join(", "));
-        write!(page, " Timed from outside, so at most this long: {names}.")?;
+}
+
+/// The colours of the parts, and those that are upper bounds.
+fn time_legend(splits: &[(usize, Vec<Part>)]) -> Markup {
+    let parts = || splits.iter().flat_map(|(_, parts)| parts);
+    let mut named: Vec<&Part> = Vec::new();
+    for part in parts().filter(|part| part.ms > 0.0) {
+        if !named.iter().any(|known| known.name == part.name) {
+            named.push(part);
+        }
     }
-    writeln!(page, "</p></figure>")
+    let is_bound = |name: &str| parts().any(|part| part.name == name && part.bound == "at most");
+    let bounded: Vec<&str> = named
+        .iter()
+        .map(|part| &*part.name)
+        .filter(|name| is_bound(name))
+        .collect();
+    html! {
+        p.legend {
+            @for part in &named { (chip(&part.shade, &part.name)) " " }
+            br;
+            "Mean of a trial."
+            @if !bounded.is_empty() {
+                " Timed from outside, so at most this long: " (bounded.join(", ")) "."
+            }
+        }
+    }
 }
 
 fn growth<'a>(report: &'a HtmlReport<'_>) -> Vec<Growth<'a>> {
@@ -186,30 +192,33 @@ fn growth<'a>(report: &'a HtmlReport<'_>) -> Vec<Growth<'a>> {
         .collect()
 }
 
-pub(super) fn tools(page: &mut String, report: &HtmlReport<'_>) -> Written {
+pub(super) fn tools(report: &HtmlReport<'_>) -> Markup {
     let used = |mode: &usize| report.flows[*mode].trials > 0;
     let modes: Vec<usize> = (0..report.flows.len()).filter(used).collect();
     if modes.is_empty() {
-        return Ok(());
+        return Markup::default();
     }
-    section(page, "tools", "Tools")?;
-    writeln!(
-        page,
-        "<p>Tools from early to late in a trial. An arc leads to the tool that was called next: on the right to a later one, on the left \
-         back to an earlier one. Its width is how often.</p><div class=\"figures\">"
-    )?;
-    for mode in modes {
-        let label = &report.summary.modes.0[mode].0;
-        let flow = &report.flows[mode];
-        let note = format!(
-            "From {}.",
-            count(
-                flow.trials as usize,
-                "trial with tool calls",
-                "trials with tool calls"
-            )
-        );
-        figure(page, label, &tool_flow(flow, mode, label), &note)?;
-    }
-    writeln!(page, "</div></section>")
+    let content = html! {
+        p {
+            "Tools from early to late in a trial. An arc leads to the tool that was called next: on the right to a later one, on the \
+             left back to an earlier one. Its width is how often."
+        }
+        div.figures { @for mode in modes { (tool_figure(report, mode)) } }
+    };
+    section("tools", "Tools", content)
+}
+
+fn tool_figure(report: &HtmlReport<'_>, mode: usize) -> Markup {
+    let label = &report.summary.modes.0[mode].0;
+    let flow = &report.flows[mode];
+    let trials = count(
+        flow.trials as usize,
+        "trial with tool calls",
+        "trials with tool calls",
+    );
+    figure(
+        label,
+        &tool_flow(flow, mode, label),
+        &format!("From {trials}."),
+    )
 }

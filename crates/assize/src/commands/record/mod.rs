@@ -16,7 +16,7 @@ use assize_agents::capture::{
     CapturedSession, Cassette, CassetteMode, CassetteSettings, CassetteTiming, Proxy, Service,
     SessionOptions, Upstreams,
 };
-use assize_contracts::SessionTrace;
+use assize_contracts::{SessionTrace, Timestamp};
 use assize_llm::Prices;
 use profile::Profile;
 use std::collections::BTreeMap;
@@ -43,6 +43,7 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
     let upstreams = upstreams(&arguments.capture)?;
     let session = proxy.open(upstreams, options());
     let command = follow::command(arguments, &session)?;
+    let started = Timestamp::from_unix_ms(jiff::Timestamp::now().as_millisecond());
     let exit = follow::follow(command, arguments.json).await?;
     session.settle().await;
     let path = match &arguments.out {
@@ -53,7 +54,7 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
     let command = command.map(|part| part.to_string_lossy().into_owned());
     Ok(Profile::new(
         command.collect(),
-        exit,
+        (started, exit),
         session.recording(),
         path,
         &prices,

@@ -1,7 +1,7 @@
 //! What a recorded command comes to, in numbers.
 
 use assize_agents::capture::Recording;
-use assize_contracts::{CostSource, SessionTrace, TraceEvent, Usd};
+use assize_contracts::{CostSource, Millis, SessionTrace, Timestamp, TraceEvent, Usd, UserTurn};
 use assize_llm::Prices;
 use assize_process::{Exit, Status};
 use serde_json::{Value, json};
@@ -22,13 +22,17 @@ pub(crate) struct Profile {
 impl Profile {
     pub(super) fn new(
         command: Vec<String>,
-        exit: Exit,
+        (started, exit): (Timestamp, Exit),
         recording: Recording,
         path: PathBuf,
         prices: &Prices,
     ) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let trace = recording.trace(&name, Some(prices));
+        let mut trace = recording.trace(&name, Some(prices));
+        trace.user_turns = vec![UserTurn {
+            started_at: started,
+            duration_ms: Some(Millis::from(exit.wall)),
+        }];
         Self {
             command,
             exit,
@@ -58,8 +62,9 @@ impl Profile {
         json!({
             "command": self.command,
             "exit": self.exit_code(),
-            "wallMs": assize_contracts::Millis::from(self.exit.wall),
+            "wallMs": Millis::from(self.exit.wall),
             "tokens": self.trace.summary.total_tokens,
+            "tokensAtLeast": self.recording.tokens().at_least,
             "cost": cost,
             "costSource": match cost {
                 Some(_) => CostSource::Computed,
@@ -74,13 +79,9 @@ impl Profile {
     }
 }
 
-/// What all calls cost. Unknown if one of those that were answered is.
+/// The cost of all calls. Unknown if that of a call that may be billed is.
 pub(super) fn cost(trace: &SessionTrace) -> Option<Usd> {
-    let is_answered = |status: Option<u16>| status.is_some_and(|status| status < 400);
-    let answered = trace
-        .model_calls
-        .iter()
-        .filter(|call| is_answered(call.status));
-    let costs = answered.map(|call| call.cost_usd);
+    let billed = trace.model_calls.iter().filter(|call| !call.is_refused());
+    let costs = billed.map(|call| call.cost_usd);
     costs.reduce(|sum, next| Some(sum? + next?)).flatten()
 }

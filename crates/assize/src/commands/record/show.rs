@@ -3,7 +3,9 @@
 use super::profile::{Profile, cost};
 use crate::terminal::{one_line, plain, say};
 use assize_agents::capture::Recording;
-use assize_contracts::{AnalysisFinding, ModelCall, SessionTrace, TokenBreakdown, TraceEvent};
+use assize_contracts::{
+    AnalysisFinding, ModelCall, SessionTrace, TokenBreakdown, TokenSum, TraceEvent, Usd,
+};
 use assize_measures::analyzers::TIME;
 use assize_report::{duration, money, percent};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -51,9 +53,14 @@ pub(super) fn print(profile: &Profile) {
 /// A line per question that people have.
 pub(crate) fn print_totals(recording: &Recording, trace: &SessionTrace, prices: &str) {
     line("calls", &calls(recording, trace));
-    line("tokens", &tokens(&trace.summary.total_tokens));
+    let sum = recording.tokens();
+    line("tokens", &tokens(&sum));
     line("cache", &cache(&trace.summary.total_tokens));
-    let total = cost(trace).map(|cost| format!("{} ({})", money(cost.value()), plain(prices)));
+    let with_prices = |cost: Usd| format!("{} ({})", money(cost.value()), plain(prices));
+    let total = match sum.at_least {
+        None => cost(trace).map(with_prices),
+        Some(_) => known_cost(trace).map(|cost| format!("at least {}", with_prices(cost))),
+    };
     line("cost", &total.unwrap_or_else(|| UNKNOWN.to_owned()));
     line("first token", &first_token(&trace.model_calls));
     line("time", &time(trace));
@@ -76,7 +83,7 @@ fn calls(recording: &Recording, trace: &SessionTrace) -> String {
     }
     text.push_str(&format!(
         "; {} turns, {retries} retries",
-        trace.summary.total_turns
+        number(trace.summary.total_turns)
     ));
     if recording.lost_calls > 0 {
         text.push_str(&format!("; {} not seen to their end", recording.lost_calls));
@@ -87,7 +94,20 @@ fn calls(recording: &Recording, trace: &SessionTrace) -> String {
     text
 }
 
-fn tokens(tokens: &TokenBreakdown) -> String {
+/// The cost of the calls that have one.
+fn known_cost(trace: &SessionTrace) -> Option<Usd> {
+    let costs = trace.model_calls.iter().filter_map(|call| call.cost_usd);
+    costs.reduce(|sum, next| sum + next)
+}
+
+fn tokens(sum: &TokenSum) -> String {
+    if let Some(total) = sum.at_least.and_then(|known| known.total) {
+        return match total {
+            0 => UNKNOWN.to_owned(),
+            total => format!("at least {}: a call is incomplete", exact(total)),
+        };
+    }
+    let tokens = &sum.tokens;
     let parts = [
         ("input", tokens.input),
         ("cache read", tokens.cache_read),

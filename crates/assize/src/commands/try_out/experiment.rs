@@ -1,7 +1,8 @@
-//! The command line as a suite: what is tried can be saved and run again.
+//! The command line as an experiment, which can also be saved as a suite.
 
 use crate::cli::TryArguments;
 use crate::commands::UsageError;
+use crate::suite::{FILE_NAMES, UnwrittenSuite};
 use crate::terminal::one_line;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -12,9 +13,12 @@ const LONGEST_NAME: usize = 60;
 
 pub(super) struct Experiment {
     commands: Vec<TriedCommand>,
-    suite: String,
-    scenario: String,
+    repetitions: u32,
+    scenario: Value,
 }
+
+/// The file of the scenario in a saved suite.
+const SCENARIO_FILE: &str = "prompt.yaml";
 
 struct TriedCommand {
     name: String,
@@ -35,8 +39,8 @@ impl Experiment {
             return Err(error.into());
         }
         Ok(Self {
-            suite: suite(&commands, arguments.repetitions),
             scenario: scenario(arguments)?,
+            repetitions: arguments.repetitions,
             commands,
         })
     }
@@ -49,20 +53,67 @@ impl Experiment {
             .collect()
     }
 
+    /// The experiment as it is run here and now.
+    pub(super) fn unwritten(&self) -> UnwrittenSuite {
+        let mut suite = self.suite();
+        suite["name"] = json!("try");
+        UnwrittenSuite {
+            directory: absolute(Path::new(".")),
+            suite,
+            scenarios: [(SCENARIO_FILE.to_owned(), self.scenario.clone())].into(),
+        }
+    }
+
     /// Writes a suite of two files.
     pub(super) fn write(&self, directory: &Path) -> Result<()> {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))?;
-        for (name, text) in [
-            ("assize.yaml", &self.suite),
-            ("prompt.yaml", &self.scenario),
-        ] {
+        let suite = yaml(
+            "Commands compared on one prompt, one at a time, in turns.",
+            &self.suite(),
+        );
+        let scenario = yaml("Every run has a directory of its own.", &self.scenario);
+        for (name, text) in [(FILE_NAMES[0], suite), (SCENARIO_FILE, scenario)] {
             let path = directory.join(name);
             std::fs::write(&path, text)
                 .with_context(|| format!("cannot write `{}`", path.display()))?;
         }
         Ok(())
     }
+
+    fn suite(&self) -> Value {
+        let modes: serde_json::Map<String, Value> = self
+            .commands
+            .iter()
+            .map(|TriedCommand { name, argv }| {
+                let mode = json!({"provider": {"uses": "command", "command": argv}});
+                (name.clone(), mode)
+            })
+            .collect();
+        json!({
+            "version": 1,
+            "modes": modes,
+            "scenarios": {"paths": [SCENARIO_FILE]},
+            "execution": {"repetitions": self.repetitions, "concurrency": 1, "warmup": false},
+        })
+    }
+}
+
+/// YAML of an object: a key per line with its value as JSON, which is YAML; objects of objects are opened once more.
+fn yaml(comment: &str, object: &Value) -> String {
+    let mut text = format!("# {comment}\n");
+    for (key, value) in object.as_object().into_iter().flatten() {
+        match value.as_object() {
+            Some(inner) if !inner.is_empty() && inner.values().all(Value::is_object) => {
+                text.push_str(&format!("{key}:\n"));
+                for (name, value) in inner {
+                    text.push_str(&format!("  {}: {value}\n", Value::from(name.as_str())));
+                }
+            }
+            _ => text.push_str(&format!("{key}: {value}\n")),
+        }
+    }
+    text
 }
 
 /// A command as a shell would split it, except that nothing is expanded.
@@ -93,28 +144,7 @@ fn unused_name(taken: &[TriedCommand], text: &str) -> String {
     names.into_iter().find(is_free).unwrap_or(name.clone())
 }
 
-/// JSON is YAML, so values need no other quoting.
-fn suite(commands: &[TriedCommand], repetitions: u32) -> String {
-    let modes: String = commands
-        .iter()
-        .map(|TriedCommand { name, argv }| {
-            format!(
-                "  {}:\n    provider: {{ uses: command, command: {} }}\n",
-                Value::from(name.as_str()),
-                Value::from(argv.clone())
-            )
-        })
-        .collect();
-    format!(
-        "# Commands compared on one prompt, one at a time, in turns.\n\
-         version: 1\n\
-         modes:\n{modes}\
-         scenarios: {{ paths: [prompt.yaml] }}\n\
-         execution: {{ repetitions: {repetitions}, concurrency: 1, warmup: false }}\n"
-    )
-}
-
-fn scenario(arguments: &TryArguments) -> Result<String> {
+fn scenario(arguments: &TryArguments) -> Result<Value> {
     if arguments.prompt.trim().is_empty() {
         return Err(UsageError::new("the prompt is empty").into());
     }
@@ -127,12 +157,13 @@ fn scenario(arguments: &TryArguments) -> Result<String> {
         .iter()
         .map(|line| json!({"command": {"run": line}}))
         .collect();
-    Ok(format!(
-        "id: prompt\nprompt: {}\ntimeout_ms: {}\n# Every run has a directory of its own.\nworkspace: {workspace}\nchecks: {}\n",
-        Value::from(arguments.prompt.as_str()),
-        arguments.timeout,
-        Value::from(checks)
-    ))
+    Ok(json!({
+        "id": "prompt",
+        "prompt": arguments.prompt,
+        "timeout_ms": arguments.timeout,
+        "workspace": workspace,
+        "checks": checks,
+    }))
 }
 
 fn absolute(path: &Path) -> PathBuf {

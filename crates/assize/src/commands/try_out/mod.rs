@@ -1,67 +1,80 @@
-//! `assize try`: commands compared on one prompt, without a suite file.
+//! `assize try`: commands compared on one prompt. The command line becomes an experiment, which is run like any other.
 
 mod experiment;
 mod export;
-mod live;
 mod measured;
-mod sentence;
 
-use crate::cli::TryArguments;
-use crate::commands::UsageError;
-use crate::commands::run::in_runtime;
+use crate::cli::{TryArguments, Where};
+use crate::commands::run::{self, in_runtime};
+use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{plain, print, say, warn};
+use crate::terminal::{Progress, plain, print, say};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::{Listener, ProfileSuiteResult, RunTarget};
-use console::style;
+use assize_report::{Summary, verdict_line};
 use experiment::Experiment;
-use live::Live;
 use measured::Measured;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exit> {
     let experiment = Experiment::new(arguments)?;
-    let home = tempfile::tempdir().context("cannot create a temporary directory")?;
-    experiment.write(home.path())?;
     if let Some(directory) = &arguments.save {
         save(&experiment, directory)?;
     }
-    if arguments.warmup > 0 {
-        say(format!("warming up: {} of each", arguments.warmup));
-        let warmed = run(home.path(), Some(arguments.warmup), Arc::new(()), plugins)?;
-        if warmed.open > 0 {
-            return Ok(Exit::Incomplete);
-        }
+    if arguments.warmup > 0 && !warm_up(&experiment, arguments.warmup, plugins)? {
+        return Ok(Exit::Incomplete);
     }
-    let live = Arc::new(Live::new(&experiment.names()));
-    let result = run(home.path(), None, live, plugins)?;
+    let listener: Arc<dyn Listener> = match arguments.json {
+        true => Arc::new(()),
+        false => Arc::new(Progress::new(experiment.names())),
+    };
+    let results = results_dir(&Where::default(), plugins)?;
+    let result = carry_out(&experiment, None, results, listener, plugins)?;
+    let run::Judged { summary, exit } = run::judge(&result, None)?;
     let measured = Measured::read(&experiment.names(), &result)?;
     export(arguments, &measured)?;
-    show(arguments, &measured)?;
-    Ok(if result.open > 0 {
-        Exit::Incomplete
-    } else {
-        Exit::Done
-    })
+    match arguments.json {
+        true => print_json(&measured, &summary),
+        false => run::print_result(&summary, &result.directory),
+    }
+    run::say_voids(&result.voids);
+    if result.open > 0 {
+        say(format!(
+            "{} of {} trials are open",
+            result.open,
+            result.open + result.done
+        ));
+    }
+    Ok(exit)
 }
 
-/// Runs the suite as it was written; the rows stay in the temporary directory.
-fn run(
-    home: &Path,
+/// Runs every command beforehand; nothing of it is kept. Returns whether all of it was run.
+fn warm_up(experiment: &Experiment, repetitions: u32, plugins: &Plugins) -> Result<bool> {
+    say(format!("warming up: {repetitions} of each"));
+    let home = tempfile::tempdir().context("cannot create a temporary directory")?;
+    let results = home.path().join("runs");
+    let quiet = Arc::new(());
+    let warmed = carry_out(experiment, Some(repetitions), results, quiet, plugins)?;
+    Ok(warmed.open == 0)
+}
+
+fn carry_out(
+    experiment: &Experiment,
     repetitions: Option<u32>,
+    results_dir: PathBuf,
     listener: Arc<dyn Listener>,
     plugins: &Plugins,
 ) -> Result<ProfileSuiteResult> {
     let selection = Selection {
         repetitions,
+        results_dir: Some(results_dir.clone()),
         ..Selection::default()
     };
-    let suite = suite::load(home, &selection, plugins)?;
-    let target = RunTarget::New(suite.results_dir.clone());
-    in_runtime(suite, target, listener)
+    let suite = experiment.unwritten().load(&selection, plugins)?;
+    in_runtime(suite, RunTarget::New(results_dir), listener)
 }
 
 fn save(experiment: &Experiment, directory: &Path) -> Result<()> {
@@ -96,27 +109,10 @@ fn export(arguments: &TryArguments, measured: &Measured) -> Result<()> {
     Ok(())
 }
 
-/// What each command took, then one line for every question.
-fn show(arguments: &TryArguments, measured: &Measured) -> Result<()> {
-    let sentences = sentence::sentences(measured)?;
-    if arguments.json {
-        let mut report = export::json(measured);
-        report["sentences"] = sentences.into();
-        print(report.to_string());
-        return Ok(());
-    }
-    for command in &measured.commands {
-        print(style(plain(&command.name)).bold().to_string());
-        for line in command.lines() {
-            print(format!("  {}", plain(&line)));
-        }
-    }
-    print("");
-    for sentence in &sentences {
-        print(plain(sentence));
-    }
-    for remark in measured.remarks() {
-        warn(&remark);
-    }
-    Ok(())
+/// The times of every run and the verdicts, as one object.
+fn print_json(measured: &Measured, summary: &Summary) {
+    let mut report = export::json(measured);
+    let sentences: Vec<String> = summary.decisive().map(verdict_line).collect();
+    report["sentences"] = sentences.into();
+    print(report.to_string());
 }

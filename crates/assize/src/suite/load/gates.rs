@@ -3,27 +3,14 @@
 use super::Loader;
 use crate::suite::file::{Modes, SuiteFile};
 use crate::suite::problem::Problem;
-use assize_contracts::Collector;
+use assize_contracts::{Collector, Metric};
 use assize_engine::Plan;
-use assize_report::{Gate, GateError, row_metrics};
+use assize_report::{Analysis, Gate, GateError};
+use assize_stats::{Level, Scope, tasks_for_margin};
 use std::sync::Arc;
 
-/// What the built-in collectors measure besides the fields of a row.
-const MORE_METRICS: [(&str, &[&str]); 5] = [
-    ("token", &[]),
-    ("latency", &[]),
-    ("cost", &[]),
-    ("tool_calls", &["tool_calls_unique"]),
-    (
-        "program",
-        &[
-            "program_exit_code",
-            "program_signal",
-            "program_cpu_ms",
-            "program_peak_memory_bytes",
-        ],
-    ),
-];
+/// Collectors whose metrics are all built in.
+const BUILT_IN: [&str; 5] = ["token", "latency", "cost", "tool_calls", "program"];
 
 impl Loader<'_> {
     pub(super) fn gates(
@@ -40,7 +27,7 @@ impl Loader<'_> {
         for (number, spec) in file.gates.iter().enumerate() {
             let number = number.to_string();
             let place = ["gates", &number];
-            match spec.resolve().and_then(|gate| known.check(gate)) {
+            match Gate::of(spec).and_then(|gate| known.check(gate)) {
                 Ok(gate) => {
                     let named = gate.modes.iter().flatten();
                     for mode in named.filter(|mode| !modes.contains(&mode.as_str())) {
@@ -64,7 +51,12 @@ impl Loader<'_> {
     }
 
     /// What should be known about the gates before anything is spent.
-    pub(super) fn gate_remarks(&self, gates: &[Gate], plan: &Plan) -> Vec<String> {
+    pub(super) fn gate_remarks(
+        &self,
+        gates: &[Gate],
+        analysis: &Analysis,
+        plan: &Plan,
+    ) -> Vec<String> {
         let (scenarios, repetitions) = (
             plan.scenarios.len() as u64 + u64::from(plan.tasks),
             u64::from(plan.repetitions),
@@ -73,6 +65,8 @@ impl Loader<'_> {
             .iter()
             .filter_map(|gate| shortfall(gate, scenarios, repetitions))
             .collect();
+        remarks.extend(gates.iter().filter_map(|gate| new_tasks(gate, scenarios)));
+        remarks.extend(equivalence(analysis, scenarios));
         let has_one_mode = plan
             .arms
             .windows(2)
@@ -98,10 +92,39 @@ fn shortfall(gate: &Gate, scenarios: u64, repetitions: u64) -> Option<String> {
         ),
         false => format!("gate `{text}` cannot pass with {plan}, whatever they show"),
     };
-    Some(match shortfall.needed {
-        Some(needed) => format!("{so_far}: it takes {needed} repetitions"),
-        None => format!("{so_far}: give it a margin, such as `baseline - 5pp`"),
+    Some(match (shortfall.needed, shortfall.scenarios) {
+        (Some(needed), Some(scenarios)) => {
+            format!("{so_far}: it takes {needed} repetitions, or {scenarios} scenarios")
+        }
+        (Some(needed), None) => format!("{so_far}: it takes {needed} repetitions"),
+        (None, Some(scenarios)) => format!("{so_far}: it takes {scenarios} scenarios"),
+        (None, None) => format!("{so_far}: give it a margin, such as `baseline - 5pp`"),
     })
+}
+
+/// What a margin of success would take to hold for new tasks.
+fn new_tasks(gate: &Gate, scenarios: u64) -> Option<String> {
+    let needed = gate
+        .tasks_for_new_tasks()
+        .filter(|needed| scenarios < *needed)?;
+    Some(format!(
+        "gate `{}` speaks of exactly these {scenarios} tasks: for new tasks (`--scope population`) it needs at least {needed} tasks, \
+         however many runs",
+        gate.text()
+    ))
+}
+
+/// What the suite's equivalence margin takes to be shown for success.
+fn equivalence(analysis: &Analysis, scenarios: u64) -> Option<String> {
+    let margin = analysis
+        .equivalence_margin
+        .filter(|_| analysis.scope == Scope::Population)?;
+    let alpha = Level::new(analysis.confidence.complement()).ok()?;
+    let needed = tasks_for_margin(margin, alpha).filter(|needed| scenarios < *needed)?;
+    Some(format!(
+        "equivalence of success within {} points for new tasks needs at least {needed} tasks, however many runs: there are {scenarios}",
+        (margin * 1000.0).round() / 10.0
+    ))
 }
 
 /// The metrics that a suite's collectors can measure.
@@ -113,26 +136,16 @@ struct MetricNames {
 
 impl MetricNames {
     fn of(collectors: &[Arc<dyn Collector>]) -> Self {
-        let mut known = Self {
-            names: row_metrics().collect(),
-            is_open: false,
-        };
-        for collector in collectors {
-            match MORE_METRICS.iter().find(|(id, _)| *id == collector.id()) {
-                Some((_, names)) => known.names.extend_from_slice(names),
-                None => known.is_open = true,
-            }
+        let is_other = |collector: &Arc<dyn Collector>| !BUILT_IN.contains(&collector.id());
+        Self {
+            names: Metric::built_in_names().collect(),
+            is_open: collectors.iter().any(is_other),
         }
-        known
     }
 
     fn check(&self, gate: Gate) -> Result<Gate, GateError> {
-        let is_known = |name: &str| {
-            let is_segment = name.starts_with("latency_") && name.ends_with("_ms");
-            is_segment || name.starts_with("tool_calls_category_") || self.names.contains(&name)
-        };
         match gate.metric() {
-            Some(name) if !self.is_open && !is_known(name) => {
+            Some(name) if !self.is_open && !Metric::named(name).is_built_in() => {
                 Err(gate.unknown_metric(self.names.iter().copied()))
             }
             _ => Ok(gate),

@@ -1,12 +1,32 @@
 //! Which scenarios a suite has, and which of them are chosen.
 
 use super::Loader;
+use crate::suite::document::Document;
 use crate::suite::file::{Scenarios, SuiteFile};
 use crate::suite::places;
 use crate::suite::problem::Problem;
 use crate::suite::scenario::{self, Defaults, LoadedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Whether a scenario file names a source for workspaces and a method that may be an overlay.
+pub(super) fn any_has_layers(directory: &Path, patterns: &[String]) -> bool {
+    let paths = patterns
+        .iter()
+        .filter_map(|pattern| files_matching(directory, pattern).ok());
+    paths.flatten().any(|path| {
+        let document = Document::read(&path).ok();
+        let workspace = document
+            .as_ref()
+            .and_then(|read| read.value().get("workspace"));
+        workspace.is_some_and(|workspace| {
+            let has = |key: &str| workspace.get(key).is_some();
+            let method = workspace.get("method").and_then(|method| method.as_str());
+            (has("from") || has("git") || has("setup_once") || has("setupOnce"))
+                && matches!(method, None | Some("auto" | "overlay"))
+        })
+    })
+}
 
 impl Loader<'_> {
     pub(super) fn scenarios(&mut self, file: &SuiteFile, directory: &Path) -> Vec<LoadedScenario> {
@@ -28,10 +48,12 @@ impl Loader<'_> {
         };
         let mut loaded: Vec<LoadedScenario> = Vec::new();
         for (number, pattern) in spec.paths.iter().enumerate() {
-            match files_matching(directory, pattern) {
-                Ok(paths) => {
-                    for path in paths {
-                        match scenario::load(&path, &defaults) {
+            match self.documents_matching(directory, pattern) {
+                Ok(documents) => {
+                    for document in documents {
+                        let scenarios =
+                            document.and_then(|document| scenario::load(document, &defaults));
+                        match scenarios {
                             Ok(scenarios) => loaded.extend(scenarios),
                             Err(problem) => self.problems.push(problem),
                         }
@@ -53,6 +75,20 @@ impl Loader<'_> {
             is_resolved
         });
         chosen
+    }
+
+    /// The files that a pattern stands for; one that is in no file stands for itself.
+    fn documents_matching(
+        &self,
+        directory: &Path,
+        pattern: &str,
+    ) -> Result<Vec<Result<Document, Problem>>, String> {
+        if let Some(value) = self.unwritten.get(pattern) {
+            let document = Document::unwritten(directory.join(pattern), value.clone());
+            return Ok(vec![Ok(document)]);
+        }
+        let paths = files_matching(directory, pattern)?;
+        Ok(paths.iter().map(|path| Document::read(path)).collect())
     }
 
     pub(super) fn refuse_duplicates(&mut self, loaded: &[LoadedScenario]) {

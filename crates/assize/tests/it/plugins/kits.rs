@@ -1,200 +1,13 @@
 //! The kits as people use them: the printed examples, scripts that run suites, templates, and a run under fire.
 
 use super::sdk;
+use super::typescript::compile;
 use crate::support::{Suite, assize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-
-/// Where the TypeScript kit lies, with its compiler installed at the pinned version.
-fn typescript() -> PathBuf {
-    static INSTALLED: OnceLock<()> = OnceLock::new();
-    let kit = sdk("typescript");
-    INSTALLED.get_or_init(|| {
-        if !kit.join("node_modules/typescript").exists() {
-            let installed = Command::new("npm")
-                .args(["ci", "--no-audit", "--no-fund"])
-                .current_dir(&kit)
-                .output()
-                .unwrap();
-            assert!(installed.status.success(), "{installed:?}");
-        }
-    });
-    kit
-}
-
-/// Lets `import … from "assize"` find the kit, and compiles every `.ts` file of the directory.
-fn compile(directory: &Path) {
-    let kit = typescript();
-    let modules = directory.join("node_modules");
-    std::fs::create_dir_all(&modules).unwrap();
-    if !modules.join("assize").exists() {
-        std::os::unix::fs::symlink(&kit, modules.join("assize")).unwrap();
-    }
-    if !directory.join("package.json").exists() {
-        std::fs::write(directory.join("package.json"), r#"{ "type": "module" }"#).unwrap();
-    }
-    let sources: Vec<PathBuf> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "ts"))
-        .collect();
-    let compiler = kit.join("node_modules/typescript/bin/tsc");
-    let types = kit.join("node_modules/@types");
-    let output = Command::new("node")
-        .arg(compiler)
-        .args([
-            "--strict",
-            "--target",
-            "es2022",
-            "--module",
-            "nodenext",
-            "--types",
-            "node",
-            "--typeRoots",
-        ])
-        .arg(types)
-        .args(sources)
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
-}
-
-/// The code block below a heading of one of the seeds, with its import line changed.
-#[cfg(has_seeds)]
-fn printed(seed: &str, heading: &str) -> String {
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
-    let file = std::fs::read_dir(seeds)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with(seed)
-        })
-        .unwrap();
-    let text = std::fs::read_to_string(file).unwrap();
-    let section = text.split(&format!("## {heading}\n")).nth(1).unwrap();
-    let code = section
-        .split("```typescript\n")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
-    code.replace("@ghx-dev/agent-profiler", "assize")
-}
-
-#[cfg(has_seeds)]
-const STUB_SUITE: &str = "\
-provider: { uses: stub-provider }
-modes: { plain: {}, other: {} }
-scenarios: { paths: ['scenarios/*.yaml'] }
-collectors: [token, reasoning_count, tool_stats]
-execution: { repetitions: 2 }
-plugins:
-  - { id: stub, command: [node, provider.js] }
-  - { id: reasoning, command: [node, reasoning.js] }
-  - { id: tools, command: [node, tools.js] }
-";
-
-/// Only the import line is changed and the last line added.
-#[test]
-#[cfg_attr(not(has_seeds), ignore = "the seeds are not here")]
-#[cfg(has_seeds)]
-fn the_printed_examples_run_as_they_stand() {
-    let suite = Suite::of(STUB_SUITE);
-    let serve = "\nimport { servePlugin } from \"assize\"; ";
-    let examples = [
-        (
-            "provider.ts",
-            printed("003", "Complete Stub Example"),
-            "servePlugin({ provider: stubProvider })",
-        ),
-        (
-            "reasoning.ts",
-            printed("004", "Basic Example"),
-            "servePlugin({ collectors: [reasoningCountCollector] })",
-        ),
-        (
-            "tools.ts",
-            printed("004", "Multi-Metric Collector"),
-            "servePlugin({ collectors: [toolStatsCollector] })",
-        ),
-    ];
-    for (file, code, last) in examples {
-        suite.write(file, format!("{code}{serve}{last}\n"));
-    }
-    compile(suite.path());
-    suite.done(&["run", "-q"]);
-    let rows = suite.rows();
-    assert_eq!(rows.len(), 8);
-    for row in rows {
-        assert_eq!(row["outcome"], "pass", "{row}");
-        assert_eq!(row["tokens"]["total"], 85, "{row}");
-        assert_eq!(row["extensions"]["reasoning_events"], 0, "{row}");
-        assert_eq!(row["extensions"]["tool_call_total"], 0, "{row}");
-        assert!(row.get("hookErrors").is_none(), "{row}");
-    }
-}
-
-/// The call as it is printed, with the other options filled in.
-#[test]
-#[cfg(has_seeds)]
-fn the_printed_call_runs_a_suite_from_a_script() {
-    let suite = Suite::of("");
-    std::fs::remove_file(suite.path().join("assize.yaml")).unwrap();
-    let without_import = |code: String| code[code.find("const ").unwrap()..].to_owned();
-    let call = printed("004", "Registering Collectors");
-    let call = call.replace(
-        "// ... other options",
-        "provider: stubProvider, modes: [\"a\", \"b\"], repetitions: 2, hooks: { beforeScenario: () => { calls += 1 } },\n\
-         scenarios: [{ id: \"one\", prompt: \"Do it.\" }, { id: \"two\", prompt: \"Do that.\" }], warmup: false,",
-    );
-    let code = format!(
-        "import type {{ SessionProvider, ProviderConfig, CreateSessionParams, SessionHandle, PromptResult, SessionTrace, \
-         Collector, CustomMetric, BaseScenario }} from \"assize\"\n{}\n{}\n{}\nlet calls = 0\n{call}\n\
-         console.log(JSON.stringify({{ result, calls }}))\n",
-        without_import(printed("003", "Complete Stub Example")),
-        without_import(printed("004", "Basic Example")),
-        without_import(printed("004", "Multi-Metric Collector")),
-    );
-    suite.write("script.ts", code);
-    compile(suite.path());
-    let output = Command::new("node")
-        .arg("script.js")
-        .current_dir(suite.path())
-        .env("ASSIZE_BIN", env!("CARGO_BIN_EXE_assize"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rows = told["result"]["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 8);
-    assert_eq!(rows[0]["extensions"]["tool_call_total"], 0);
-    assert_eq!(rows[0]["extensions"]["tokens_total"], 85);
-    // The hook is the script's own: it sees the script's variables.
-    assert_eq!(told["calls"], 8);
-    let left: Vec<_> = std::fs::read_dir(suite.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert!(
-        !left
-            .iter()
-            .any(|name| name.to_string_lossy().starts_with(".assize-suite")),
-        "{left:?}"
-    );
-}
 
 const PROVIDER: &str = "\
 import { servePlugin } from 'assize'
@@ -203,6 +16,7 @@ servePlugin({
   provider: {
     id: 'sums',
     scope: 'session',
+    concurrency: 'any',
     mayCost: false,
     init() {},
     createSession: ({ mode, scenarioId, iteration, attempt }) => ({

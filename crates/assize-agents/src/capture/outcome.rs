@@ -1,0 +1,206 @@
+//! What a prompt came to, judged by the agent's own words and by what passed on the wire.
+//!
+//! What an agent says about itself is no evidence that a model answered: several end well after every call failed.
+
+use super::session::{Call, Ending, Recording};
+use assize_contracts::{
+    CompletionReason, Fault, ModelUse, PromptResult, ProviderError, VoidCause, Wire,
+};
+use assize_llm::ModelAnswer;
+use std::time::Duration;
+
+/// How much of an agent's own words stands in a reason.
+const LONGEST_WORDS: usize = 400;
+
+/// What an agent came to by itself.
+pub(super) type Own = Result<PromptResult, ProviderError>;
+
+/// What is needed besides the agent's own result to judge a prompt.
+pub(super) struct Evidence<'a> {
+    /// Everything since the session began.
+    pub(super) session: &'a Recording,
+    /// The part that belongs to this prompt.
+    pub(super) prompt: &'a Recording,
+    /// The time limit of the session.
+    pub(super) limit: Duration,
+    /// What a session without any call means.
+    pub(super) model_use: ModelUse,
+    /// The suite wants every session captured.
+    pub(super) capture_required: bool,
+}
+
+impl Evidence<'_> {
+    /// The error that decides instead of what the agent came to. None: the agent's own result stands.
+    pub(super) fn failure(&self, own: &Own) -> Option<ProviderError> {
+        let is_service_fault = matches!(own, Err(error) if error.fault == Fault::Service);
+        if is_service_fault && !is_about_llm(own) {
+            return None;
+        }
+        if self.session.is_empty() {
+            return self.silence(own);
+        }
+        let is_timeout =
+            matches!(own, Ok(result) if result.completion_reason == CompletionReason::Timeout);
+        if is_timeout && let Some(call) = self.unanswered_call() {
+            return Some(no_answer(call));
+        }
+        match self.prompt.failed_call() {
+            Some(call) => Some(self.failed(call, own)),
+            None if is_timeout || self.session.has_answer() => None,
+            // Calls that the agent gave up before anything came.
+            None => {
+                Some(self.no_model_answer(own, "no model call got an answer", "no_model_answer"))
+            }
+        }
+    }
+
+    /// Whether the agent reached a model by a way that the proxy does not see: its answer stands, its numbers are claims.
+    pub(super) fn is_not_captured(&self) -> bool {
+        self.session.is_empty() && self.model_use != ModelUse::Optional
+    }
+
+    /// No call came through at all.
+    fn silence(&self, own: &Own) -> Option<ProviderError> {
+        if let Some(error) = self.model_use.missing_answer(own, Wire::Silent) {
+            return Some(error);
+        }
+        self.capture_required.then(|| {
+            let message = "no request to a model came through the proxy";
+            ProviderError::service(message).with_code("nothing_captured")
+        })
+    }
+
+    /// A call without a byte of an answer until time was over, which took more than half of the limit.
+    fn unanswered_call(&self) -> Option<&Call> {
+        let is_unanswered = |call: &&Call| {
+            call.ending == Ending::ClientGone
+                && call.status().is_none()
+                && call.duration > self.limit / 2
+        };
+        self.prompt.main_calls().filter(is_unanswered).last()
+    }
+
+    fn failed(&self, call: &Call, own: &Own) -> ProviderError {
+        let said = self.session.error_of(call);
+        if call.is_context_overflow() {
+            return ProviderError::agent(said).with_code("context_overflow");
+        }
+        let code = match call.status() {
+            None => "llm_unreachable".to_owned(),
+            Some(status) if status < 400 => "llm_error".to_owned(),
+            Some(status) => format!("llm_{status}"),
+        };
+        match self.session.has_answer() || self.session.has_content() {
+            true => ProviderError::service(said)
+                .with_code(code)
+                .with_void_cause(VoidCause::LlmError),
+            false => self.no_model_answer(own, &said, &code),
+        }
+    }
+
+    /// The agent's own words, with what the wire shows.
+    fn no_model_answer(&self, own: &Own, seen: &str, code: &str) -> ProviderError {
+        let message = match words_of(own) {
+            Some(words) if !words.contains(seen) => format!("{words} ({seen})"),
+            _ => seen.to_owned(),
+        };
+        ProviderError::service(message)
+            .with_code(code)
+            .with_void_cause(VoidCause::NoModelAnswer)
+    }
+}
+
+fn no_answer(call: &Call) -> ProviderError {
+    let message = format!(
+        "the model's API gave no answer within {} s, until the time was over",
+        call.duration.as_secs()
+    );
+    ProviderError::service(message)
+        .with_code("llm_no_answer")
+        .with_void_cause(VoidCause::LlmNoAnswer)
+}
+
+fn is_about_llm(own: &Own) -> bool {
+    let code = own.as_ref().err().and_then(|error| error.code.as_deref());
+    code.is_some_and(|code| code.starts_with("llm_"))
+}
+
+/// What the agent said about its end, shortened.
+fn words_of(own: &Own) -> Option<String> {
+    let words = match own {
+        Ok(result) => &result.text,
+        Err(error) => &error.message,
+    };
+    let words = words.trim();
+    let shortened: String = words.chars().take(LONGEST_WORDS).collect();
+    let more = if shortened.len() < words.len() {
+        " …"
+    } else {
+        ""
+    };
+    (!words.is_empty()).then(|| format!("{shortened}{more}"))
+}
+
+impl Call {
+    /// A model answered to the end, or until the agent had enough.
+    fn is_answered(&self) -> bool {
+        !self.is_refused() && self.answer.is_some() && !self.has_failed()
+    }
+
+    /// The service failed: it refused, could not be reached, or the answer ended in an error or without its end.
+    pub(super) fn has_failed(&self) -> bool {
+        let Some(answer) = &self.answer else {
+            return matches!(self.ending, Ending::NoAnswer(_) | Ending::Cut(_));
+        };
+        if answer.status >= 400 || answer.error.is_some() {
+            return true;
+        }
+        match &self.ending {
+            Ending::Cut(_) | Ending::NoAnswer(_) => true,
+            Ending::Complete => self.lacks_end(answer),
+            // The agent hung up, which says nothing about the service.
+            Ending::ClientGone => false,
+        }
+    }
+
+    /// A stream without the event that ends it. Only where all of it could be read.
+    fn lacks_end(&self, answer: &ModelAnswer) -> bool {
+        let is_readable =
+            self.unread.is_none() && answer.flaws.oversized == 0 && answer.flaws.broken == 0;
+        answer.streamed && is_readable && !answer.complete
+    }
+
+    fn is_context_overflow(&self) -> bool {
+        let error = self
+            .answer
+            .as_ref()
+            .and_then(|answer| answer.error.as_ref());
+        error.is_some_and(assize_llm::ApiError::is_context_overflow)
+    }
+
+    fn ended_ms(&self) -> i64 {
+        self.started_ms
+            .saturating_add(self.duration.as_millis() as i64)
+    }
+}
+
+impl Recording {
+    /// Whether any model call was answered.
+    pub fn has_answer(&self) -> bool {
+        self.calls.iter().any(Call::is_answered)
+    }
+
+    /// Whether any call brought a part of an answer, though it may have failed afterwards.
+    fn has_content(&self) -> bool {
+        let mut answers = self.calls.iter().filter_map(|call| call.answer.as_ref());
+        answers.any(|answer| !answer.parts.is_empty())
+    }
+
+    /// The call about the task that ended last, if it failed: an agent that recovered has a later one that did not.
+    /// Calls that the agent gave up before any answer tell nothing: it may have been ended itself.
+    pub fn failed_call(&self) -> Option<&Call> {
+        let calls = self.main_calls().filter(|call| !call.is_given_up());
+        let last = calls.max_by_key(|call| (call.ended_ms(), call.number))?;
+        last.has_failed().then_some(last)
+    }
+}

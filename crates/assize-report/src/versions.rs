@@ -1,0 +1,70 @@
+//! Rows of different versions: metrics whose meaning changed between them are not compared.
+
+use crate::{Caution, Row, SummaryBuilder};
+use assize_contracts::{RowField, SCHEMA_VERSION};
+
+/// The metrics that mean something else since version 2: turns are model answers of the main agent, and failed tool calls
+/// follow one rule for all agents.
+pub fn changed_metrics() -> [&'static str; 4] {
+    [
+        RowField::AgentTurns.name(),
+        RowField::ToolCallsFailed.name(),
+        RowField::ToolCallsRetried.name(),
+        RowField::ToolErrorRate.name(),
+    ]
+}
+
+/// The sentence about metrics that changed their meaning.
+pub fn not_comparable() -> String {
+    format!(
+        "Turns, failed and retried tool calls and their error rate mean something else since version {SCHEMA_VERSION} of rows (Assize 0.2), so they are not compared with those of earlier trials."
+    )
+}
+
+impl SummaryBuilder {
+    /// Whether any trial is of the first version of rows.
+    pub fn has_old_trials(&self) -> bool {
+        self.has_old_trials
+    }
+
+    /// Whether any trial is of the current version. Rows of other profilers have none.
+    pub fn has_current_trials(&self) -> bool {
+        self.has_current_trials
+    }
+
+    pub(crate) fn note_version(&mut self, row: &Row<'_>) {
+        match row.is_of_first_version() {
+            true => self.has_old_trials = true,
+            false => self.has_current_trials |= !row.is_foreign(),
+        }
+    }
+
+    /// Forgets what old trials measured of changed metrics, where there are current ones to compare them with.
+    pub(crate) fn keep_versions_apart(&mut self) {
+        if self.has_old_trials() && self.has_current_trials() {
+            self.forget_changed_metrics(|is_old| is_old);
+            self.has_mixed_versions = true;
+        }
+    }
+
+    /// Forgets the changed metrics of the trials that are meant.
+    pub(crate) fn forget_changed_metrics(&mut self, is_meant: fn(bool) -> bool) {
+        let places = changed_metrics().map(|name| self.names.metrics.find(name));
+        for cell in self.arms.iter_mut().flat_map(|arm| arm.cells.values_mut()) {
+            for place in places.into_iter().flatten() {
+                cell.forget(place, is_meant);
+            }
+        }
+    }
+
+    pub(crate) fn version_caution(&self) -> Option<Caution> {
+        self.has_mixed_versions.then(|| {
+            let metrics = changed_metrics().map(str::to_owned).to_vec();
+            Caution::new(
+                assize_contracts::CautionCode::NotComparable,
+                not_comparable(),
+                metrics,
+            )
+        })
+    }
+}

@@ -1,0 +1,474 @@
+//! Sentences about metrics: compared by ratio or difference, with cut-off runs, and rare counts.
+
+use super::noun::Noun;
+use super::{design, doubt, level_words, number, p_value, reason, scope};
+use crate::comparison::{Headline, headline};
+use crate::{MetricResult, duration, quantity};
+use assize_stats::{CountDifference, LimitKind, Limited, LimitedComparison, Verdict, Warning};
+
+/// A design that sees only differences above this sees none.
+const BLIND_PERCENT: f64 = 99.5;
+
+/// `31 % fewer active tokens: 12.4k against 18.0k (14 % to 44 %)`.
+pub(super) fn clause(found: &MetricResult) -> String {
+    let noun = Noun::of(&found.definition);
+    if found.verdict == Verdict::NotComparable {
+        return format!("{} not comparable ({})", noun.name, reason(found.reason));
+    }
+    if let Some(limited) = &found.limited {
+        return limited_clause(found, limited, &noun);
+    }
+    if let Some(count) = &found.count {
+        return count_clause(found, count, &noun);
+    }
+    let Some(shown) = headline(found) else {
+        return format!("cannot tell for {} ({})", noun.name, too_few(found));
+    };
+    let values = values(found, &noun);
+    match found.verdict {
+        Verdict::Inconclusive if shown.is_degenerate() => {
+            format!("cannot tell for {} (nothing varied)", noun.name)
+        }
+        Verdict::Inconclusive => {
+            let range = noun.range(&shown);
+            let doubt = doubt(shown.interval, found.family_size);
+            format!("cannot tell for {} ({range}{doubt}{values})", noun.name)
+        }
+        Verdict::Equivalent => {
+            format!("{} equivalent ({}{values})", noun.name, noun.range(&shown))
+        }
+        _ if shown.is_degenerate() => {
+            format!("{} in every trial{}", exactly(&shown, &noun), tag(found))
+        }
+        _ => format!(
+            "{}{} ({}{values})",
+            noun.effect(&shown),
+            tag(found),
+            noun.interval(&shown)
+        ),
+    }
+}
+
+/// A whole sentence with scope, interval and design.
+pub(super) fn sentence(found: &MetricResult) -> String {
+    let (a, b) = (&found.mode_a, &found.mode_b);
+    let noun = Noun::of(&found.definition);
+    if found.verdict == Verdict::NotComparable {
+        let reason = reason(found.reason);
+        return format!("{a} and {b} cannot be compared by {}: {reason}.", noun.name);
+    }
+    if let Some(limited) = &found.limited {
+        return limited_sentence(found, limited, &noun);
+    }
+    if let Some(count) = &found.count {
+        return count_sentence(found, count, &noun);
+    }
+    let Some(shown) = headline(found) else {
+        return format!(
+            "Cannot tell whether {a} differs from {b} by {}: {}.",
+            noun.name,
+            too_few(found)
+        );
+    };
+    ratio_sentence(found, &shown, &noun)
+}
+
+fn ratio_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> String {
+    let (a, b) = (&found.mode_a, &found.mode_b);
+    let level = level_words(found.confidence_level);
+    let scope = scope(found.scope, found.scenarios);
+    let values = values(found, noun);
+    let evidence = evidence(found);
+    match found.verdict {
+        Verdict::Inconclusive if shown.is_degenerate() => format!(
+            "Cannot tell whether {a} differs from {b} by {}: the measurements do not vary, so no interval exists.",
+            noun.name
+        ),
+        Verdict::Inconclusive => format!(
+            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}{values}.{}",
+            noun.name,
+            noun.range(shown),
+            doubt(shown.interval, found.family_size),
+            planned(found)
+        ),
+        Verdict::Equivalent => format!(
+            "{scope}, {a} and {b} are equivalent by {} within the margin ({level} interval {}{values}; {evidence}).",
+            noun.name,
+            noun.range(shown)
+        ),
+        _ if shown.is_degenerate() => format!(
+            "{scope}, {a} had {} than {b} in every trial: nothing varied inside the tasks{values}.",
+            exactly(shown, noun)
+        ),
+        _ => format!(
+            "{scope}, {a} had {}{} than {b} ({level} interval {}{values}; {evidence}).{}",
+            noun.effect(shown),
+            tag(found),
+            noun.interval(shown),
+            consistency(found)
+        ),
+    }
+}
+
+/// `, 12.4k against 18.0k`.
+fn values(found: &MetricResult, noun: &Noun<'_>) -> String {
+    let values = found.value_a.zip(found.value_b);
+    values.map_or_else(String::new, |(a, b)| format!("; {}", noun.against([a, b])))
+}
+
+/// `exactly twice the time`, or `exactly 30 % fewer tokens`.
+fn exactly(shown: &Headline, noun: &Noun<'_>) -> String {
+    let ratio = 1.0 - shown.value / 100.0;
+    let is = |wanted: f64| shown.is_ratio && (ratio / wanted - 1.0).abs() < 1e-9;
+    match () {
+        () if is(2.0) => format!("exactly twice as much, {}", noun.effect(shown)),
+        () if is(0.5) => format!("exactly half as much, {}", noun.effect(shown)),
+        () => format!("exactly {}", noun.effect(shown)),
+    }
+}
+
+fn tag(found: &MetricResult) -> &'static str {
+    match found.exploratory {
+        true => " (exploratory)",
+        false => "",
+    }
+}
+
+fn too_few(found: &MetricResult) -> String {
+    match found.repetitions {
+        ..=1 => "one run of each task says nothing about chance on exactly these tasks; two or more would".to_owned(),
+        _ => "too few runs".to_owned(),
+    }
+}
+
+/// `8 tasks x 5 runs, paired; p 0.010`.
+fn evidence(found: &MetricResult) -> String {
+    let design = design(found.scenarios, found.repetitions as u64, true);
+    format!("{design} runs, paired; {}", p_value(found.p_adjusted))
+}
+
+/// In how many scenarios the direction is that of the whole.
+fn consistency(found: &MetricResult) -> String {
+    let Some(paired) = &found.paired else {
+        return String::new();
+    };
+    let (word, scenarios) = match paired.scenarios_lower >= paired.scenarios_higher {
+        true => ("Lower", paired.scenarios_lower),
+        false => ("Higher", paired.scenarios_higher),
+    };
+    let better = found.prob_better.map(|share| {
+        format!(
+            " One run each: {} is better {} % of the time.",
+            found.mode_a,
+            number(100.0 * share)
+        )
+    });
+    format!(
+        " {word} in {scenarios} of {} scenarios.{}",
+        found.scenarios,
+        better.unwrap_or_default()
+    )
+}
+
+/// What it would take to know more.
+pub(super) fn plan(found: &MetricResult) -> Option<String> {
+    if found.limited.is_some() {
+        return Some("A longer limit would show more than more runs.".to_owned());
+    }
+    let Some(plan) = &found.plan else {
+        let is_single = found.scenarios == 1 && found.count.is_none();
+        return is_single
+            .then(|| "One task says nothing about others: more scenarios would.".to_owned());
+    };
+    let sees = plan.min_detectable_pct.map(|percent| match percent {
+        _ if percent > BLIND_PERCENT => "This design can hardly see any difference.".to_owned(),
+        _ => format!(
+            "This design sees only differences above {} %.",
+            number(percent)
+        ),
+    });
+    let target = number(plan.target_pct);
+    let needs = match (plan.repetitions_needed, plan.scenarios_needed) {
+        (Some(runs), Some(scenarios)) => Some(format!(
+            "For {target} % it needs {runs} repetitions, or {scenarios} scenarios."
+        )),
+        (Some(runs), None) => Some(format!("For {target} % it needs {runs} repetitions.")),
+        (None, Some(scenarios)) => Some(format!(
+            "For {target} % it needs {scenarios} scenarios (more repetitions alone will not do)."
+        )),
+        (None, None) => None,
+    };
+    let parts: Vec<String> = sees.into_iter().chain(needs).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// The plan with a blank before it.
+fn planned(found: &MetricResult) -> String {
+    plan(found).map_or_else(String::new, |plan| format!(" {plan}"))
+}
+
+/// The words for the direction of a limited comparison: `slower` and `faster`, or `more` and `less`.
+struct Direction {
+    word: &'static str,
+    /// Share of pairs of runs that point this way, with its interval.
+    share: f64,
+    ends: Option<[f64; 2]>,
+}
+
+impl Direction {
+    fn of(limited: &Limited) -> Option<Self> {
+        let LimitedComparison {
+            score,
+            lower,
+            upper,
+            ..
+        } = &limited.comparison;
+        let score = (*score)?;
+        let share = |score: f64| 50.0 * (1.0 + score);
+        let is_more = score >= 0.0;
+        let word = match (limited.kind, is_more) {
+            (LimitKind::Time, true) => "slower",
+            (LimitKind::Time, false) => "faster",
+            (LimitKind::Tokens, true) => "more",
+            (LimitKind::Tokens, false) => "less",
+        };
+        let ends = lower.zip(*upper).map(|(low, high)| match is_more {
+            true => [share(low), share(high)],
+            false => [share(-high), share(-low)],
+        });
+        Some(Self {
+            word,
+            share: share(score.abs()),
+            ends,
+        })
+    }
+
+    /// `slower in 71 % of pairs of runs`.
+    fn pairs(&self) -> String {
+        format!("{} in {} % of pairs of runs", self.word, number(self.share))
+    }
+
+    fn range(&self) -> String {
+        self.ends.map_or_else(
+            || "no interval".to_owned(),
+            |[low, high]| format!("{} to {} %", number(low), number(high)),
+        )
+    }
+}
+
+fn limited_clause(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) -> String {
+    let Some(direction) = Direction::of(limited) else {
+        return format!("cannot tell for {} (nothing measured)", noun.name);
+    };
+    let (pairs, range) = (direction.pairs(), direction.range());
+    match found.verdict {
+        Verdict::Inconclusive => format!(
+            "cannot tell for {} ({pairs}, the data fit {range}; {})",
+            noun.name,
+            cut_off(limited)
+        ),
+        _ => {
+            let size = size(limited, noun, false);
+            let size = size.map(|size| format!("; {size}")).unwrap_or_default();
+            format!(
+                "{}{} ({pairs}, {range}{size})",
+                takes(&direction, limited, noun),
+                tag(found)
+            )
+        }
+    }
+}
+
+fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) -> String {
+    let (a, b) = (&found.mode_a, &found.mode_b);
+    let Some(direction) = Direction::of(limited) else {
+        return format!("{a} and {b} cannot be compared by {}.", noun.name);
+    };
+    let level = level_words(found.confidence_level);
+    let (pairs, range) = (direction.pairs(), direction.range());
+    let design = evidence(found);
+    if found.verdict == Verdict::Inconclusive {
+        let question = match limited.kind {
+            LimitKind::Time => format!("{a} is slower than {b}"),
+            LimitKind::Tokens => format!("{a} used {} than {b}", noun.compared(false)),
+        };
+        return format!(
+            "Cannot tell whether {question}: {pairs}, the data fit {range} ({design}); {}.{}",
+            cut_off(limited),
+            planned(found)
+        );
+    }
+    let claim = match limited.kind {
+        LimitKind::Time => format!("{a} is {}{} than {b}", direction.word, tag(found)),
+        LimitKind::Tokens => {
+            let compared = takes(&direction, limited, noun);
+            format!("{a} used {compared}{} than {b}", tag(found))
+        }
+    };
+    let size = size(limited, noun, true).unwrap_or_else(|| match limited.kind {
+        LimitKind::Time => "How much is not known: too many runs reached the limit".to_owned(),
+        LimitKind::Tokens => String::new(),
+    });
+    let size = match size.as_str() {
+        "" => String::new(),
+        size => format!(" {}.", super::upper_first(size)),
+    };
+    format!(
+        "{claim} ({pairs}, {level} interval {range}; {design}).{size} {}.",
+        super::upper_first(&cut_off(limited))
+    )
+}
+
+/// `slower`, or `more active tokens`.
+fn takes(direction: &Direction, limited: &Limited, noun: &Noun<'_>) -> String {
+    match limited.kind {
+        LimitKind::Time => direction.word.to_owned(),
+        LimitKind::Tokens => noun.compared(direction.word == "less"),
+    }
+}
+
+/// The size that the limit leaves to be known.
+fn size(limited: &Limited, noun: &Noun<'_>, is_sentence: bool) -> Option<String> {
+    let found = &limited.comparison;
+    match limited.kind {
+        LimitKind::Time => {
+            let ratio = found.ratio?;
+            let change = |ratio: f64| 100.0 * (ratio - 1.0);
+            let word = if ratio >= 1.0 { "longer" } else { "less" };
+            let ends = found.ratio_lower.zip(found.ratio_upper);
+            let ends = ends.map(|(low, high)| match ratio >= 1.0 {
+                true => [change(low), change(high)],
+                false => [-change(high), -change(low)],
+            });
+            let ends = ends.map(|[low, high]| format!(" ({} to {} %)", number(low), number(high)));
+            let it = if is_sentence { " it took" } else { "" };
+            Some(format!(
+                "within {}{it} {} % {word}{}",
+                limit_words(found),
+                number(change(ratio).abs()),
+                ends.unwrap_or_default()
+            ))
+        }
+        LimitKind::Tokens => {
+            let (a, b) = found.recorded_a.zip(found.recorded_b)?;
+            Some(format!("{} used until the limit", noun.against([a, b])))
+        }
+    }
+}
+
+/// `the limit of 120 s`.
+fn limit_words(found: &LimitedComparison) -> String {
+    let seconds = |limit: f64| match limit % 1e3 == 0.0 && limit >= 1e3 {
+        true => format!("{:.0} s", limit / 1e3),
+        false => duration(limit),
+    };
+    match (found.smallest_limit, found.limit) {
+        (Some(low), Some(high)) if low < high => {
+            format!("the limits of {} to {}", seconds(low), seconds(high))
+        }
+        (_, Some(limit)) => format!("the limit of {}", seconds(limit)),
+        _ => "the limit".to_owned(),
+    }
+}
+
+/// `20 % and 3 % of the runs were cut off`.
+fn cut_off(limited: &Limited) -> String {
+    let share = |share: Option<f64>| number(100.0 * share.unwrap_or(0.0));
+    let LimitedComparison {
+        cut_share_a,
+        cut_share_b,
+        ..
+    } = &limited.comparison;
+    format!(
+        "{} % and {} % of the runs reached the limit",
+        share(*cut_share_a),
+        share(*cut_share_b)
+    )
+}
+
+fn count_clause(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {
+    if count.nothing_happened {
+        return super::lower_first(nothing_happened(count, noun).trim_end_matches('.'));
+    }
+    let rates = rates(count, noun);
+    match found.verdict {
+        Verdict::Inconclusive => format!("cannot tell for {}: {rates}", noun.name),
+        _ => format!(
+            "{}{}: {rates}",
+            noun.compared(count.estimate.unwrap_or(0.0) < 0.0),
+            tag(found)
+        ),
+    }
+}
+
+fn count_sentence(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {
+    let (a, b) = (&found.mode_a, &found.mode_b);
+    if count.nothing_happened {
+        return nothing_happened(count, noun);
+    }
+    let (rates, evidence) = (rates(count, noun), evidence(found));
+    let ratio = count
+        .ratio
+        .map(|ratio| format!(" That is {} times as many in these runs.", times(ratio)));
+    match found.verdict {
+        Verdict::Inconclusive => format!(
+            "Cannot tell whether {a} has {} than {b}: {rates}; {evidence}.",
+            noun.compared(false)
+        ),
+        _ => format!(
+            "{}, {a} has {}{} than {b}: {rates}; {evidence}.{}{}",
+            scope(assize_stats::Scope::Population, found.scenarios),
+            noun.compared(count.estimate.unwrap_or(0.0) < 0.0),
+            tag(found),
+            ratio.unwrap_or_default(),
+            match found.warnings.contains(Warning::TaskCapped) {
+                true => " (The most telling task counted only as much as the next one.)",
+                false => "",
+            }
+        ),
+    }
+}
+
+/// `0.40 against 0.10 failed tool calls per run (0.13 to 0.49 more)`.
+fn rates(count: &CountDifference, noun: &Noun<'_>) -> String {
+    let per_run = |rate: Option<f64>| rate.map_or_else(|| "unknown".to_owned(), times);
+    let range = count.lower.zip(count.upper).map(|(low, high)| {
+        let end = |value: f64| match value < 0.0 {
+            true => format!("{} fewer", times(-value)),
+            false => format!("{} more", times(value)),
+        };
+        match (low < 0.0, high < 0.0) {
+            (false, false) => format!(" ({} to {} more)", times(low), times(high)),
+            (true, true) => format!(" ({} to {} fewer)", times(-high), times(-low)),
+            _ => format!(" (from {} to {})", end(low), end(high)),
+        }
+    });
+    format!(
+        "{} against {} {} per run{}",
+        per_run(count.rate_a),
+        per_run(count.rate_b),
+        noun.name,
+        range.unwrap_or_default()
+    )
+}
+
+fn nothing_happened(count: &CountDifference, noun: &Noun<'_>) -> String {
+    let most = count.at_most_a.zip(count.at_most_b);
+    let most = most.map_or(0.0, |(a, b)| a.max(b));
+    format!(
+        "No {} in either ({} and {} runs): at most {} per run (95 %), on these tasks.",
+        noun.one(),
+        count.runs_a,
+        count.runs_b,
+        times(most)
+    )
+}
+
+/// A small number of events: two digits, or whole where it is large.
+fn times(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => quantity(value.round()),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}

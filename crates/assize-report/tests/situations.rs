@@ -1,0 +1,248 @@
+//! Six ordinary situations in which pooled counts, recorded limits and unadjusted p-values claim too much. What
+//! docs/reading-a-report.md shows about them is what is said here, word for word.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, sentence};
+use assize_stats::Verdict;
+use serde_json::{Value, json};
+
+const PAGE: &str = include_str!("../../../docs/reading-a-report.md");
+
+/// One trial: what is not given is a pass that was measured.
+fn row(mode: &str, task: usize, iteration: usize, extra: Value) -> Value {
+    let mut row = json!({
+        "schemaVersion": 2, "runId": "r", "scenarioId": format!("task-{task}"), "mode": mode, "model": "m",
+        "iteration": iteration, "success": true, "outcome": "pass",
+        "timing": {"wallMs": 30_000.0 + iteration as f64}, "tokens": {"total": 1000, "active": 1000},
+    });
+    let fields = row.as_object_mut().unwrap();
+    fields.extend(extra.as_object().unwrap().clone());
+    row
+}
+
+fn outcome(passes: bool) -> Value {
+    json!({"success": passes, "outcome": if passes { "pass" } else { "fail" }})
+}
+
+/// The first `passed` of `trials` trials pass.
+fn judged(mode: &str, task: usize, passed: usize, trials: usize) -> Vec<Value> {
+    (0..trials)
+        .map(|iteration| row(mode, task, iteration, outcome(iteration < passed)))
+        .collect()
+}
+
+fn summarize(rows: &[Value], analysis: &Analysis) -> Summary {
+    let mut builder = SummaryBuilder::default();
+    let text: Vec<String> = rows.iter().map(Value::to_string).collect();
+    builder.read(text.join("\n").as_bytes(), None).unwrap();
+    builder.finish(analysis).unwrap()
+}
+
+fn analysis() -> Analysis {
+    Analysis {
+        baseline: Some("plain".to_owned()),
+        resamples: 200,
+        ..Analysis::default()
+    }
+}
+
+fn find<'a>(summary: &'a Summary, metric: &str) -> &'a Comparison {
+    let mut all = summary.comparisons.iter();
+    all.find(|found| found.metric() == metric).unwrap()
+}
+
+/// The verdict on a metric, whose sentence the page must show.
+fn check(rows: &[Value], metric: &str, expected: Verdict) {
+    let decides = Analysis {
+        primary: Some(vec![metric.to_owned()]),
+        ..analysis()
+    };
+    let summary = summarize(rows, &decides);
+    let found = find(&summary, metric);
+    assert_eq!(found.verdict(), expected, "{}", sentence(found));
+    check_page(&sentence(found));
+}
+
+fn check_page(sentence: &str) {
+    let shown = PAGE.lines().any(|line| line.trim() == sentence);
+    assert!(shown, "not in docs/reading-a-report.md:\n{sentence}");
+}
+
+#[test]
+fn equal_rates_with_unequal_counts_show_no_difference() {
+    let mut rows = Vec::new();
+    for task in 0..6 {
+        let [docs, plain] = match task < 3 {
+            true => [(18, 20), (9, 10)],
+            false => [(1, 10), (2, 20)],
+        };
+        rows.extend(judged("docs", task, docs.0, docs.1));
+        rows.extend(judged("plain", task, plain.0, plain.1));
+    }
+    check(&rows, "success", Verdict::Inconclusive);
+}
+
+#[test]
+fn void_trials_that_hide_failures_decide_nothing() {
+    let mut rows = Vec::new();
+    for task in 0..10 {
+        let passed = 6 + task % 3;
+        for iteration in 0..10 {
+            let is_void = iteration >= passed && (iteration + task) % 5 < 2;
+            let extra = match is_void {
+                true => json!({"success": false, "outcome": "void", "voidCause": "llm_error"}),
+                false => outcome(iteration < passed),
+            };
+            rows.push(row("docs", task, iteration, extra));
+        }
+        rows.extend(judged("plain", task, 5 + (task + 1) % 3, 10));
+    }
+    check(&rows, "success", Verdict::Inconclusive);
+}
+
+/// Times of eight tasks with five runs each, cut off at 120 s; the first mode takes `ratio` of what the second does.
+fn limited(ratio: f64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for task in 0..8 {
+        for iteration in 0..5 {
+            let spread = 0.8 + 0.1 * ((task * 7 + iteration * 3) % 5) as f64;
+            for (mode, factor) in [("docs", ratio), ("plain", 1.0)] {
+                let shift = if mode == "docs" {
+                    iteration + 2
+                } else {
+                    iteration
+                };
+                let noise = 1.0 + 0.15 * ((shift * 2 + task) % 5) as f64;
+                let time = (30.0 + 12.0 * task as f64) * spread * noise * factor;
+                let is_cut = time > 120.0;
+                let mut extra = outcome(!is_cut);
+                extra["censored"] = json!(is_cut);
+                extra["timing"] = json!({"wallMs": time.min(120.0) * 1000.0});
+                let tokens = (time.min(120.0) * 100.0).round();
+                extra["tokens"] = json!({"total": tokens, "active": tokens});
+                rows.push(row(mode, task, iteration, extra));
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_limit_hides_neither_slowness_nor_tokens() {
+    let rows = limited(1.5);
+    check(&rows, "latency_wall_ms", Verdict::Worse);
+    let decides = Analysis {
+        primary: Some(vec!["tokens_active".to_owned()]),
+        ..analysis()
+    };
+    let summary = summarize(&rows, &decides);
+    let tokens = find(&summary, "tokens_active");
+    assert_ne!(tokens.verdict(), Verdict::Better, "{}", sentence(tokens));
+    assert!(
+        sentence(tokens).contains("pairs of runs"),
+        "{}",
+        sentence(tokens)
+    );
+}
+
+fn failed_calls(events: impl Fn(&str, usize, usize) -> usize) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for task in 0..8 {
+        for iteration in 0..5 {
+            for mode in ["docs", "plain"] {
+                let failed = events(mode, task, iteration);
+                let calls = json!({"toolCalls": {"total": 9, "failed": failed, "byCategory": {}}});
+                rows.push(row(mode, task, iteration, calls));
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn rare_failures_are_counted_per_run() {
+    let rare = failed_calls(|mode, task, iteration| match mode {
+        "docs" => usize::from((task + iteration) % 5 < 2),
+        _ => usize::from(task % 2 == 0 && iteration == 0),
+    });
+    check(&rare, "tool_calls_failed", Verdict::Worse);
+    let none = failed_calls(|_, _, _| 0);
+    check(&none, "tool_calls_failed", Verdict::Inconclusive);
+}
+
+#[test]
+fn one_of_many_models_is_no_finding() {
+    let mut rows = Vec::new();
+    for model in ["small", "medium", "large"] {
+        for task in 0..10 {
+            let gain = match model {
+                "small" => [2, 2, 0, 2, 1, 0, 2, 2, 0, 2][task],
+                _ => 0,
+            };
+            for (mode, passed) in [("docs", 5 + gain), ("plain", 5)] {
+                for mut row in judged(mode, task, passed, 10) {
+                    row["model"] = json!(model);
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    let summary = summarize(&rows, &analysis());
+    let small = summary
+        .comparisons
+        .iter()
+        .find(|found| found.metric() == "success" && found.mode_a().contains("small"));
+    let small = small.unwrap();
+    assert_eq!(
+        small.verdict(),
+        Verdict::Inconclusive,
+        "{}",
+        sentence(small)
+    );
+    assert!(
+        sentence(small).contains("one of 3 questions asked, so it may be chance"),
+        "{}",
+        sentence(small)
+    );
+    let alone: Vec<Value> = rows
+        .iter()
+        .filter(|row| row["model"] == "small")
+        .cloned()
+        .collect();
+    let summary = summarize(&alone, &analysis());
+    let found = find(&summary, "success");
+    assert_eq!(found.verdict(), Verdict::Better, "{}", sentence(found));
+}
+
+#[test]
+fn three_tasks_speak_of_exactly_these() {
+    let mut rows = Vec::new();
+    for (task, [docs, plain]) in [[20, 13], [17, 9], [12, 8]].into_iter().enumerate() {
+        rows.extend(judged("docs", task, docs, 20));
+        rows.extend(judged("plain", task, plain, 20));
+    }
+    check(&rows, "success", Verdict::Better);
+}
+
+#[test]
+fn all_passed_says_little_about_new_tasks() {
+    let mut rows = Vec::new();
+    for task in 0..10 {
+        rows.extend(judged("docs", task, 5, 5));
+        rows.extend(judged("plain", task, 5, 5));
+    }
+    check(&rows, "success", Verdict::Inconclusive);
+}
+
+#[test]
+fn a_difference_on_many_tasks_is_said_with_both_rates() {
+    let docs = [5, 4, 5, 3, 2, 5, 4, 1];
+    let plain = [4, 2, 3, 2, 1, 5, 2, 0];
+    let mut rows = Vec::new();
+    for task in 0..8 {
+        rows.extend(judged("docs", task, docs[task], 5));
+        rows.extend(judged("plain", task, plain[task], 5));
+    }
+    check(&rows, "success", Verdict::Better);
+}
