@@ -25,7 +25,7 @@ fmt:
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 
-# A second build does nothing, and every set of features compiles.
+# A second build does nothing, and other sets of features compile, too.
 builds:
 	tests/build/check.sh
 
