@@ -2,22 +2,24 @@
 
 CARGO ?= cargo
 TOOLS := .cache/tools
-DIST_FLAGS := -C relocation-model=static -C link-arg=-Wl,--icf=safe
 DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents fmt lint builds kits unit browser docs deny bench study clean
+.PHONY: build dist test test-agents agents fmt lint builds kits unit browser packed docs packages deny bench study clean
 
 build:
 	$(CARGO) build --workspace --all-targets
 
-# The program as it is shipped: every feature, thin LTO, at a fixed address, equal functions folded into one.
+# The program as it is shipped: what releases have, thin LTO, linked statically at a fixed address, equal functions folded into one.
 dist:
-	RUSTFLAGS="$(DIST_FLAGS)" $(CARGO) build -p assize --profile dist --all-features --locked
-	ls -l $${CARGO_TARGET_DIR:-target}/dist/assize
+	ls -l $$(dist/build.sh)
 
-test: fmt lint builds kits unit browser docs deny
+# Archive, npm packages and wheel of the shipped program for this machine, in target/packages; then each of them installed and tried.
+packages:
+	tests/packages/check.sh shipped
+
+test: fmt lint builds kits unit browser packed docs deny
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -37,6 +39,10 @@ browser:
 	tests/browser/install.sh
 	$(CARGO) build -p assize --all-features --locked
 	node --test --test-reporter=spec tests/browser/report.test.mjs
+
+# The packages people install, made of the program that `browser` has built.
+packed:
+	tests/packages/check.sh debug
 
 # The agents that the tests put on trial, and an MCP server for them, once per version.
 agents:
