@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Plugins(PluginsArguments),
     /// Score a stored run again with changed checks, without any agent
     Score(ScoreArguments),
+    /// Serve suites and runs to coding agents over MCP, on stdin and stdout
+    Mcp(McpArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -414,6 +416,36 @@ pub(crate) struct RunArguments {
     /// Do not ask before spending money
     #[arg(short, long, help_heading = "What to show")]
     pub(crate) yes: bool,
+    /// Refuse to start if the plan has more trials than this
+    #[arg(long, value_name = "N", help_heading = "How to run")]
+    pub(crate) max_trials: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize mcp                                        list, check, compare and show what is here
+  assize mcp --allow-run --root . --max-trials 40   also run suites, 40 trials in all
+  claude mcp add assize -- assize mcp
+
+A call can neither leave the directory nor raise a limit; the limits hold for all calls together. When stdin closes, a run \
+that is under way ends with all its processes.")]
+pub(crate) struct McpArguments {
+    /// Suites and runs must lie in this directory [default: this directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Offer the tool `run` as well; without it nothing is started
+    #[arg(long, requires_all = ["root", "max_trials"])]
+    pub(crate) allow_run: bool,
+    /// Most trials of all runs together
+    #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_trials: Option<u64>,
+    /// No run goes on longer than this after the server has started
+    #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) max_minutes: Option<u64>,
+    /// Most dollars of all runs together; trials of unknown cost end the run
+    #[arg(long, value_name = "USD", requires = "allow_run")]
+    pub(crate) max_cost: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

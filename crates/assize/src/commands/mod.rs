@@ -12,6 +12,7 @@ mod github;
 mod history;
 mod init;
 mod layers;
+mod mcp;
 mod pages;
 mod plugins;
 mod preflight;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
         Command::Score(arguments) => score::score(&arguments, plugins),
+        Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

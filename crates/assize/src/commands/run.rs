@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     if arguments.dry_run {
         return show_plan(&suite.profile, arguments.json);
     }
+    refuse_more_than(arguments.max_trials, &suite.profile)?;
     if arguments.no_preflight {
         suite.profile.execution.preflight = Duration::ZERO;
     } else {
@@ -80,6 +81,19 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         show_the_way_to_a_real_agent(&suite_path);
     }
     Ok(exit)
+}
+
+/// Holds the size of the plan against `--max-trials`, before anything is spent.
+fn refuse_more_than(most: Option<u64>, profile: &ProfileSuite) -> Result<()> {
+    let planned = u64::from(profile.plan()?.len());
+    match most {
+        Some(most) if planned > most => Err(UsageError {
+            message: format!("the plan has {planned} trials, --max-trials allows {most}"),
+            hint: Some("choose fewer with --mode, --scenario or --repetitions".to_owned()),
+        }
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 /// People who tried the stand-in want to know what comes next.

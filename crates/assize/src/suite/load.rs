@@ -129,6 +129,15 @@ pub(crate) fn start_programs(path: &Path) -> Result<Option<PluginHost>, SuiteErr
     plugins::start_programs(&document, &file)
 }
 
+/// The suite has plugin programs, which loading it would start. A suite that cannot be read counts as one that has.
+pub(crate) fn names_programs(path: &Path) -> bool {
+    let read = || {
+        let (document, _) = interpolate(Document::read(&find(path).ok()?).ok()?).ok()?;
+        document.read_as::<SuiteFile>(LATER).ok()
+    };
+    read().is_none_or(|file| !file.plugins.is_empty())
+}
+
 /// Where the runs of a suite are kept, without loading what it names.
 pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError> {
     let path = find(path)?;

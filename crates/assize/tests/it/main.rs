@@ -22,6 +22,7 @@ mod lab_services;
 mod layers;
 mod llm;
 mod mcp;
+mod mcp_server;
 mod metrics;
 mod odd_rows;
 mod plugin;
