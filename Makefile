@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents fmt lint builds kits unit browser packed docs packages deny bench study clean
+.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny bench study clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -53,6 +53,13 @@ agents:
 test-agents: agents
 	tests/agents/install.sh recipes
 	$(CARGO) test -p assize --all-features --locked --test agents -- --all
+
+# The same with whatever is newest, to see what a new version changes. Says which versions differ from the pinned ones.
+agents-latest: agents
+	tests/agents/install.sh main newest
+	tests/agents/install.sh recipes newest
+	cp -P .cache/agents/bin/mcp-server-filesystem .cache/agents-newest/bin/
+	ASSIZE_TEST_AGENTS=$(CURDIR)/.cache/agents-newest/bin $(CARGO) test -p assize --all-features --locked --test agents -- --all
 
 # The kits for plugins in other languages: types from the contracts, compiled form, tests.
 kits: $(TYPESCRIPT)

@@ -1,17 +1,19 @@
 #!/bin/sh
-# install.sh main|recipes: puts the agents for the tests into .cache/agents, at the pinned versions, once.
-# `main` are the four with a provider of their own; `recipes` are the others. Programs are linked in .cache/agents/bin.
+# install.sh main|recipes [newest]: puts the agents for the tests into .cache/agents, at the pinned versions, once; with
+# `newest` into .cache/agents-newest, at the newest published ones, and says which differ.
+# `main` are the four with a provider of their own; `recipes` are the others. Programs are linked in bin.
 set -eu
 
 group=$1
+newest=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
-cache=$(cd "$here/../.." && pwd)/.cache/agents
+cache=$(cd "$here/../.." && pwd)/.cache/agents${newest:+-newest}
 pinned=$here
 [ "$group" = main ] || pinned=$here/$group
 
 mkdir -p "$cache/$group" "$cache/bin"
 fingerprint=$(cat "$here/install.sh" "$pinned"/package.json "$pinned"/package-lock.json "$pinned"/*.txt 2>/dev/null | cksum)
-[ "$(cat "$cache/$group.installed" 2>/dev/null)" = "$fingerprint" ] && exit 0
+[ -z "$newest" ] && [ "$(cat "$cache/$group.installed" 2>/dev/null)" = "$fingerprint" ] && exit 0
 
 case $(uname -sm) in
 "Linux x86_64") ;;
@@ -22,7 +24,12 @@ case $(uname -sm) in
 esac
 
 # The lock file says what is installed; optional parts (terminals, key rings) are left out, and no package runs anything.
-cp "$pinned"/package.json "$pinned"/package-lock.json "$cache/$group/"
+if [ -n "$newest" ]; then
+    rm -f "$cache/$group/package-lock.json"
+    python3 "$here/newest.py" "$pinned/package.json" > "$cache/$group/package.json"
+else
+    cp "$pinned"/package.json "$pinned"/package-lock.json "$cache/$group/"
+fi
 npm install --prefix "$cache/$group" --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error
 
 link() {
@@ -30,11 +37,19 @@ link() {
     ln -sfn "$2" "$cache/bin/$1"
 }
 
-# pip NAME PROGRAM: one environment per program, because their dependencies disagree.
+# pip NAME PROGRAM PACKAGE...: one environment per program, because their dependencies disagree.
 pip() {
-    python3 -m venv "$cache/$group/$1"
-    "$cache/$group/$1/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$pinned/$1.txt"
-    link "$2" "$cache/$group/$1/bin/$2"
+    name=$1 program=$2
+    shift 2
+    python3 -m venv "$cache/$group/$name"
+    if [ -n "$newest" ]; then
+        set -- --upgrade "$@"
+    else
+        set -- --no-deps -r "$pinned/$name.txt"
+    fi
+    "$cache/$group/$name/bin/pip" install --quiet --disable-pip-version-check "$@"
+    link "$program" "$cache/$group/$name/bin/$program"
+    [ -z "$newest" ] || "$cache/$group/$name/bin/pip" freeze | python3 "$here/newest.py" --pip "$pinned/$name.txt" >&2
 }
 
 modules=$cache/$group/node_modules
@@ -51,8 +66,8 @@ recipes)
     link copilot "$modules/@github/copilot-linux-x64/copilot"
     link pi "$modules/.bin/pi"
     link qwen "$modules/.bin/qwen"
-    pip aider aider
-    pip mini-swe-agent mini
+    pip aider aider aider-chat
+    pip mini-swe-agent mini mini-swe-agent mcp
     ;;
 esac
 echo "$fingerprint" > "$cache/$group.installed"

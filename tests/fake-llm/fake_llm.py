@@ -599,7 +599,7 @@ class H(BaseHTTPRequestHandler):
             b = {"_raw": raw[:2000].decode("latin1")}
         proto = classify(self.path)
         rec = {"id": f"req_{seq:04d}", "seq": seq, "t_ms": round((self.t_req - st.t0) * 1000, 1), "method": self.command, "path": self.path, "proto": proto,
-               "headers": {k.lower(): ("<redacted>" if k.lower() in HIDE else v) for k, v in self.headers.items()}, "request": b}
+               "headers": {k.lower(): ("<redacted>" if k.lower() in HIDE and not a.show_keys else v) for k, v in self.headers.items()}, "request": b}
         try:
             self.route(proto, b, rec)
         except (BrokenPipeError, ConnectionResetError) as e:
@@ -709,6 +709,7 @@ def main():
     ap.add_argument("--fault-side", action="store_true", help="also hit side requests")
     ap.add_argument("--retry-after", type=int, default=0)
     ap.add_argument("--drop-after", type=int, default=4, help="SSE events sent before a drop")
+    ap.add_argument("--show-keys", action="store_true", help="credentials in the log")
     ap.add_argument("--hang-s", type=int, default=600)
     ap.add_argument("--ready-file", help="created once the port listens")
     a = ap.parse_args()

@@ -17,7 +17,7 @@ pub(crate) use settings::{CommandSettings, PoliteSignal};
 
 use crate::recipe::Recipe;
 use settings::LONGEST_GRACE;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -71,6 +71,12 @@ impl SessionProvider for CommandProvider {
 
     fn wants_capture(&self) -> bool {
         self.recipe.is_some()
+    }
+
+    fn base_urls(&self, overrides: &JsonMap) -> BTreeMap<String, String> {
+        let recipe = self.recipe.as_ref();
+        let of_login = recipe.map(|recipe| recipe.base_urls_of_login(overrides));
+        of_login.unwrap_or_default()
     }
 
     /// What a program prints is its answer, whether or not a model had a part in it.
@@ -141,14 +147,15 @@ impl SessionProvider for CommandProvider {
             })?;
         let running = command.start().await.map_err(not_started)?;
         let turn = self.with(handle, |session| {
-            let turn = Turn::new(&session.invocation, events_file, running.started_at());
+            let started = running.started_at();
+            let turn = Turn::new(&session.invocation, events_file, started, timeout);
             turn.after(session.tokens, session.answers)
         })?;
         let Ended { story, result } = turn
             .follow(running)
             .await
             .map_err(|error| ProviderError::service(error.to_string()).with_code("keeper_lost"))?;
-        self.with(handle, |session| {
+        let is_subscription = self.with(handle, |session| {
             // A program that tells no name for its session has only this one in its home.
             session.continues = Some(story.session.unwrap_or_default());
             session.answers = story.answers;
@@ -157,8 +164,20 @@ impl SessionProvider for CommandProvider {
             session.tokens = story.tokens.map_or(session.tokens, |tokens| {
                 Some(session.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)))
             });
+            session.invocation.is_subscription()
         })?;
-        result
+        match result {
+            Ok(mut result) => {
+                result.metrics.subscription = is_subscription;
+                Ok(result)
+            }
+            Err(mut error) => {
+                if let Some(partial) = &mut error.partial {
+                    partial.metrics.subscription = is_subscription;
+                }
+                Err(error)
+            }
+        }
     }
 
     async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError> {

@@ -19,7 +19,7 @@ pub use acp::AcpProvider;
 pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use preflight::try_mcp_servers;
-pub use recipe::Recipe;
+pub use recipe::{Credential, Recipe, SignIn, SignInProblem};
 pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
 

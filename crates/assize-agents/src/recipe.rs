@@ -3,12 +3,17 @@
 //! Every agent that is a program is a recipe for the machinery of `command`. Those of this crate are in `recipes/`, and
 //! people write their own in the same form.
 
+mod login;
 mod order;
+mod sign_in;
+
+pub use sign_in::{Credential, SignIn, SignInProblem};
 
 use crate::command::PoliteSignal;
 use crate::output::OutputForm;
 use crate::settings::problem;
 use assize_contracts::OverrideProblem;
+use login::Login;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +44,12 @@ pub struct Recipe {
     /// Variables that show another way to a model than a key: those of cloud services.
     #[serde(default)]
     pub other_ways: Vec<String>,
+    /// When a session signs in by one of the keys.
+    #[serde(default)]
+    pub(crate) by_key: Additions,
+    /// The login that the agent stores for its user, and how a session is given it.
+    #[serde(default)]
+    pub(crate) login: Option<Login>,
     /// Run once per session, before the first prompt.
     #[serde(default)]
     pub(crate) setup: Vec<String>,
@@ -228,6 +239,8 @@ impl Recipe {
             ("continue", self.continuation.as_ref()),
             ("setup", Some(&self.setup)),
             ("acp", self.acp.as_ref()),
+            ("by_key", Some(&self.by_key.args)),
+            ("login", self.login.as_ref().map(|login| &login.added.args)),
             ("model", Some(&self.model.args)),
             (
                 "instructions",

@@ -115,6 +115,8 @@ caution_codes! {
     RetriedFailures = "retried-failures",
     /// Nothing of a session passed by the capture proxy.
     NotCaptured = "not-captured",
+    /// The agent signed in with a subscription, so its cost is not what was billed.
+    Subscription = "subscription",
     /// A metric changed its meaning between versions of rows.
     NotComparable = "not-comparable",
     /// The baseline was stored by a version whose metrics mean something else.

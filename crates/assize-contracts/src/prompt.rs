@@ -46,6 +46,9 @@ pub struct PromptMetrics {
     /// The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub not_captured: bool,
+    /// The agent signed in with a subscription: its tokens are not billed one by one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub subscription: bool,
     /// The program behind the session. Absent when the provider started none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramUse>,

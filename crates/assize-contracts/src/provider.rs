@@ -55,6 +55,13 @@ pub trait SessionProvider: Send + Sync {
         false
     }
 
+    /// Services that sessions with these settings must reach, by the variables that hold their base URLs. They go before
+    /// Assize's own environment, not before what the suite says.
+    fn base_urls(&self, overrides: &JsonMap) -> BTreeMap<String, String> {
+        let _ = overrides;
+        BTreeMap::new()
+    }
+
     /// What it means when no model call of a session was seen. See [`ModelUse`].
     fn model_use(&self) -> ModelUse {
         ModelUse::Optional

@@ -105,6 +105,9 @@ pub struct ProfileRow {
     /// The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_captured: bool,
+    /// The agent signed in with a subscription: the cost is what its tokens would cost, not what was billed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subscription: bool,
     /// Answers came from a recording.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,

@@ -43,9 +43,9 @@ impl Captured {
         }
     }
 
-    /// The end of the text, at most about this many bytes: what a program that failed had to say.
+    /// The end of the text, at most about this many bytes and without colours: what a program that failed had to say.
     pub fn last_words(&self, longest: usize) -> String {
-        let text = self.text();
+        let text = without_colours(&self.text());
         let text = text.trim();
         text[text.ceil_char_boundary(text.len().saturating_sub(longest))..].to_owned()
     }
@@ -84,6 +84,21 @@ impl Command {
             stderr,
         })
     }
+}
+
+/// The same text without the sequences by which terminals are told colours: `ESC [`, parameters, a letter.
+fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let parameters = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain.push_str(
+            parameters
+                .strip_prefix(|c: char| c.is_ascii_alphabetic())
+                .unwrap_or(piece),
+        );
+    }
+    plain
 }
 
 #[cfg(test)]

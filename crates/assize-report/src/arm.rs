@@ -34,6 +34,8 @@ pub(crate) struct Cell {
     pub(crate) retried: u64,
     /// Judged trials whose numbers are only the agent's claims.
     pub(crate) not_captured: u64,
+    /// Judged trials whose tokens are part of a subscription.
+    pub(crate) subscription: u64,
     pub(crate) success: Vec<bool>,
     pub(crate) censored: Vec<bool>,
     /// Trials of the first version of rows.
@@ -148,6 +150,7 @@ impl Cell {
         self.unpriced += u64::from(row.has_unpriced_tokens());
         self.retried += u64::from(row.was_retried_after_failing());
         self.not_captured += u64::from(row.not_captured);
+        self.subscription += u64::from(row.subscription);
         let trial = self.success.len();
         self.success.push(outcome == Outcome::Pass);
         self.censored.push(row.is_censored());

@@ -50,7 +50,7 @@ pub(crate) fn of_rows(
         ));
     }
     cautions.extend(builder.version_caution());
-    cautions.extend(of_not_captured(builder, labels));
+    cautions.extend(of_ways(builder, labels));
     cautions.extend(of_mixtures(builder, analysis));
     cautions.extend(of_trials(builder, labels));
     cautions.extend(of_disagreements(builder, labels));
@@ -152,28 +152,46 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         .collect()
 }
 
-/// Agents that reached their model past the proxy: nobody checked their numbers.
-fn of_not_captured(builder: &SummaryBuilder, labels: &[String]) -> Option<Caution> {
-    let arms = builder.arms.iter().zip(labels);
-    let count_of = |arm: &Arm| {
-        arm.cells
-            .values()
-            .map(|cell| cell.not_captured)
-            .sum::<u64>()
+/// Agents that reached their model past the proxy, whose numbers nobody checked; and subscriptions, where nobody pays by
+/// the token.
+fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
+    let caution = |of: fn(&Cell) -> u64, code, text: fn(u64) -> String| {
+        let (trials, places) = judged(builder, labels, of);
+        (trials > 0).then(|| Caution::new(code, text(trials), places))
     };
-    let found: Vec<(u64, &String)> = arms
-        .map(|(arm, label)| (count_of(arm), label))
-        .filter(|(count, _)| *count > 0)
-        .collect();
+    let not_captured = caution(
+        |cell| cell.not_captured,
+        CautionCode::NotCaptured,
+        |n| {
+            let trials = count(n, "trial reached its model", "trials reached their model");
+            format!(
+                "{trials} by a way that the proxy does not see (a subscription, Bedrock, Vertex): tokens, times and costs are the agent's own claims."
+            )
+        },
+    );
+    let subscription = caution(
+        |cell| cell.subscription,
+        CautionCode::Subscription,
+        |n| {
+            let trials = count(n, "trial", "trials");
+            format!(
+                "{trials} signed in with a subscription: costs are what the tokens would cost at list prices, not what was billed."
+            )
+        },
+    );
+    not_captured.into_iter().chain(subscription).collect()
+}
+
+/// How many trials there are of a kind, and the arms that have any.
+fn judged(builder: &SummaryBuilder, labels: &[String], of: fn(&Cell) -> u64) -> (u64, Vec<String>) {
+    let arms = builder.arms.iter().zip(labels);
+    let counted = arms.map(|(arm, label)| (arm.cells.values().map(of).sum::<u64>(), label));
+    let found: Vec<(u64, &String)> = counted.filter(|(count, _)| *count > 0).collect();
     let trials = found.iter().map(|(count, _)| count).sum();
-    let places = found.into_iter().map(|(_, label)| label.clone()).collect();
-    (trials > 0).then(|| {
-        let trials = count(trials, "trial reached its model", "trials reached their model");
-        let text = format!(
-            "{trials} by a way that the proxy does not see (a subscription, Bedrock, Vertex): tokens, times and costs are the agent's own claims."
-        );
-        Caution::new(CautionCode::NotCaptured, text, places)
-    })
+    (
+        trials,
+        found.into_iter().map(|(_, label)| label.clone()).collect(),
+    )
 }
 
 fn of_mixtures(builder: &SummaryBuilder, analysis: &Analysis) -> Vec<Caution> {

@@ -51,6 +51,8 @@ pub struct Row<'a> {
     #[serde(default)]
     pub(crate) not_captured: bool,
     #[serde(default)]
+    pub(crate) subscription: bool,
+    #[serde(default)]
     schema_version: Option<u32>,
     #[serde(default)]
     cost_source: Option<CostSource>,

@@ -642,6 +642,8 @@ class ProfileRow(TypedDict):
     censored: NotRequired[bool]
     #: The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
     notCaptured: NotRequired[bool]
+    #: The agent signed in with a subscription: the cost is what its tokens would cost, not what was billed.
+    subscription: NotRequired[bool]
     #: Answers came from a recording.
     replayed: NotRequired[bool]
     #: Made up by the `simulated` provider.
@@ -695,6 +697,8 @@ class PromptMetrics(TypedDict):
     reportedCostUsd: NotRequired[Union[float, None]]
     #: The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
     notCaptured: NotRequired[bool]
+    #: The agent signed in with a subscription: its tokens are not billed one by one.
+    subscription: NotRequired[bool]
     #: The program behind the session. Absent when the provider started none.
     program: NotRequired[Union[ProgramUse, None]]
 

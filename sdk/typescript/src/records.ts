@@ -580,6 +580,8 @@ export interface ProfileRow {
   readonly censored?: boolean
   /** The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims. */
   readonly notCaptured?: boolean
+  /** The agent signed in with a subscription: the cost is what its tokens would cost, not what was billed. */
+  readonly subscription?: boolean
   /** Answers came from a recording. */
   readonly replayed?: boolean
   /** Made up by the `simulated` provider. */
@@ -630,6 +632,8 @@ export interface PromptMetrics {
   readonly reportedCostUsd?: number | null
   /** The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims. */
   readonly notCaptured?: boolean
+  /** The agent signed in with a subscription: its tokens are not billed one by one. */
+  readonly subscription?: boolean
   /** The program behind the session. Absent when the provider started none. */
   readonly program?: ProgramUse | null
 }

@@ -131,12 +131,14 @@ impl AcpSession {
         if let Ok(answer) = tokio::time::timeout(timeout, talk).await {
             return answer.map(Ended::Answered);
         }
+        let over = assize_contracts::unix_ms_now();
         let stop = json!({"sessionId": self.id});
         self.connection.tell("session/cancel", &stop).await;
         let talk = self.answer_to(asked, turn);
         if tokio::time::timeout(CANCEL_PATIENCE, talk).await.is_err() {
             self.connection.kill();
         }
+        turn.story.forget_ends_since(over);
         Ok(Ended::OutOfTime)
     }
 

@@ -62,8 +62,13 @@ impl Capture {
     }
 
     /// A session for an agent with these parameters.
-    async fn open(&self, params: &CreateSessionParams) -> Result<CapturedSession, CaptureError> {
-        let upstreams = Upstreams::resolve(&self.settings.upstreams, self.environment(params))?;
+    async fn open(
+        &self,
+        params: &CreateSessionParams,
+        fixed: &BTreeMap<String, String>,
+    ) -> Result<CapturedSession, CaptureError> {
+        let environment = self.environment(params, fixed);
+        let upstreams = Upstreams::resolve(&self.settings.upstreams, environment)?;
         let workspace = std::path::absolute(&params.workdir);
         let options = SessionOptions {
             label: label(params),
@@ -75,10 +80,14 @@ impl Capture {
         Ok(self.proxy().await?.open(upstreams, options))
     }
 
-    /// What the agent would find without us.
-    fn environment(&self, params: &CreateSessionParams) -> impl Fn(&str) -> Option<String> {
+    /// What the agent would find without us. `fixed` is what its provider insists on.
+    fn environment(
+        &self,
+        params: &CreateSessionParams,
+        fixed: &BTreeMap<String, String>,
+    ) -> impl Fn(&str) -> Option<String> {
         |name| {
-            let own = params.environment.get(name);
+            let own = params.environment.get(name).or_else(|| fixed.get(name));
             own.or_else(|| self.settings.environment.get(name)).cloned()
         }
     }
@@ -196,9 +205,11 @@ impl SessionProvider for CapturedProvider {
         &self,
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
-        let session = self.capture.open(params).await.map_err(not_captured)?;
+        let fixed = self.inner.base_urls(&params.provider_overrides);
+        let opened = self.capture.open(params, &fixed).await;
+        let session = opened.map_err(not_captured)?;
         let mut environment = (*params.environment).clone();
-        environment.extend(session.variables(self.capture.environment(params)));
+        environment.extend(session.variables(self.capture.environment(params, &fixed)));
         let params = CreateSessionParams {
             environment: Arc::new(environment),
             ..params.clone()

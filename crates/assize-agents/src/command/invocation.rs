@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) writes_instructions: bool,
     /// Placeholders with their braces, and what they stand for.
     pub(crate) values: Vec<(String, String)>,
+    /// The session signs in with a subscription.
+    pub(crate) is_subscription: bool,
     /// Holds prompt files, and the home if there is one; made when it is needed.
     pub(crate) scratch: Option<tempfile::TempDir>,
 }
@@ -97,6 +99,11 @@ impl Invocation {
     #[cfg(test)]
     pub(crate) fn home(&self) -> Option<&Path> {
         self.plan.scratch.as_ref().map(tempfile::TempDir::path)
+    }
+
+    /// Whether tokens are part of a subscription.
+    pub(super) fn is_subscription(&self) -> bool {
+        self.plan.is_subscription
     }
 
     pub(crate) fn writes_instructions(&self) -> bool {

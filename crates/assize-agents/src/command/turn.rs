@@ -22,6 +22,8 @@ pub(super) struct Turn {
     settings: CommandSettings,
     events_file: Option<EventsFile>,
     started_ms: i64,
+    /// How long the program may take.
+    limit: Duration,
     first_output: Option<Duration>,
     lines: Option<LineSplitter>,
     story: Story,
@@ -73,6 +75,7 @@ impl Turn {
         invocation: &Invocation,
         events_file: Option<EventsFile>,
         started: SystemTime,
+        limit: Duration,
     ) -> Self {
         let settings = invocation.settings.clone();
         let since_1970 = started.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -84,6 +87,7 @@ impl Turn {
             settings,
             events_file,
             started_ms: since_1970.as_millis() as i64,
+            limit,
             first_output: None,
             lines,
             stdout: Captured::default(),
@@ -132,6 +136,11 @@ impl Turn {
         let ended_ms = self.started_ms + exit.wall.as_millis() as i64;
         if let Some(line) = self.lines.take().and_then(LineSplitter::finish) {
             self.story.take(&line.text(), Some(ended_ms));
+        }
+        if exit.stopped == Some(Stopped::TimedOut) {
+            let limit = i64::try_from(self.limit.as_millis()).unwrap_or(i64::MAX);
+            let over = self.started_ms.saturating_add(limit);
+            self.story.forget_ends_since(over);
         }
         // The end of a stream may be missing without a later chunk to show it.
         self.stdout.cut = exit.stdout.seen - exit.stdout.kept;

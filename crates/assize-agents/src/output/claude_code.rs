@@ -85,7 +85,9 @@ fn ended(event: &Value, at: Option<i64>, story: &mut Story, counting: Counting) 
         story.deny_tool(id, name, &denial["tool_input"], at);
     }
     used(event, story, counting);
-    let said = text(event, &["result"]).unwrap_or_default();
+    // Qwen Code tells its own errors elsewhere.
+    let said = text(event, &["result"]).or_else(|| text(event, &["error", "message"]));
+    let said = said.unwrap_or_default();
     let status = count(event, &["api_error_status"]).and_then(|status| u16::try_from(status).ok());
     let is_error = event["is_error"].as_bool().unwrap_or(false);
     match text(event, &["subtype"]) {
@@ -109,9 +111,12 @@ fn ended(event: &Value, at: Option<i64>, story: &mut Story, counting: Counting) 
     }
 }
 
-/// `modelUsage` knows of every model and of requests that were repeated; `usage` leaves some out.
+/// `modelUsage` knows of every model and of requests that were repeated; `usage` leaves some out. In a session that goes
+/// on, newer versions hold earlier prompts in it, and tell apart what came since.
 fn used(event: &Value, story: &mut Story, counting: Counting) {
-    let models = event["modelUsage"].as_object().into_iter().flatten();
+    let since = event["model_usage_since_last_result"].as_object();
+    let models = since.or_else(|| event["modelUsage"].as_object());
+    let models = models.into_iter().flatten();
     let before = story.model_calls.len();
     for (model, usage) in models {
         let tokens = TokenBreakdown {

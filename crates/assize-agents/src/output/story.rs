@@ -256,6 +256,36 @@ impl Story {
         }
     }
 
+    /// Opens the calls again that were told to end at this moment or later: whoever ended the program ended them, and
+    /// what the program says of them is about that.
+    pub(crate) fn forget_ends_since(&mut self, moment: i64) {
+        for event in &mut self.events {
+            let TraceEvent::ToolCall {
+                context: Some(place),
+                ..
+            } = &**event
+            else {
+                continue;
+            };
+            if place.ended_ms.is_none_or(|ended| ended < moment) {
+                continue;
+            }
+            if let TraceEvent::ToolCall {
+                output,
+                duration_ms,
+                success,
+                error,
+                context: Some(place),
+                ..
+            } = Arc::make_mut(event)
+            {
+                place.ended_ms = None;
+                (*output, *duration_ms) = (Value::Null, None);
+                (*success, *error) = (None, None);
+            }
+        }
+    }
+
     /// Marks a call that was not allowed, whether or not it seems to have ended.
     pub(crate) fn deny_tool(&mut self, id: &str, name: &str, input: &Value, at: Option<i64>) {
         let has_id = |event: &TraceEvent| has_call_id(event, id);

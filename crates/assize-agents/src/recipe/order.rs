@@ -1,10 +1,12 @@
 //! From a recipe and a session's wishes to what is run: placeholders, environment, files, options.
 
+use super::login::StoredLogin;
+use super::sign_in::SignInProblem;
 use super::{Additions, Recipe, ServerList};
 use crate::command::{CommandSettings, Invocation, Plan, fill_in};
 use crate::mcp::{McpServers, Reach, Server};
 use crate::settings::{problem, read};
-use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError};
+use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError, VoidCause};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -38,12 +40,23 @@ struct RecipeSettings {
     /// Whether the agent has a fresh home instead of its user's.
     #[serde(default = "yes")]
     isolated: bool,
+    /// Whose login the agent signs in with, instead of a key.
+    #[serde(default)]
+    login: Option<Whose>,
     #[serde(default, alias = "mcpServers")]
     mcp_servers: McpServers,
     #[serde(default, alias = "graceMs")]
     grace_ms: Option<u64>,
     #[serde(default, alias = "maxOutput")]
     max_output: Option<u64>,
+}
+
+/// Whose login a session is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Whose {
+    /// That of whoever runs Assize.
+    User,
 }
 
 fn yes() -> bool {
@@ -65,6 +78,7 @@ impl Recipe {
             return Err(problem("program", message));
         }
         self.check_servers(&settings)?;
+        self.check_login(&settings)?;
         self.command_settings(&settings, self.command.clone())
             .check()
     }
@@ -87,11 +101,38 @@ impl Recipe {
         }
     }
 
+    fn check_login(&self, settings: &RecipeSettings) -> Result<(), OverrideProblem> {
+        match (settings.login, &self.login) {
+            (None, _) => Ok(()),
+            (Some(_), None) => {
+                let message = format!("`{}` stores no login that could be copied", self.name);
+                let hint = Some(format!("leave it out, and set {}", self.keys.join(" or ")));
+                Err(OverrideProblem {
+                    hint,
+                    ..problem("login", message)
+                })
+            }
+            (Some(_), Some(_)) if !settings.isolated => {
+                let message = "an agent in your own home is signed in as it is there";
+                Err(problem("login", message))
+            }
+            (Some(_), Some(_)) => Ok(()),
+        }
+    }
+
+    /// The variables with credentials that a session gets: with a login, no key that the agent would take instead.
+    fn passed_keys(&self, settings: &RecipeSettings) -> Vec<String> {
+        match (settings.login, &self.login) {
+            (Some(_), Some(login)) => login.variable.iter().cloned().collect(),
+            _ => self.keys.clone(),
+        }
+    }
+
     fn command_settings(&self, settings: &RecipeSettings, command: Vec<String>) -> CommandSettings {
         let mut made = CommandSettings::of(command);
         made.output = self.output;
         made.polite_signal = self.polite_signal;
-        made.pass_env = [self.keys.as_slice(), &settings.pass_env].concat();
+        made.pass_env = [self.passed_keys(settings), settings.pass_env.clone()].concat();
         made.grace_ms = settings.grace_ms.unwrap_or(made.grace_ms);
         made.max_output = settings.max_output.unwrap_or(made.max_output);
         made
@@ -105,8 +146,14 @@ impl Recipe {
     ) -> Result<Invocation, ProviderError> {
         let settings: RecipeSettings = read(&params.provider_overrides)
             .map_err(|problem| ProviderError::service(problem.message))?;
+        let overrides = &params.provider_overrides;
+        let login = self
+            .login_for_session(overrides, &params.environment)
+            .map_err(not_signed_in)?;
+        let signed_in = self.sign_in(overrides, &params.environment).ok().flatten();
         let home = tempfile::tempdir().map_err(no_home)?;
         let order = Order {
+            login,
             recipe: self,
             settings: &settings,
             params,
@@ -131,6 +178,7 @@ impl Recipe {
                 .iter()
                 .any(|added| !added.files.is_empty()),
             values,
+            is_subscription: signed_in.is_some_and(|signed_in| signed_in.is_subscription),
             scratch: Some(home),
         };
         Ok(Invocation::planned(command, &params, suite, plan))
@@ -141,8 +189,17 @@ fn no_home(error: std::io::Error) -> ProviderError {
     ProviderError::service(format!("cannot make a home for the session: {error}"))
 }
 
+fn not_signed_in(problem: SignInProblem) -> ProviderError {
+    let SignInProblem { message, hint } = problem;
+    ProviderError::service(format!("{message}; {hint}"))
+        .with_code("not_signed_in")
+        .with_void_cause(VoidCause::AgentStart)
+}
+
 /// One session's wishes.
 struct Order<'a> {
+    /// What the user's own login gives it.
+    login: Option<StoredLogin>,
     recipe: &'a Recipe,
     settings: &'a RecipeSettings,
     params: &'a CreateSessionParams,
@@ -160,6 +217,10 @@ impl Order<'_> {
     fn additions(&self) -> Result<Vec<Additions>, ProviderError> {
         let recipe = self.recipe;
         let mut added = Vec::new();
+        added.push(match (&self.login, &recipe.login) {
+            (Some(_), Some(login)) => login.added.clone(),
+            _ => recipe.by_key.clone(),
+        });
         added.extend(self.model().map(|_| recipe.model.clone()));
         if !self.params.system_instructions.is_empty() {
             added.extend(recipe.instructions.clone());
@@ -248,7 +309,9 @@ impl Order<'_> {
 
     fn variable(&self, name: &str) -> Option<String> {
         let given = self.params.environment.get(name).cloned();
+        let overrides = &self.params.provider_overrides;
         given
+            .or_else(|| self.recipe.base_urls_of_login(overrides).remove(name))
             .or_else(|| std::env::var(name).ok())
             .filter(|value| !value.is_empty())
     }
@@ -272,6 +335,7 @@ impl Order<'_> {
 
     fn write_files(&self, added: &[Additions], values: &[(String, String)]) -> std::io::Result<()> {
         std::fs::write(self.home.join(".gitconfig"), GIT_CONFIG)?;
+        std::fs::create_dir_all(self.home.join(".tmp"))?;
         let files = added.iter().flat_map(|added| &added.files);
         for (path, content) in self.recipe.files.iter().chain(files) {
             let path = self.home.join(path);
@@ -280,7 +344,10 @@ impl Order<'_> {
             }
             std::fs::write(path, fill_in(content, values))?;
         }
-        Ok(())
+        match &self.login {
+            Some(login) => write_private(&self.home.join(login.content.0), &login.content.1),
+            None => Ok(()),
+        }
     }
 
     /// The suite's own variables go before the recipe's, and those before what isolates.
@@ -297,6 +364,8 @@ impl Order<'_> {
                 ("XDG_DATA_HOME", "{home}/.local/share"),
                 ("XDG_STATE_HOME", "{home}/.local/state"),
                 ("XDG_CACHE_HOME", "{home}/.cache"),
+                // What agents leave there ends with the session.
+                ("TMPDIR", "{home}/.tmp"),
             ];
             templates.extend(homes.map(|(name, path)| (name.to_owned(), path.to_owned())));
             templates.extend(self.recipe.isolation.clone());
@@ -312,6 +381,18 @@ impl Order<'_> {
         let own = own.map(|(name, value)| (name.clone(), value.clone()));
         filled.chain(own).collect()
     }
+}
+
+/// A file that nobody else can read.
+fn write_private(path: &Path, content: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600);
+    file.open(path)?.write_all(content.as_bytes())
 }
 
 /// A server as the agent's own configuration names it.

@@ -101,6 +101,7 @@ pub(super) fn compose(
         }),
         censored: ended == Ended::TimedOut,
         not_captured: false,
+        subscription: false,
         replayed: parts.executed.nature == Nature::Replayed,
         simulated: parts.executed.nature == Nature::Simulated,
     };

@@ -125,6 +125,7 @@ pub(super) fn compose(
         cost: metrics.cost,
         censored: failure.is_some_and(Failure::is_timeout),
         not_captured: metrics.not_captured,
+        subscription: metrics.subscription,
         replayed: nature == Nature::Replayed,
         simulated: nature == Nature::Simulated,
     };

@@ -320,6 +320,7 @@ impl Merged {
             _ => None,
         };
         metrics.not_captured |= next.metrics.not_captured;
+        metrics.subscription |= next.metrics.subscription;
         metrics.program = match (metrics.program, next.metrics.program) {
             (Some(earlier), Some(later)) => Some(earlier.then(&later)),
             _ => None,

@@ -7,15 +7,14 @@ use crate::exit::Exit;
 use crate::suite::{Agent, SuiteError, agents_of, find, is_path, suggest};
 use crate::terminal::{one_line, plain, print, say};
 use anyhow::Result;
-use assize_agents::Recipe;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
+use assize_agents::{Credential, Recipe, SignIn, SignInProblem};
 use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
 use assize_process::Command;
 use assize_process::workspace::{default_root, survey};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +35,8 @@ struct Finding {
     program: String,
     path: Option<PathBuf>,
     version: Option<String>,
-    /// The variable with a key that is set.
-    key: Option<String>,
+    /// What it signs in with, or what is missing for it.
+    sign_in: Result<Option<SignIn>, SignInProblem>,
     reached: Option<Result<(), String>>,
 }
 
@@ -129,14 +128,9 @@ fn in_file(path: &Path) -> Result<Vec<Agent>> {
 async fn examine(agent: Agent, try_it: bool) -> Finding {
     let named = agent.settings.get("program").and_then(Value::as_str);
     let program = named.unwrap_or(agent.recipe.program()).to_owned();
-    let is_set = |name: &&String| {
-        let own = agent.environment.get(*name).map(OsString::from);
-        let value = own.or_else(|| std::env::var_os(name));
-        value.is_some_and(|value| !value.is_empty())
-    };
     let mut finding = Finding {
         path: located(&program, &agent.directory),
-        key: agent.recipe.keys.iter().find(is_set).cloned(),
+        sign_in: agent.recipe.sign_in(&agent.settings, &agent.environment),
         version: None,
         reached: None,
         program,
@@ -298,7 +292,9 @@ impl Finding {
             "testedVersion": tested,
             "install": install,
             "keys": keys,
-            "keySet": self.key,
+            "keySet": self.key(),
+            "signIn": self.sign_in.as_ref().ok().map(|found| found.as_ref().map(SignIn::to_json)),
+            "newerThanTested": self.is_newer(),
             "reached": self.reached.as_ref().map(Result::is_ok),
             "problem": self.reached.as_ref().and_then(|reached| reached.as_ref().err()),
         })
@@ -310,10 +306,14 @@ impl Finding {
             (Some(_), None) => "installed".to_owned(),
             (Some(_), Some(version)) => version.clone(),
         };
-        let key = match &self.key {
-            Some(name) => format!("{name} is set"),
-            None if self.agent.recipe.keys.is_empty() => String::new(),
-            None => "none set".to_owned(),
+        let key = match &self.sign_in {
+            Ok(None) => String::new(),
+            Ok(Some(found)) => match &found.with {
+                Credential::Variable(name) => format!("{name} is set"),
+                Credential::Stored { .. } => "stored login".to_owned(),
+            },
+            Err(_) if self.is_keyless() => "none set".to_owned(),
+            Err(_) => "no login".to_owned(),
         };
         let reached = match &self.reached {
             None => String::new(),
@@ -322,6 +322,25 @@ impl Finding {
         };
         let tested = self.agent.recipe.tested.clone().unwrap_or_default();
         [self.name(), version, tested, key, reached].map(|cell| plain(&cell))
+    }
+
+    /// The variable that it signs in with.
+    fn key(&self) -> Option<&str> {
+        match &self.sign_in.as_ref().ok()?.as_ref()?.with {
+            Credential::Variable(name) => Some(name),
+            Credential::Stored { .. } => None,
+        }
+    }
+
+    /// Nobody asked for a login, and there is no key.
+    fn is_keyless(&self) -> bool {
+        self.sign_in.is_err() && !self.agent.settings.contains_key("login")
+    }
+
+    /// Whether it is newer than any version that was tested.
+    fn is_newer(&self) -> Option<bool> {
+        let tested = self.agent.recipe.tested.as_deref()?;
+        Some(numbers(self.version.as_deref()?) > numbers(tested))
     }
 
     /// The agent, with its modes where a suite has some.
@@ -357,15 +376,38 @@ impl Finding {
             let hint = "its recipe must hand `{anthropic_url}`, `{openai_url}` or `{gemini_url}` on to it, or the agent must heed the usual variables";
             advice(problem.clone(), hint)
         });
-        let is_keyless = self.key.is_none() && !recipe.keys.is_empty();
-        let keyless = is_keyless.then(|| {
-            advice(
+        let signed = match &self.sign_in {
+            Err(_) if self.is_keyless() => Some(advice(
                 "no key".to_owned(),
                 &format!("set {}", recipe.keys.join(" or ")),
-            )
+            )),
+            Err(problem) => Some(advice(problem.message.clone(), &problem.hint)),
+            Ok(Some(found)) if !found.not_used.is_empty() => {
+                let used = match &found.with {
+                    Credential::Variable(name) => name.clone(),
+                    Credential::Stored { file, .. } => format!("the login at {}", file.display()),
+                };
+                let others = found.not_used.join(" and ");
+                let what = format!("{used} goes before {others}, which is set as well");
+                Some(advice(what, "unset the one that is not meant"))
+            }
+            Ok(_) => None,
+        };
+        let newer = self.version.as_ref().zip(recipe.tested.as_ref());
+        let newer = newer.filter(|_| self.is_newer() == Some(true));
+        let newer = newer.map(|(version, tested)| {
+            let what = format!("{version} is newer than {tested}, the newest one that was tested");
+            let hint = "compare one trial's tokens and tools with what the agent shows, or install the tested version";
+            advice(what, hint)
         });
-        unreached.into_iter().chain(keyless).collect()
+        unreached.into_iter().chain(signed).chain(newer).collect()
     }
+}
+
+/// A version as numbers, which order it: 0.9 is older than 0.10.
+fn numbers(version: &str) -> Vec<u64> {
+    let parts = version.split(|c: char| !c.is_ascii_digit());
+    parts.filter_map(|part| part.parse().ok()).take(3).collect()
 }
 
 fn table(findings: &[Finding]) -> Table {

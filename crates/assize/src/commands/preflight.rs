@@ -5,8 +5,8 @@ use crate::commands::doctor::{located, version};
 use crate::suite::{LoadedSuite, is_path, read_recipe};
 use crate::terminal::{one_line, warn};
 use anyhow::Result;
-use assize_agents::{AcpProvider, Recipe, try_mcp_servers};
-use assize_contracts::JsonMap;
+use assize_agents::{AcpProvider, Credential, Recipe, SignIn, try_mcp_servers};
+use assize_contracts::{JsonMap, unix_ms_now};
 use assize_engine::{Mode, ProfileSuite};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,6 +16,9 @@ use tokio::net::TcpStream;
 
 /// How long a service may take to accept a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// A login that ends sooner than this may not last as long as the run.
+const SHORT_LIFE_MINUTES: i64 = 60;
 
 /// What a run cannot do without.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +73,10 @@ async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) 
                 None => obstacles.push(needed.missing_program()),
                 Some(path) => versions.extend(needed.version(&path).await),
             }
-            obstacles.extend(needed.missing_key());
+            match needed.signs_in() {
+                Ok(found) => needed.note(&mut versions, found),
+                Err(obstacle) => obstacles.push(obstacle),
+            }
         }
     }
     if scope == Scope::All {
@@ -204,75 +210,78 @@ impl Needed<'_> {
         ))
     }
 
-    fn value(&self, name: &str) -> Option<String> {
-        let own = self.environment.get(name).cloned();
-        own.or_else(|| std::env::var(name).ok())
-            .filter(|value| !value.is_empty())
-    }
-
-    /// Whether a variable of another way to a model reaches the agent.
-    fn goes_another_way(&self, recipe: &Recipe) -> bool {
-        let passed: Vec<&str> = ["pass_env", "passEnv"]
-            .iter()
-            .filter_map(|key| self.overrides.get(*key)?.as_array())
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let reaches = |name: &&String| {
-            self.environment.contains_key(*name)
-                || (passed.contains(&name.as_str()) && self.value(name).is_some())
+    /// Writes beside an agent's version how each of its modes signs in.
+    fn note(&self, versions: &mut JsonMap, found: Option<SignIn>) {
+        let entry = self
+            .recipe
+            .as_ref()
+            .and_then(|recipe| versions.get_mut(&recipe.name));
+        let (Some(Value::Object(entry)), Some(found)) = (entry, found) else {
+            return;
         };
-        recipe.other_ways.iter().any(|name| reaches(&name))
+        let by_mode = entry.entry("signIn").or_insert_with(|| json!({}));
+        for mode in &self.modes {
+            by_mode[*mode] = found.to_json();
+        }
     }
 
-    /// What is missing to sign in. Also says which of several credentials is used.
-    fn missing_key(&self) -> Option<Obstacle> {
-        let recipe = self.recipe.as_ref()?;
-        let is_own_home = self.overrides.get("isolated") == Some(&json!(false));
-        if recipe.keys.is_empty() || is_own_home || self.goes_another_way(recipe) {
-            return None;
-        }
-        let set: Vec<&String> = recipe
-            .keys
-            .iter()
-            .filter(|name| self.value(name).is_some())
-            .collect();
-        if let [used, others @ ..] = set.as_slice()
-            && !others.is_empty()
-        {
-            let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();
-            warn(&format!(
-                "{}: `{}` signs in with `{used}`, which goes before {}",
-                self.modes(),
-                recipe.name,
-                others.join(" and ")
-            ));
-        }
+    /// How the agent signs in, or what is missing for it. Says which of several credentials is used, and when it ends soon.
+    fn signs_in(&self) -> Result<Option<SignIn>, Obstacle> {
+        let Some(recipe) = &self.recipe else {
+            return Ok(None);
+        };
+        let found = recipe.sign_in(self.overrides, self.environment);
+        let found = found.map_err(|problem| Obstacle {
+            message: format!("{}: {}", self.modes(), problem.message),
+            hint: problem.hint,
+        });
         let is_built_in = Recipe::built_in()
             .iter()
             .any(|known| known.name == recipe.name);
-        if !set.is_empty() {
-            return None;
-        }
-        let names: Vec<String> = recipe.keys.iter().map(|name| format!("`{name}`")).collect();
-        let message = format!(
-            "{}: `{}` has no key: {} is not set",
-            self.modes(),
-            recipe.name,
-            names.join(" or ")
-        );
-        if !is_built_in {
+        match found {
+            Ok(Some(found)) => {
+                self.tell(&recipe.name, &found);
+                Ok(Some(found))
+            }
             // The author of a recipe lists variables that are passed on where they are set.
-            warn(&message);
-            return None;
+            Err(obstacle) if !is_built_in => {
+                warn(&obstacle.message);
+                Ok(None)
+            }
+            other => other,
         }
-        Some(Obstacle {
-            message,
-            hint: format!(
-                "export {}=…, or set it in the mode's `environment` by `${{env:NAME}}`",
-                recipe.keys[0]
-            ),
-        })
+    }
+
+    fn tell(&self, agent: &str, found: &SignIn) {
+        let with = match &found.with {
+            Credential::Variable(name) => format!("`{name}`"),
+            Credential::Stored { file, .. } => format!("the login at {}", file.display()),
+        };
+        if !found.not_used.is_empty() {
+            let others: Vec<String> = found
+                .not_used
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let others = others.join(" and ");
+            let modes = self.modes();
+            warn(&format!(
+                "{modes}: `{agent}` signs in with {with}, which goes before {others}"
+            ));
+        }
+        if let Credential::Stored {
+            expires_ms: Some(at),
+            ..
+        } = &found.with
+        {
+            let minutes = (at - unix_ms_now()) / 60_000;
+            if minutes < SHORT_LIFE_MINUTES {
+                let modes = self.modes();
+                warn(&format!(
+                    "{modes}: {with} ends in {minutes} min, trials after that are void"
+                ));
+            }
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod mcp;
 mod offline;
 mod recipes;
 mod record;
+mod sign_in;
 
 use harness::{Test, quick, slow};
 
@@ -36,6 +37,8 @@ const TESTS: &[Test] = tests! {
     quick ["claude", "codex", "gemini"]: doctor::installed_agents_are_reached_through_the_proxy;
     quick ["claude"]: good_runs::claude_code, record::claude_code;
     quick ["codex"]: good_runs::codex, record::codex;
+    quick ["claude"]: sign_in::claude_code, sign_in::claude_code_by_a_variable;
+    quick ["codex"]: sign_in::codex;
     quick ["claude"]: lab::claude_code;
     quick ["codex"]: lab::codex;
     quick ["opencode"]: record::opencode;
@@ -53,29 +56,36 @@ const TESTS: &[Test] = tests! {
     quick ["codex"]: books::codex::every_number_is_the_served_one, books::codex::a_broken_decoder_is_noticed,
         books::codex_without_usage;
     slow ["claude"]: books::claude_code::a_cut_answer_leaves_a_lower_bound, books::claude_code::time_is_over_while_an_answer_streams,
-        books::claude_code::a_tool_hangs_when_time_is_over, books::claude_code::large_output_of_a_tool_fails_nobody;
+        books::claude_code::a_tool_hangs_when_time_is_over, books::claude_code::large_output_of_a_tool_fails_nobody,
+        books::claude_code::not_a_byte_of_an_answer_is_no_verdict, books::claude_code::an_error_inside_every_answer_is_no_verdict;
     slow ["codex"]: books::codex::a_cut_answer_leaves_a_lower_bound, books::codex::time_is_over_while_an_answer_streams,
-        books::codex_subagent_is_still_running_at_the_end, books::codex::a_tool_hangs_when_time_is_over, books::codex::large_output_of_a_tool_fails_nobody;
+        books::codex_subagent_is_still_running_at_the_end, books::codex::a_tool_hangs_when_time_is_over, books::codex::large_output_of_a_tool_fails_nobody,
+        books::codex::not_a_byte_of_an_answer_is_no_verdict, books::codex::an_error_inside_every_answer_is_no_verdict;
     slow ["opencode"]: books::opencode::every_number_is_the_served_one, books::opencode::a_broken_decoder_is_noticed,
         books::opencode::a_cut_answer_leaves_a_lower_bound, books::opencode_without_usage,
         books::opencode::time_is_over_while_an_answer_streams, books::opencode::a_tool_hangs_when_time_is_over,
-        books::opencode::large_output_of_a_tool_fails_nobody, books::opencode_subagent;
+        books::opencode::large_output_of_a_tool_fails_nobody,
+        books::opencode::not_a_byte_of_an_answer_is_no_verdict, books::opencode::an_error_inside_every_answer_is_no_verdict, books::opencode_subagent;
     slow ["gemini"]: books::gemini::every_number_is_the_served_one, books::gemini::a_broken_decoder_is_noticed,
         books::gemini::a_cut_answer_leaves_a_lower_bound, books::gemini_without_usage,
         books::gemini::time_is_over_while_an_answer_streams, books::gemini::a_tool_hangs_when_time_is_over,
-        books::gemini::large_output_of_a_tool_fails_nobody;
+        books::gemini::large_output_of_a_tool_fails_nobody,
+        books::gemini::not_a_byte_of_an_answer_is_no_verdict, books::gemini::an_error_inside_every_answer_is_no_verdict;
     slow ["gemini"]: books::gemini_acp::every_number_is_the_served_one, books::gemini_acp::a_broken_decoder_is_noticed,
         books::gemini_acp::a_cut_answer_leaves_a_lower_bound, books::gemini_acp_without_usage,
         books::gemini_acp::time_is_over_while_an_answer_streams, books::gemini_acp::a_tool_hangs_when_time_is_over,
-        books::gemini_acp::large_output_of_a_tool_fails_nobody;
+        books::gemini_acp::large_output_of_a_tool_fails_nobody,
+        books::gemini_acp::not_a_byte_of_an_answer_is_no_verdict, books::gemini_acp::an_error_inside_every_answer_is_no_verdict;
     slow ["opencode"]: books::opencode_acp::every_number_is_the_served_one, books::opencode_acp::a_broken_decoder_is_noticed,
         books::opencode_acp::a_cut_answer_leaves_a_lower_bound, books::opencode_acp_without_usage,
         books::opencode_acp::time_is_over_while_an_answer_streams, books::opencode_acp::a_tool_hangs_when_time_is_over,
-        books::opencode_acp::large_output_of_a_tool_fails_nobody;
+        books::opencode_acp::large_output_of_a_tool_fails_nobody,
+        books::opencode_acp::not_a_byte_of_an_answer_is_no_verdict, books::opencode_acp::an_error_inside_every_answer_is_no_verdict;
     slow ["goose"]: books::goose::every_number_is_the_served_one, books::goose::a_broken_decoder_is_noticed,
         books::goose::a_cut_answer_leaves_a_lower_bound, books::goose_without_usage,
         books::goose::time_is_over_while_an_answer_streams, books::goose::a_tool_hangs_when_time_is_over,
-        books::goose::large_output_of_a_tool_fails_nobody, books::goose_tools_do_not_tell_whether_they_failed;
+        books::goose::large_output_of_a_tool_fails_nobody,
+        books::goose::not_a_byte_of_an_answer_is_no_verdict, books::goose::an_error_inside_every_answer_is_no_verdict, books::goose_tools_do_not_tell_whether_they_failed;
     slow ["gemini"]: mcp::gemini;
     slow ["opencode"]: mcp::opencode_acp;
     slow ["qwen"]: mcp::qwen;

@@ -8,8 +8,11 @@ use crate::faults::script;
 use crate::offline::{Offline, lines, repository};
 use serde_json::{Value, json};
 
+/// It offers tools of servers only to a model that has looked for them.
 pub(crate) fn claude_code() {
-    check(&CLAUDE_CODE, &[]);
+    let both = "select:mcp__words__variable,mcp__far__lookup";
+    let search = json!({"tool": "ToolSearch", "args": {"query": both}});
+    check(&CLAUDE_CODE, &[search]);
 }
 
 pub(crate) fn codex() {
@@ -32,10 +35,13 @@ pub(crate) fn gemini_acp() {
     check(&GEMINI_ACP, &[]);
 }
 
-/// It offers tools of servers only to a model that has looked for them.
+/// Its model looks for tools of servers, and calls them by another tool.
 pub(crate) fn qwen() {
     let search = json!({"tool": "tool_search", "args": {"query": "variable lookup"}});
-    check(&QWEN, &[search]);
+    let call = |name: &str, arguments: Value| json!({"tool": "tool_call", "args": {"name": name, "arguments": arguments}});
+    let mut both = call("mcp__words__variable", json!({"name": "COLOUR"}));
+    both["also"] = json!([call("mcp__far__lookup", json!({"word": "assize"}))]);
+    check_calls(&QWEN, &[search], both);
 }
 
 pub(crate) fn copilot() {
@@ -60,6 +66,13 @@ const SECRET: &str = "reddish-brown";
 
 /// `first` is what the model does before it calls the tools.
 fn check(agent: &Agent, first: &[Value]) {
+    let lookup = json!({"tool": "lookup", "args": {"word": "assize"}});
+    let both = json!({"tool": "variable", "args": {"name": "COLOUR"}, "also": [lookup]});
+    check_calls(agent, first, both);
+}
+
+/// `both` is how it calls the tool of each server.
+fn check_calls(agent: &Agent, first: &[Value], both: Value) {
     let server = repository().join("tests/mcp/server.py");
     let offline = with_servers(
         agent,
@@ -69,8 +82,6 @@ fn check(agent: &Agent, first: &[Value]) {
             "far": {"url": "http://127.0.0.1:8100/mcp", "headers": {"Authorization": "Bearer ${env:COLOUR}"}},
         }),
     );
-    let lookup = json!({"tool": "lookup", "args": {"word": "assize"}});
-    let both = json!({"tool": "variable", "args": {"name": "COLOUR"}, "also": [lookup]});
     let turns = [first, &[both, json!({"text": "Now I know."})]].concat();
     let offline = script(offline, &json!({ "turns": turns }));
     let run = format!(

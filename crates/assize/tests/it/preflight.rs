@@ -208,3 +208,125 @@ fn without_preflight_the_trials_show_what_is_missing() {
         "{said}"
     );
 }
+
+/// A user who is signed in with Claude Code, and an agent that shows what it was given.
+fn signed_in(mode: &str, expires_ms: i64) -> Sandbox {
+    let sandbox = suite(
+        "{ uses: claude-code, program: ./agent.sh, login: user }",
+        "capture: { proxy: off }",
+        "",
+    );
+    let suite = sandbox.read("assize.yaml").replace("plain: {}", mode);
+    sandbox.write("assize.yaml", &suite);
+    let login = serde_json::json!({ "claudeAiOauth": {
+        "accessToken": "made-up-access-0123456789",
+        "refreshToken": "made-up-refresh-0123456789",
+        "expiresAt": expires_ms,
+        "scopes": ["user:inference", "user:profile"],
+    }});
+    sandbox.write("user/.claude/.credentials.json", &login.to_string());
+    let agent = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exec echo 1.2.3\ncp \"$CLAUDE_CONFIG_DIR/.credentials.json\" {0}/seen.json\n\
+         env > {0}/seen.txt\ncat \"$CLAUDE_CONFIG_DIR/.credentials.json\" >&2\nexit 1\n",
+        sandbox.path("").display()
+    );
+    program(&sandbox, "agent.sh", &agent);
+    sandbox
+}
+
+fn in_minutes(minutes: i64) -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap().as_millis() as i64 + minutes * 60_000
+}
+
+fn run_as_user(sandbox: &Sandbox, arguments: &[&str]) -> Output {
+    sandbox
+        .assize(arguments)
+        .env("HOME", sandbox.path("user"))
+        .env("ANTHROPIC_API_KEY", "made-up-key-0123456789")
+        .env_remove("ANTHROPIC_AUTH_TOKEN")
+        .env_remove("CLAUDE_CODE_OAUTH_TOKEN")
+        .env_remove("CLAUDE_CONFIG_DIR")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_stored_login_is_used_without_what_could_renew_it() {
+    let sandbox = signed_in("plain: {}", in_minutes(30));
+    let stored = sandbox.read("user/.claude/.credentials.json");
+    let said = words(&run_as_user(&sandbox, &["run", "--yes"]));
+    assert!(
+        said.contains(".credentials.json, which goes before `ANTHROPIC_API_KEY`"),
+        "{said}"
+    );
+    assert!(said.contains("trials after that are void"), "{said}");
+    let seen: serde_json::Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();
+    let login = &seen["claudeAiOauth"];
+    assert_eq!(login["accessToken"], "made-up-access-0123456789");
+    assert_eq!(login["refreshToken"], serde_json::Value::Null);
+    assert_eq!(login["scopes"], serde_json::json!(["user:inference"]));
+    assert!(!sandbox.read("seen.txt").contains("made-up-key"));
+    assert_eq!(sandbox.read("user/.claude/.credentials.json"), stored);
+    let rows = std::fs::read_to_string(sandbox.last_run().join("rows.jsonl")).unwrap();
+    assert!(rows.contains("[redacted]"), "{rows}");
+    for secret in ["made-up-access", "made-up-refresh", "made-up-key"] {
+        assert!(!rows.contains(secret), "{rows}");
+        assert!(!said.contains(secret), "{said}");
+    }
+    let manifest = std::fs::read(sandbox.last_run().join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let signed = &manifest["provenance"]["agents"]["claude-code"]["signIn"]["plain"];
+    assert_eq!(signed["kind"], "subscription", "{manifest:#}");
+    assert_eq!(signed["notUsed"][0], "ANTHROPIC_API_KEY");
+}
+
+#[test]
+fn a_login_that_cannot_be_used_stops_the_run() {
+    let check = |sandbox: &Sandbox, expected: &[&str]| {
+        let output = run_as_user(sandbox, &["run", "--yes"]);
+        let said = words(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for expected in expected {
+            assert!(said.contains(expected), "no {expected:?} in:\n{said}");
+        }
+        assert!(!sandbox.path(".assize/runs").exists());
+    };
+    let ended = signed_in("plain: {}", in_minutes(-5));
+    check(&ended, &["expired at 20", "start `claude` once"]);
+    let doctor = words(&run_as_user(&ended, &["doctor", "--quick", "assize.yaml"]));
+    assert!(doctor.contains("expired at 20"), "{doctor}");
+    let missing = signed_in("plain: {}", in_minutes(30));
+    std::fs::remove_dir_all(missing.path("user")).unwrap();
+    check(&missing, &["no login is stored", "claude setup-token"]);
+    let both = signed_in(
+        "plain: { environment: { ANTHROPIC_API_KEY: made-up-key-of-the-mode } }",
+        in_minutes(30),
+    );
+    check(
+        &both,
+        &["asks for `login: user`, and its `environment` sets `ANTHROPIC_API_KEY`"],
+    );
+}
+
+#[test]
+fn only_agents_that_store_a_login_can_use_one() {
+    let sandbox = suite("{ uses: gemini, login: user }", "", "");
+    let said = words(&sandbox.assize(&["check"]).output().unwrap());
+    assert!(
+        said.contains("`gemini` stores no login that could be copied"),
+        "{said}"
+    );
+}
+
+#[test]
+fn doctor_tells_of_agents_that_nobody_tested() {
+    let sandbox = suite("{ uses: codex, program: ./agent.sh }", "", "");
+    program(&sandbox, "agent.sh", "#!/bin/sh\necho codex-cli 9.10.0\n");
+    let doctor = |arguments: &[&str]| words(&sandbox.assize(arguments).output().unwrap());
+    let said = doctor(&["doctor", "--quick", "assize.yaml"]);
+    assert!(said.contains("9.10.0 is newer than"), "{said}");
+    program(&sandbox, "agent.sh", "#!/bin/sh\necho codex-cli 0.9.0\n");
+    let said = doctor(&["doctor", "--quick", "assize.yaml"]);
+    assert!(!said.contains("is newer than"), "{said}");
+}

@@ -81,6 +81,21 @@ impl Loader<'_> {
                 secrets.add(name, value);
             }
         }
+        let of_modes = modes
+            .iter()
+            .map(|mode| (mode.provider.as_str(), &*mode.overrides));
+        let of_runners = file.runners.iter().filter_map(|runner| {
+            let provider = runner.config.get("provider")?.as_object()?;
+            Some((provider.get("uses")?.as_str()?, provider))
+        });
+        for (uses, settings) in of_modes.chain(of_runners) {
+            let mut recipes = Recipe::built_in().iter();
+            let recipe = recipes.find(|recipe| recipe.name == uses);
+            let logins = recipe.map(|recipe| recipe.login_secrets(settings));
+            for (number, secret) in logins.into_iter().flatten().enumerate() {
+                secrets.add(format!("login of {uses} ({})", number + 1), secret);
+            }
+        }
     }
 }
 
