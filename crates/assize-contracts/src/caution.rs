@@ -93,6 +93,8 @@ caution_codes! {
     AgentDisagrees = "agent-disagrees",
     /// The agent reports another cost than was computed.
     AgentCostDisagrees = "agent-cost-disagrees",
+    /// The votes of a judge agree too little.
+    JudgeDisagrees = "judge-disagrees",
     /// Trials of a stand-in.
     Simulated = "simulated",
     /// Trials answered from recordings.

@@ -279,6 +279,11 @@ static BUILT_IN: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         judging("judge_latency_ms", "ms", "time of the judge"),
         judging("judge_agreement", "ratio", "agreement of the judge's votes"),
         judging("judge_alpha", "", "alpha of the judge's votes"),
+        judging(
+            "judge_hangs_on_one_vote",
+            "ratio",
+            "trials that hang on one vote of the judge",
+        ),
         score("accuracy"),
         score("token_f1"),
         score("edit_similarity"),

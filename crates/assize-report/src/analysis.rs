@@ -1,6 +1,6 @@
 //! What is compared with what, by which numbers, and which way is better.
 
-use assize_contracts::{Better, Catalog, Metric, RowField, SUCCESS, Typical};
+use assize_contracts::{AnalysisSpec, Better, Catalog, Metric, RowField, SUCCESS, Typical};
 use assize_stats::{Direction, Family, Level, Scope, Statistic};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ pub struct Analysis {
     pub mode_order: Vec<String>,
     /// Metrics declared beforehand to decide by. Default: success and active tokens; time where no trial tells tokens.
     pub primary: Option<Vec<String>>,
+    /// The metrics to decide by as they were fixed with the plan of the run: of each list the first that any trial tells. Used
+    /// where `primary` is absent; without it the default of this version.
+    pub planned_primary: Vec<Vec<String>>,
     /// Only these metrics are compared. Default: all.
     pub metrics: Option<Vec<String>>,
     /// The statistic that summarises the runs of one scenario. Default: the one that suits each metric.
@@ -63,6 +66,7 @@ impl Default for Analysis {
             baseline: None,
             mode_order: Vec::new(),
             primary: None,
+            planned_primary: Vec::new(),
             metrics: None,
             statistic: None,
             statistics: BTreeMap::new(),
@@ -86,11 +90,23 @@ impl Analysis {
         if let Some(primary) = &self.primary {
             return primary.clone();
         }
-        let is_measured = |name: &&str| measured.iter().any(|known| known == name);
-        let names = SECOND_PRIMARY.map(|field| catalog.name_of(field));
-        let second = names.iter().copied().find(is_measured);
-        let all = [SUCCESS, second.unwrap_or(names[0])];
-        all.map(str::to_owned).to_vec()
+        let planned = match self.planned_primary.is_empty() {
+            true => default_primary(catalog),
+            false => self.planned_primary.clone(),
+        };
+        let is_measured = |name: &&String| measured.contains(name);
+        let chosen = planned
+            .iter()
+            .filter_map(|names| names.iter().find(is_measured).or(names.first()));
+        chosen.cloned().collect()
+    }
+
+    /// What the manifest of a run keeps about the metrics to decide by: those that the suite names, else the default.
+    pub fn planned_primary(spec: &AnalysisSpec) -> Vec<Vec<String>> {
+        match &spec.primary {
+            Some(primary) => primary.iter().map(|name| vec![name.clone()]).collect(),
+            None => default_primary(&Catalog::default()),
+        }
     }
 
     /// The statistic of this metric: that of the suite, else the one that suits the metric.
@@ -122,6 +138,12 @@ impl Analysis {
     }
 }
 
+/// Success, and tokens or else time.
+fn default_primary(catalog: &Catalog) -> Vec<Vec<String>> {
+    let second = SECOND_PRIMARY.map(|field| catalog.name_of(field).to_owned());
+    vec![vec![SUCCESS.to_owned()], second.to_vec()]
+}
+
 /// The direction of a metric as the statistics have it.
 pub(crate) fn direction(metric: &Metric) -> Option<Direction> {
     metric.better.map(|better| match better {
@@ -142,6 +164,35 @@ mod tests {
         };
         let metric = analysis.declared(Metric::named("tokens_total"));
         assert_eq!(direction(&metric), Some(Direction::Higher));
+    }
+
+    #[test]
+    fn what_was_planned_decides_by_what_is_known() {
+        let measured =
+            |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
+        let chosen = |analysis: &Analysis, names: &[&str]| {
+            analysis.primary_among(&measured(names), &Catalog::default())
+        };
+        let default = Analysis::default();
+        let planned = Analysis {
+            planned_primary: Analysis::planned_primary(&AnalysisSpec::default()),
+            ..Analysis::default()
+        };
+        for analysis in [&default, &planned] {
+            assert_eq!(
+                chosen(analysis, &["tokens_active", "latency_wall_ms"]),
+                [SUCCESS, "tokens_active"]
+            );
+            assert_eq!(
+                chosen(analysis, &["latency_wall_ms"]),
+                [SUCCESS, "latency_wall_ms"]
+            );
+        }
+        let named = AnalysisSpec {
+            primary: Some(measured(&["cost_total_usd"])),
+            ..AnalysisSpec::default()
+        };
+        assert_eq!(Analysis::planned_primary(&named), [["cost_total_usd"]]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Rows go in one at a time, a summary comes out. Memory grows with the numbers, never with the text of rows.
 
 use crate::arm::{AllNames, Arm, Cell};
+use crate::judge::JudgeTally;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
 use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
@@ -18,6 +19,7 @@ pub struct SummaryBuilder {
     pub(crate) names: AllNames,
     pub(crate) extensions: BTreeSet<String>,
     seen: SeenCells,
+    pub(crate) judge: JudgeTally,
     pub(crate) duplicates: u64,
     pub(crate) torn: u64,
     pub(crate) has_old_trials: bool,
@@ -81,6 +83,7 @@ impl SummaryBuilder {
             return false;
         }
         self.note_version(row);
+        self.judge.add(row);
         for name in row.extension_names() {
             if !self.extensions.contains(name) {
                 self.extensions.insert(name.to_owned());

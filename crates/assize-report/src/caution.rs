@@ -5,7 +5,7 @@ use crate::comparison::has_several_models;
 use crate::number::money;
 use crate::{Analysis, Comparison, SummaryBuilder};
 use assize_contracts::{Caution, CautionCode, MetricKind, Nature, RowField};
-use assize_stats::{Family, Warning, Warnings};
+use assize_stats::{Family, Scope, Verdict, Warning, Warnings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What must be known about the rows themselves. `labels` are the arms' names.
@@ -324,16 +324,8 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
     for comparison in comparisons {
         let pair = format!("{} vs {}", comparison.mode_a(), comparison.mode_b());
         *metrics_of.entry(pair.clone()).or_default() += 1;
-        let warnings = comparison.warnings();
-        // One scenario is fewer than six as well, which need not be said twice.
-        let is_said = |warning: &Warning| {
-            // What concerns trials is said of the rows.
-            !matches!(
-                warning,
-                Warning::Censored | Warning::CutOff | Warning::VoidUnrelated
-            ) && (*warning != Warning::FewScenarios || !warnings.contains(Warning::SingleScenario))
-        };
-        for warning in warnings.iter().filter(is_said) {
+        let is_said = |warning: &Warning| is_said_of(*warning, comparison);
+        for warning in comparison.warnings().iter().filter(is_said) {
             let pairs = found.entry(warning).or_default();
             pairs
                 .entry(pair.clone())
@@ -357,6 +349,22 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
         }
     };
     found.into_iter().map(caution).collect()
+}
+
+/// Whether a warning is true of what the comparison shows, and is not said elsewhere.
+fn is_said_of(warning: Warning, comparison: &Comparison) -> bool {
+    match warning {
+        // What concerns trials is said of the rows.
+        Warning::Censored | Warning::CutOff | Warning::VoidUnrelated => false,
+        // Of exactly these tasks nothing is wider because they are few.
+        Warning::FewScenarios => {
+            comparison.scope() == Scope::Population
+                && comparison.verdict() != Verdict::NotComparable
+        }
+        Warning::UnmatchedScenarios | Warning::ManyVoid | Warning::NonFiniteDropped => true,
+        // Without a number there is nothing to be careful with.
+        _ => comparison.verdict() != Verdict::NotComparable,
+    }
 }
 
 /// Warnings of numbers of single modes: where they come from, and what they warn of.

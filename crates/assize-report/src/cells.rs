@@ -101,7 +101,7 @@ fn median(mode: &str, found: &MetricResult, summary: &Summary) -> String {
 }
 
 /// The p-value of the number that is shown.
-fn decisive_p(found: &MetricComparison) -> Option<f64> {
+pub(crate) fn decisive_p(found: &MetricComparison) -> Option<f64> {
     match (&found.limited, &found.count, found.scope) {
         (Some(limited), ..) => limited.comparison.p_value,
         (_, Some(count), _) => count.p_value,

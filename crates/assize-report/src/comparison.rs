@@ -8,7 +8,7 @@ use crate::{Analysis, ReportError};
 use assize_contracts::Nature;
 use assize_contracts::{Catalog, SUCCESS};
 use assize_stats::{
-    CompareOptions, ComparisonSet, Comparisons, Group, Level, Metric, MetricComparison,
+    CompareOptions, ComparisonSet, Comparisons, Group, Level, Metric, MetricComparison, Scope,
     SuccessCell, SuccessComparison, Verdict, Warnings, compare_sets,
 };
 use serde::{Serialize, Serializer};
@@ -110,6 +110,14 @@ impl Comparison {
         match self {
             Self::Success(comparison) => comparison.exploratory,
             Self::Metric(comparison) => comparison.exploratory,
+        }
+    }
+
+    /// What the verdict speaks about.
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Success(comparison) => comparison.scope,
+            Self::Metric(comparison) => comparison.scope,
         }
     }
 
@@ -398,11 +406,10 @@ pub fn headline(comparison: &MetricComparison) -> Option<Headline> {
         interval: suite.ci95,
         is_ratio: suite.reduction_pct.is_some(),
     });
-    let (first, second) = match comparison.scope {
-        assize_stats::Scope::Population => (paired, suite),
-        assize_stats::Scope::Suite => (suite, paired),
-    };
-    first.or(second)
+    match comparison.scope {
+        Scope::Population => paired,
+        Scope::Suite => suite,
+    }
 }
 
 /// `95 %` of a level.

@@ -12,7 +12,7 @@ mod side;
 pub use judge::{GateContext, Planned, PlannedArm, Reference, judge_gates};
 pub use parse::GateError;
 pub use plan::Shortfall;
-pub use result::{GateMeasure, GateResult, gates_note, worst};
+pub use result::{GateMeasure, GateResult, gate_bounds_note, gates_note, worst};
 
 use assize_contracts::Metric;
 use assize_stats::{Relation, Scope, Statistic};

@@ -2,7 +2,7 @@
 
 use crate::escape::markdown as safe;
 use crate::words::{closing_line, sentence};
-use crate::{Summary, gates_note, percent};
+use crate::{Summary, gate_bounds_note, gates_note, percent};
 use assize_contracts::RowField;
 
 /// Said where something was left out.
@@ -50,12 +50,12 @@ pub(crate) fn gate_section(summary: &Summary, level: usize) -> String {
         ]
     });
     let table = table(["Verdict", "Gate", "Mode", "Found"], rows);
-    let note =
-        gates_note(&summary.gates).map(|note| format!("{note}; on exactly these tasks.\n\n"));
+    let several = gates_note(&summary.gates).map(|note| format!("{note}. "));
     format!(
-        "{} Gates\n\n{table}\n{}",
+        "{} Gates\n\n{table}\n{}{}\n\n",
         "#".repeat(level),
-        note.unwrap_or_default()
+        several.unwrap_or_default(),
+        gate_bounds_note(&summary.gates).unwrap_or_default()
     )
 }
 

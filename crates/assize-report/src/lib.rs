@@ -14,6 +14,7 @@ mod caution;
 mod classification;
 mod comparison;
 mod gate;
+mod judge;
 mod metric;
 mod reading;
 mod scenario_change;
@@ -48,10 +49,11 @@ pub use findings::FindingsPage;
 pub use flat::{CsvWriter, JsonArrayWriter};
 pub use gate::{
     Gate, GateContext, GateError, GateMeasure, GateResult, Planned, PlannedArm, Reference,
-    Shortfall, gates_note, judge_gates, worst,
+    Shortfall, gate_bounds_note, gates_note, judge_gates, worst,
 };
 pub use html::{AddedTrial, HtmlReport, PageLimits, WantedTrace};
 pub use job_summary::render_job_summary;
+pub use judge::JudgeSummary;
 pub use junit::render_junit;
 pub use markdown::render_markdown;
 pub use metric::MetricSummary;
@@ -64,5 +66,6 @@ pub use success::{Chances, SuccessSummary};
 pub use summary::{ModeSummary, Named, ScenarioSummary, Summary};
 pub use versions::{changed_metrics, not_comparable};
 pub use words::{
-    EXPLORATORY, advice, clause, closing_line, p_value, sentence, verdict_line, verdict_word,
+    EXPLORATORY, advice, clause, closing_line, p_value, scopes_note, sentence, verdict_line,
+    verdict_word,
 };

@@ -6,7 +6,7 @@ use crate::efficiency;
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
-use crate::words::{EXPLORATORY, closing_line, sentence};
+use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
 use assize_stats::Verdict;
@@ -101,7 +101,12 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
             median(RowField::ToolCalls),
         ]);
     }
-    table.write(page)
+    table.write(page)?;
+    let notes = summary.success_scope_note().into_iter();
+    for note in notes.chain(summary.judge.as_ref().map(|judge| judge.sentence())) {
+        writeln!(page, "{note}\n")?;
+    }
+    Ok(())
 }
 
 fn write_comparisons(page: &mut String, summary: &Summary) -> std::fmt::Result {
@@ -121,6 +126,10 @@ fn write_comparisons(page: &mut String, summary: &Summary) -> std::fmt::Result {
         comparison_table(&title, &declared, summary).write(page)?;
         if !exploratory.is_empty() {
             comparison_table(EXPLORATORY, &exploratory, summary).write(page)?;
+        }
+        let shown: Vec<&Comparison> = declared.iter().chain(&exploratory).copied().collect();
+        if let Some(note) = scopes_note(&shown) {
+            writeln!(page, "{}\n", safe(&note))?;
         }
         if !other.is_empty() {
             writeln!(
@@ -156,7 +165,9 @@ fn is_same(comparison: &Comparison) -> bool {
     match comparison {
         Comparison::Success(_) => false,
         Comparison::Metric(found) => {
-            headline(found).is_some_and(|shown| shown.is_degenerate() && shown.value == 0.0)
+            let varies_inside = found.suite.as_ref().is_some_and(|suite| !suite.degenerate);
+            let is_zero = |shown: crate::Headline| shown.is_degenerate() && shown.value == 0.0;
+            !varies_inside && headline(found).is_some_and(is_zero)
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Numbers are taken as found: a field that holds no number was not measured. What a row may claim as measured is
 //! decided here, in one place.
 
+use crate::judge::Votes;
 use assize_contracts::{
     Catalog, CellKey, CostSource, Metric, Nature, Outcome, RowField, VoidCause,
 };
@@ -88,6 +89,9 @@ pub(crate) struct Check<'a> {
     #[serde(borrow)]
     pub(crate) id: Cow<'a, str>,
     pub(crate) passed: bool,
+    /// The votes of a judge, where the check is one.
+    #[serde(default)]
+    pub(crate) actual: Votes,
 }
 
 #[derive(Debug, Deserialize)]
@@ -201,6 +205,27 @@ impl<'a> Row<'a> {
         self.attempts
             .iter()
             .any(|attempt| attempt.outcome == Some(Outcome::Fail))
+    }
+
+    /// Whether one vote of a judge would have changed the outcome. Absent where the row does not tell.
+    pub(crate) fn hangs_on_one_vote(&self) -> Option<bool> {
+        let told: Vec<f64> = self
+            .extensions
+            .0
+            .iter()
+            .filter(|(name, _)| name.starts_with("judge") && name.ends_with("_hangs_on_one_vote"))
+            .filter_map(|(_, value)| match value {
+                Extension::Number(hangs) => Some(*hangs),
+                _ => None,
+            })
+            .collect();
+        // A trial that failed a check as well fails however the judge votes.
+        let failed_otherwise = self
+            .checkpoint_details
+            .iter()
+            .any(|check| !check.passed && check.actual.0.is_empty());
+        let could_turn = self.outcome() == Outcome::Pass || !failed_otherwise;
+        (!told.is_empty()).then(|| could_turn && told.contains(&1.0))
     }
 
     /// Everything measured, under the names of the catalog. A metric that a collector put into the extensions comes last.

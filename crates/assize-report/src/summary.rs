@@ -3,11 +3,12 @@
 use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
-    Analysis, Caution, Chances, Classification, Comparison, GateResult, MetricSummary, Planned,
-    ReportError, Row, SuccessSummary, SummaryBuilder, caution, cells, metric, success,
+    Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
+    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, caution, cells,
+    metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField};
-use assize_stats::{CostPerSuccess, Level, cost_per_success};
+use assize_stats::{CostPerSuccess, Level, Scope, cost_per_success};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// Reasons to be careful.
     pub cautions: Vec<Caution>,
+    /// How much the votes of a judge agree. Absent where no trial had several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeSummary>,
     /// The gates, each held against every mode it speaks about. Whoever judges them puts them here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
@@ -230,6 +234,11 @@ impl<'a> Draft<'a> {
 
     fn finish(self, comparisons: Vec<Comparison>) -> Summary {
         let mut cautions = self.cautions;
+        let judge = self
+            .builder
+            .judge
+            .summary(self.analysis.confidence, self.analysis.resamples);
+        cautions.extend(judge.as_ref().and_then(JudgeSummary::caution));
         cautions.extend(caution::of_comparisons(&comparisons, &self.primary));
         Summary {
             rules_version: RULES_VERSION,
@@ -238,6 +247,7 @@ impl<'a> Draft<'a> {
             scenarios_left_out: self.scenarios_left_out,
             comparisons,
             cautions,
+            judge,
             gates: Vec::new(),
             planned: None,
             prices: self.analysis.prices.clone(),
@@ -524,6 +534,25 @@ impl Summary {
         let is_declared = |found: &&Comparison| !found.is_exploratory();
         self.pairs()
             .map(move |pair| pair.iter().filter(is_declared).collect())
+    }
+
+    /// What the intervals of the modes' success speak about. None without any.
+    pub fn success_scope_note(&self) -> Option<String> {
+        let known = self.modes.iter().map(|(_, mode)| &mode.success);
+        let scopes: Vec<Scope> = known
+            .filter(|success| success.ci95.is_some())
+            .map(|success| success.scope)
+            .collect();
+        let words = match (
+            scopes.contains(&Scope::Population),
+            scopes.contains(&Scope::Suite),
+        ) {
+            (true, false) => "tasks like these",
+            (false, true) => "exactly these tasks",
+            (true, true) => "tasks like these, and of exactly these where a mode has at most four",
+            (false, false) => return None,
+        };
+        Some(format!("Intervals of success speak of {words}."))
     }
 
     /// The comparisons of each pair of modes.

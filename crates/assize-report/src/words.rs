@@ -69,6 +69,28 @@ pub fn advice(comparison: &Comparison) -> Option<String> {
     }
 }
 
+/// What the intervals and p-values of these comparisons speak about. None without any.
+pub fn scopes_note(comparisons: &[&Comparison]) -> Option<String> {
+    let shown = comparisons
+        .iter()
+        .filter(|found| found.verdict() != Verdict::NotComparable);
+    let (new, these): (Vec<&Comparison>, Vec<&Comparison>) =
+        shown.partition(|found| found.scope() == Scope::Population);
+    let names = |found: &[&Comparison]| {
+        let names = found.iter().map(|found| found.definition().label());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    match (new.is_empty(), these.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some("Intervals and p-values speak of tasks like these.".to_owned()),
+        (true, false) => Some("Intervals and p-values speak of exactly these tasks.".to_owned()),
+        (false, false) => Some(format!(
+            "Intervals and p-values speak of tasks like these; those of {} of exactly these tasks.",
+            names(&these)
+        )),
+    }
+}
+
 /// The verdict as tables name it.
 pub fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -106,11 +128,45 @@ fn these_tasks(tasks: usize) -> String {
     }
 }
 
+/// ` on exactly these 3 tasks` for what speaks of no others, nothing for tasks like these.
+fn place(scope: Scope, tasks: usize) -> String {
+    match scope {
+        Scope::Population => String::new(),
+        Scope::Suite => format!(" on exactly {}", these_tasks(tasks)),
+    }
+}
+
+/// `For other tasks: cannot tell from 3 tasks.`, where a verdict on so few speaks of exactly these.
+fn other_tasks(scope: Scope, tasks: usize) -> Option<String> {
+    (scope == Scope::Suite && (1..=4).contains(&tasks)).then(|| {
+        let tasks = count(tasks as u64, "task", "tasks");
+        format!("For other tasks: cannot tell from {tasks}.")
+    })
+}
+
 /// `8 tasks x 5`, or `8 tasks x about 5` where the numbers of runs differ.
 fn design(tasks: usize, repetitions: u64, is_balanced: bool) -> String {
     let about = if is_balanced { "" } else { "about " };
     let tasks = count(tasks as u64, "task", "tasks");
     format!("{tasks} x {about}{repetitions}")
+}
+
+/// `8 tasks x 5 runs, paired; p 0.010`.
+fn evidence(design: &str, repetitions: u64, p: &str) -> String {
+    let runs = if repetitions == 1 { "run" } else { "runs" };
+    format!("{design} {runs}, paired; {p}")
+}
+
+/// `p 0.010`, or `p 0.010, adjusted 0.020` in a family of several.
+fn p_values(p: Option<f64>, adjusted: Option<f64>, family_size: usize) -> String {
+    match (p, adjusted) {
+        (Some(_), Some(adjusted)) if family_size > 1 => format!(
+            "{}, adjusted {}",
+            p_value(p),
+            p_value(Some(adjusted)).trim_start_matches("p ")
+        ),
+        _ => p_value(p),
+    }
 }
 
 /// Why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
@@ -130,7 +186,7 @@ fn level_words(level: Level) -> String {
 /// A number of percent or points: whole, or with one digit where it is small.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
+        size if size < 0.005 => "0".to_owned(),
         size if size < 0.095 => format!("{value:.2}"),
         size if size < 1.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
@@ -140,7 +196,7 @@ pub(crate) fn number(value: f64) -> String {
 /// A number of points with its sign.
 pub(crate) fn signed(value: f64) -> String {
     let text = number(value);
-    match value > 0.0 {
+    match value > 0.0 && text != "0" {
         true => format!("+{text}"),
         false => text,
     }
@@ -179,8 +235,8 @@ mod tests {
     #[test]
     fn points_carry_their_sign() {
         assert_eq!(
-            [25.0, -3.4, 0.0, 0.04].map(signed),
-            ["+25", "-3", "0", "+0.04"]
+            [25.0, -3.4, 0.0, 0.04, -1e-15].map(signed),
+            ["+25", "-3", "0", "+0.04", "0"]
         );
     }
 

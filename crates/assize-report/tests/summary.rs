@@ -133,7 +133,7 @@ fn a_clear_difference_is_said_in_words() {
     assert_eq!(
         sentence(tokens),
         "On tasks like these, with-docs had 30 % fewer active tokens than plain (95 % interval 30 % to 30 %; \
-         1195 against 1706; 6 tasks x 5 runs, paired; p < 0.0001). Lower in 6 of 6 scenarios. One run each: with-docs is better 100 % \
+         1195 against 1706; 6 tasks x 5 runs, paired; p < 0.0001, adjusted < 0.0001). Lower in 6 of 6 scenarios. One run each: with-docs is better 100 % \
          of the time."
     );
     let closing = closing_line(summary.decisive()).unwrap();

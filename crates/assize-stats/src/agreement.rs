@@ -106,6 +106,83 @@ pub fn krippendorff_alpha_ci(
     }))
 }
 
+/// The votes on the items of one trial, as sums: all that the agreement of many trials needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VoteSums {
+    votes: f64,
+    sum: f64,
+    squares: f64,
+    /// Squared differences of all ordered pairs of votes on the same item, by the number of the others.
+    apart: f64,
+}
+
+impl VoteSums {
+    /// Adds the votes on one item. Fewer than two say nothing about agreement.
+    pub fn add_item(&mut self, votes: &[f64]) {
+        let votes: Vec<f64> = votes
+            .iter()
+            .copied()
+            .filter(|vote| vote.is_finite())
+            .collect();
+        if votes.len() < 2 {
+            return;
+        }
+        let count = votes.len() as f64;
+        let sum: f64 = votes.iter().sum();
+        let squares: f64 = votes.iter().map(|vote| vote * vote).sum();
+        self.votes += count;
+        self.sum += sum;
+        self.squares += squares;
+        self.apart += 2.0 * (count * squares - sum * sum).max(0.0) / (count - 1.0);
+    }
+
+    /// No item had two votes.
+    pub fn is_empty(&self) -> bool {
+        self.votes == 0.0
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            votes: self.votes + other.votes,
+            sum: self.sum + other.sum,
+            squares: self.squares + other.squares,
+            apart: self.apart + other.apart,
+        }
+    }
+
+    /// Krippendorff's alpha of numbers. None when all votes are the same.
+    fn alpha(&self) -> Option<f64> {
+        let spread = self.votes * self.squares - self.sum * self.sum;
+        let expected = 2.0 * spread / (self.votes - 1.0);
+        (self.votes > 1.0 && spread > 1e-9 * self.votes * self.squares)
+            .then(|| 1.0 - self.apart / expected)
+    }
+}
+
+/// Krippendorff's alpha (of numbers) over the votes of all trials together, with a percentile interval over trials.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PooledAlpha {
+    /// 1 is perfect, 0 is chance; absent when all votes are the same.
+    pub alpha: Option<f64>,
+    /// Its interval; absent with alpha, and for a single trial.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// The agreement of votes over trials. Whole trials are resampled, since votes on the same trial are alike.
+pub fn pooled_alpha(trials: &[VoteSums], options: &BootstrapOptions) -> PooledAlpha {
+    let pooled = |drawn: &[VoteSums]| {
+        let all = drawn.iter().fold(VoteSums::default(), VoteSums::plus);
+        all.alpha()
+    };
+    PooledAlpha {
+        alpha: pooled(trials),
+        ci95: (trials.len() > 1)
+            .then(|| interval_over_items(trials, options, pooled))
+            .flatten(),
+    }
+}
+
 fn kappa(items: &[(f64, f64)], weights: KappaWeights) -> CohensKappa {
     let rated: Vec<(f64, f64)> = items
         .iter()
@@ -319,6 +396,20 @@ mod tests {
                 Some(5.0),
             ],
         ];
+        // The votes of ten trials, each on one item, are the same as those of one trial on ten.
+        let sums: Vec<VoteSums> = (0..10)
+            .map(|item| {
+                let votes: Vec<f64> = ratings.iter().filter_map(|rater| rater[item]).collect();
+                let mut sums = VoteSums::default();
+                sums.add_item(&votes);
+                sums
+            })
+            .collect();
+        let pooled = pooled_alpha(&sums, &BootstrapOptions::default());
+        let interval = krippendorff_alpha(&ratings, RatingLevel::Interval).unwrap();
+        assert!((pooled.alpha.unwrap() - interval.alpha.unwrap()).abs() < 1e-12);
+        let [lower, upper] = pooled.ci95.unwrap();
+        assert!(lower < pooled.alpha.unwrap() && pooled.alpha.unwrap() <= upper);
         for (level, expected) in ALPHAS {
             let alpha = krippendorff_alpha(&ratings, level).unwrap().alpha.unwrap();
             assert!((alpha - expected).abs() < 1e-12, "{level:?} {alpha}");

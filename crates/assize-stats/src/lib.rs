@@ -74,8 +74,8 @@ mod compare;
 
 pub use adjust::{AdjustMethod, HolmFamily, adjust_p_values, holm_family};
 pub use agreement::{
-    CohensKappa, KappaWeights, KrippendorffAlpha, RatingLevel, cohens_kappa, cohens_kappa_ci,
-    krippendorff_alpha, krippendorff_alpha_ci,
+    CohensKappa, KappaWeights, KrippendorffAlpha, PooledAlpha, RatingLevel, VoteSums, cohens_kappa,
+    cohens_kappa_ci, krippendorff_alpha, krippendorff_alpha_ci, pooled_alpha,
 };
 pub use bootstrap::{BootstrapOptions, bootstrap_ci, bootstrap_ci_of};
 pub use censored::{

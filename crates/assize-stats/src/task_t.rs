@@ -88,7 +88,9 @@ impl TaskT {
         };
         if self.mean > 0.0 {
             let capped = self.with_cap().map(|capped| capped.bounds(alpha).lower);
-            if let Some(lower) = capped.filter(|&lower| lower > ROUNDING && lower > plain.lower) {
+            if let Some(lower) =
+                capped.filter(|&lower| lower > ROUNDING && lower > plain.lower + ROUNDING)
+            {
                 answer.bounds.lower = lower;
                 answer.capped = true;
             }

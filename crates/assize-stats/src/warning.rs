@@ -119,7 +119,7 @@ impl Warning {
             Self::KExceedsTrials => "Scenarios with fewer than k trials were left out.",
             Self::Censored => "Some runs were cut off before they ended.",
             Self::NoSuccesses => "No run succeeded.",
-            Self::ManyVoid => "More than 5% of the trials could not be judged.",
+            Self::ManyVoid => "More than 5 % of the trials could not be judged.",
             Self::OptionalStopping => "The run was stopped early, which makes chance look real.",
             Self::UnmatchedScenarios => "Scenarios run by one mode only were left out.",
             Self::UnseenTasks => {
@@ -158,6 +158,11 @@ impl Warnings {
         if condition {
             self.add(warning);
         }
+    }
+
+    /// Takes a warning back.
+    pub(crate) fn remove(&mut self, warning: Warning) {
+        self.0.remove(&warning);
     }
 
     /// Adds all warnings of another answer.

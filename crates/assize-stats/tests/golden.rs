@@ -44,6 +44,14 @@ fn broken_cases_fail_one_by_one() {
 }
 
 #[test]
+fn functions_that_were_replaced_are_left_out() {
+    let text = r#"{ "cases": [ { "function": "cluster_proportion_ci", "inputs": {}, "expected": { "lower": 7 } } ] }"#;
+    let outcomes = cases::run(text).unwrap();
+    assert_eq!(outcomes[0].replaced_by, Some("success_rate"));
+    assert!(failures(text).is_empty());
+}
+
+#[test]
 fn text_that_is_no_golden_file_is_an_error() {
     assert!(cases::run("[]").is_err());
     assert!(cases::run("nothing").is_err());

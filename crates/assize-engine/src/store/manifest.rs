@@ -54,7 +54,7 @@ pub struct Manifest {
 }
 
 /// The parts of a reading. Runs of 0.1 have them in `provenance`.
-const READING: [&str; 4] = ["analysis", "gates", "baseline", "prices"];
+const READING: [&str; 5] = ["analysis", "gates", "baseline", "prices", "primary"];
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,12 +181,13 @@ impl Manifest {
             let reason = format!("unknown key, expected one of {}", READING.join(", "));
             return Err(self.unreadable(key, reason));
         }
-        let [analysis, gates, baseline, prices] = READING;
+        let [analysis, gates, baseline, prices, primary] = READING;
         Ok(Reading {
             analysis: self.reading_part(analysis)?,
             gates: self.reading_part(gates)?,
             baseline: self.reading_part(baseline)?,
             prices: self.reading_part(prices)?,
+            primary: self.reading_part(primary)?,
         })
     }
 
@@ -199,7 +200,7 @@ impl Manifest {
 
     /// Takes over another reading. All tables of prices that trials were priced by stay named.
     pub(super) fn read_as(&mut self, mut now: Reading) -> Result<(), StoreError> {
-        let [.., prices] = READING;
+        let [.., prices, _] = READING;
         let mut named: Vec<String> = self.reading_part(prices)?;
         now.prices.retain(|version| !named.contains(version));
         named.append(&mut now.prices);

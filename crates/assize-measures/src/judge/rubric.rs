@@ -76,6 +76,14 @@ impl Rubric {
 }
 
 impl Criterion {
+    /// Scores that decide one way and the other: those of a vote for and against, or the ends of the scale and its bound.
+    pub(super) fn possible_scores(&self) -> Vec<f64> {
+        match &self.scale {
+            None => vec![0.0, 1.0],
+            Some(scale) => vec![scale.lowest, scale.bound, scale.highest],
+        }
+    }
+
     fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
         let fields = spec.fields(&["id", "description", "scale", "pass", "weight", "required"])?;
         let id_spec = fields.get("id");

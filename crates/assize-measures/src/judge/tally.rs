@@ -31,23 +31,64 @@ pub(super) fn count(rubric: &Rubric, ballots: &[Ballot]) -> ScorerResult {
 }
 
 fn decide(criterion: &Criterion, votes: &[Option<&Verdict>]) -> ScorerCheckResult {
-    let verdict = match &criterion.scale {
-        None => majority(votes),
-        Some(_) => median(votes),
-    };
-    let passed = match (&criterion.scale, verdict) {
-        (_, None) => false,
-        (None, Some(verdict)) => verdict.score == 1.0,
-        (Some(scale), Some(verdict)) => scale.passes(verdict.score),
-    };
+    let verdict = middle(criterion, votes);
     ScorerCheckResult {
         id: criterion.id.clone(),
         description: criterion.description.clone(),
-        passed,
+        passed: passes(criterion, verdict),
         actual: Some(found(criterion, verdict, votes)),
         expected: Some(criterion.expected()),
         error: None,
     }
+}
+
+fn middle<'a>(criterion: &Criterion, votes: &[Option<&'a Verdict>]) -> Option<&'a Verdict> {
+    match &criterion.scale {
+        None => majority(votes),
+        Some(_) => median(votes),
+    }
+}
+
+fn passes(criterion: &Criterion, verdict: Option<&Verdict>) -> bool {
+    match (&criterion.scale, verdict) {
+        (_, None) => false,
+        (None, Some(verdict)) => verdict.score == 1.0,
+        (Some(scale), Some(verdict)) => scale.passes(verdict.score),
+    }
+}
+
+/// Whether one voter who had voted otherwise would have changed the outcome.
+fn hangs_on_one_vote(rubric: &Rubric, ballots: &[Ballot]) -> bool {
+    let required = || {
+        let all = rubric.criteria.iter().enumerate();
+        all.filter(|(_, criterion)| criterion.required)
+    };
+    let votes = |place: usize| -> Vec<Option<&Verdict>> {
+        ballots
+            .iter()
+            .map(|ballot| ballot.0[place].as_ref())
+            .collect()
+    };
+    let holds =
+        |place: usize, criterion: &Criterion| passes(criterion, middle(criterion, &votes(place)));
+    let could_be = |place: usize, criterion: &Criterion, voter: usize, wanted: bool| {
+        criterion.possible_scores().into_iter().any(|score| {
+            let other = Verdict {
+                score,
+                rationale: String::new(),
+            };
+            let mut votes = votes(place);
+            votes[voter] = Some(&other);
+            passes(criterion, middle(criterion, &votes)) == wanted
+        })
+    };
+    let passed = required().all(|(place, criterion)| holds(place, criterion));
+    (0..ballots.len()).any(|voter| match passed {
+        true => required().any(|(place, criterion)| could_be(place, criterion, voter, false)),
+        false => required().all(|(place, criterion)| {
+            holds(place, criterion) || could_be(place, criterion, voter, true)
+        }),
+    })
 }
 
 /// What more than half of the votes say; a tie, or half without a verdict, is no pass.
@@ -84,6 +125,9 @@ fn found(criterion: &Criterion, verdict: Option<&Verdict>, votes: &[Option<&Verd
     });
     if votes.len() > 1 {
         found["votes"] = votes.iter().map(|vote| shown(*vote)).collect();
+        if let Some(scale) = &criterion.scale {
+            found["scale"] = json!([number(scale.lowest), number(scale.highest)]);
+        }
     }
     found
 }
@@ -113,6 +157,12 @@ fn agreement(rubric: &Rubric, ballots: &[Ballot]) -> Vec<CustomMetric> {
     let alpha = krippendorff_alpha(&scores, RatingLevel::Interval).ok();
     let alpha = alpha.and_then(|found| found.alpha);
     metrics.extend(alpha.and_then(|alpha| CustomMetric::number("judge_alpha", alpha, "")));
+    let hangs = f64::from(u8::from(hangs_on_one_vote(rubric, ballots)));
+    metrics.extend(CustomMetric::number(
+        "judge_hangs_on_one_vote",
+        hangs,
+        "ratio",
+    ));
     metrics
 }
 
@@ -205,11 +255,36 @@ mod tests {
             .iter()
             .map(|metric| metric.name.as_str())
             .collect();
-        assert_eq!(names, ["judge_agreement", "judge_alpha"]);
+        assert_eq!(
+            names,
+            ["judge_agreement", "judge_alpha", "judge_hangs_on_one_vote"]
+        );
+        assert_eq!(
+            result.details[1].actual.as_ref().unwrap()["scale"],
+            json!([1, 5])
+        );
         check(
             &[ballot(Some(1.0), Some(5.0)), ballot(Some(0.0), Some(3.0))],
             [false, false],
         );
+    }
+
+    #[test]
+    fn an_outcome_hangs_on_one_vote_where_another_would_change_it() {
+        let hangs = |done: [f64; 3]| {
+            let ballots = done.map(|done| ballot(Some(done), Some(3.0)));
+            hangs_on_one_vote(&rubric(), &ballots)
+        };
+        assert!(hangs([1.0, 1.0, 0.0]) && hangs([0.0, 1.0, 0.0]));
+        assert!(!hangs([1.0, 1.0, 1.0]) && !hangs([0.0, 0.0, 0.0]));
+        let scaled = |scores: [f64; 3]| {
+            let mut rubric = rubric();
+            rubric.criteria[1].required = true;
+            let ballots = scores.map(|score| ballot(Some(1.0), Some(score)));
+            hangs_on_one_vote(&rubric, &ballots)
+        };
+        assert!(scaled([5.0, 4.0, 1.0]) && scaled([5.0, 3.0, 1.0]));
+        assert!(!scaled([5.0, 4.0, 4.0]) && !scaled([3.0, 2.0, 1.0]));
     }
 
     #[test]

@@ -11,7 +11,15 @@ use std::collections::BTreeMap;
 
 const NO_TRIALS: &str = "it has no trials";
 
-const TOO_FEW_RUNS: &str = "fewer than 5 runs say nothing about chance on exactly these tasks";
+/// Why there is no interval for the success of these tasks.
+fn too_few(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Suite => "fewer than 5 runs say nothing about chance on exactly these tasks",
+        Scope::Population => {
+            "one task says nothing about others: add scenarios, or leave out `--scope population`"
+        }
+    }
+}
 
 /// What was meant to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,7 +284,7 @@ impl<'a> Court<'a> {
                         Some(tries) => estimate::chance(&counts?, tries),
                     }
                 };
-                let estimate = read(Reading::Observed).ok_or(TOO_FEW_RUNS)?;
+                let estimate = read(Reading::Observed).ok_or(too_few(self.context.scope))?;
                 let readings = [Reading::Failed, Reading::Passed].map(read);
                 let readings = readings.into_iter().flatten().collect();
                 (
@@ -357,7 +365,7 @@ impl<'a> Court<'a> {
                 let worst = read(Reading::Failed, Reading::Passed);
                 let best = read(Reading::Passed, Reading::Failed);
                 Ok(Finding {
-                    estimate: estimate.ok_or(TOO_FEW_RUNS)?,
+                    estimate: estimate.ok_or(too_few(self.context.scope))?,
                     readings: [worst, best].into_iter().flatten().collect(),
                     limit,
                     trials: left.iter().map(|trials| trials.judged()).sum(),

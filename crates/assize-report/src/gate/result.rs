@@ -77,6 +77,22 @@ pub fn gates_note(results: &[GateResult]) -> Option<String> {
     (gates.len() > 1).then(|| format!("{} gates, each at 5 %", gates.len()))
 }
 
+/// What the bounds of gates are, since the intervals beside them are others. None without gates.
+pub fn gate_bounds_note(results: &[GateResult]) -> Option<&'static str> {
+    let is_new = results
+        .iter()
+        .any(|result| result.scope == Scope::Population);
+    match (results.is_empty(), is_new) {
+        (true, _) => None,
+        (_, false) => Some(
+            "Bounds of gates are one-sided, at 95 %, and speak of exactly these tasks; intervals elsewhere are two-sided.",
+        ),
+        (_, true) => Some(
+            "Bounds of gates are one-sided, at 95 %; those of success speak of tasks like these, others of exactly these tasks.",
+        ),
+    }
+}
+
 impl GateResult {
     /// `pass`, `FAIL` or `inconclusive`.
     pub fn word(&self) -> &'static str {

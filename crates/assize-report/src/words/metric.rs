@@ -1,10 +1,12 @@
 //! Sentences about metrics: compared by ratio or difference, with cut-off runs, and rare counts.
 
 use super::noun::Noun;
-use super::{design, doubt, level_words, number, p_value, reason, scope};
+use super::{design, doubt, level_words, number, p_values, reason, scope};
 use crate::comparison::{Headline, headline};
 use crate::{MetricResult, duration, quantity};
-use assize_stats::{CountDifference, LimitKind, Limited, LimitedComparison, Verdict, Warning};
+use assize_stats::{
+    CountDifference, LimitKind, Limited, LimitedComparison, Scope, Verdict, Warning,
+};
 
 /// A design that sees only differences above this sees none.
 const BLIND_PERCENT: f64 = 99.5;
@@ -25,23 +27,28 @@ pub(super) fn clause(found: &MetricResult) -> String {
         return format!("cannot tell for {} ({})", noun.name, too_few(found));
     };
     let values = values(found, &noun);
+    let place = super::place(found.scope, found.scenarios);
     match found.verdict {
         Verdict::Inconclusive if shown.is_degenerate() => {
-            format!("cannot tell for {} (nothing varied)", noun.name)
+            constant_clause(found, &shown, &noun, &place)
         }
         Verdict::Inconclusive => {
             let range = noun.range(&shown);
             let doubt = doubt(shown.interval, found.family_size);
-            format!("cannot tell for {} ({range}{doubt}{values})", noun.name)
+            format!(
+                "cannot tell for {}{place} ({range}{doubt}{values})",
+                noun.name
+            )
         }
         Verdict::Equivalent => {
-            format!("{} equivalent ({}{values})", noun.name, noun.range(&shown))
+            let range = noun.range(&shown);
+            format!("{} equivalent{place} ({range}{values})", noun.name)
         }
         _ if shown.is_degenerate() => {
-            format!("{} in every trial{}", exactly(&shown, &noun), tag(found))
+            format!("{}{}{place}", constant(found, &shown, &noun), tag(found))
         }
         _ => format!(
-            "{}{} ({}{values})",
+            "{}{}{place} ({}{values})",
             noun.effect(&shown),
             tag(found),
             noun.interval(&shown)
@@ -57,20 +64,105 @@ pub(super) fn sentence(found: &MetricResult) -> String {
         let reason = reason(found.reason);
         return format!("{a} and {b} cannot be compared by {}: {reason}.", noun.name);
     }
-    if let Some(limited) = &found.limited {
-        return limited_sentence(found, limited, &noun);
-    }
-    if let Some(count) = &found.count {
-        return count_sentence(found, count, &noun);
-    }
-    let Some(shown) = headline(found) else {
-        return format!(
+    let about_these = match (&found.limited, &found.count, headline(found)) {
+        (Some(limited), ..) => limited_sentence(found, limited, &noun),
+        (_, Some(count), _) => count_sentence(found, count, &noun),
+        (_, _, Some(shown)) => ratio_sentence(found, &shown, &noun),
+        (_, _, None) => format!(
             "Cannot tell whether {a} differs from {b} by {}: {}.",
             noun.name,
             too_few(found)
-        );
+        ),
     };
-    ratio_sentence(found, &shown, &noun)
+    let sentences = [
+        Some(about_these),
+        super::other_tasks(found.scope, found.scenarios),
+        advised(found),
+    ];
+    sentences
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// What would help, where nothing can be told.
+fn advised(found: &MetricResult) -> Option<String> {
+    plan(found).filter(|_| found.verdict == Verdict::Inconclusive)
+}
+
+/// What runs that never vary come to, where that is no verdict.
+fn constant_clause(found: &MetricResult, shown: &Headline, noun: &Noun<'_>, place: &str) -> String {
+    match (found.scope, shown.value == 0.0 && is_same_everywhere(found)) {
+        (Scope::Suite, true) => format!("the same {} in every trial{place}", noun.name),
+        (Scope::Suite, false) => format!("cannot tell for {}{place} (nothing varied)", noun.name),
+        (Scope::Population, true) => {
+            format!("cannot tell for {} (the same in every task)", noun.name)
+        }
+        (Scope::Population, false) => format!(
+            "cannot tell for {} ({} in every task)",
+            noun.name,
+            noun.effect(shown)
+        ),
+    }
+}
+
+/// The same difference in every task, which says nothing about how much other tasks differ.
+fn constant_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> String {
+    let (a, b) = (&found.mode_a, &found.mode_b);
+    let values = values(found, noun);
+    let these = scope(Scope::Suite, found.scenarios);
+    let is_same = shown.value == 0.0 && is_same_everywhere(found);
+    if found.scope == Scope::Suite {
+        return match is_same {
+            true => format!(
+                "{these}, {a} and {b} had the same {} in every trial{values}.",
+                noun.name
+            ),
+            false => format!(
+                "{these}, {a} and {b} had the same {} on average{values}: nothing varied inside the tasks, and they differ both ways.",
+                noun.name
+            ),
+        };
+    }
+    let found_here = match is_same {
+        true => "the same in every task".to_owned(),
+        false => format!("{} in every task", noun.effect(shown)),
+    };
+    let on_these = found.suite.as_ref().map(|suite| {
+        let shown = Headline {
+            value: suite.reduction_pct.or(suite.difference).unwrap_or(0.0),
+            interval: suite.ci95,
+            is_ratio: suite.reduction_pct.is_some(),
+        };
+        match shown.is_degenerate() {
+            true if is_same => format!(" {these}: the same in every trial."),
+            true => format!(" {these}: {}.", constant(found, &shown, noun)),
+            false => format!(
+                " {these}: {} ({}).",
+                noun.effect(&shown),
+                noun.interval(&shown)
+            ),
+        }
+    });
+    format!(
+        "Cannot tell whether {a} differs from {b} by {} on other tasks: {found_here}{values}, so nothing is known about how much tasks differ.{}",
+        noun.name,
+        on_these.unwrap_or_default()
+    )
+}
+
+/// All tasks show the same difference; a single task does.
+fn is_same_everywhere(found: &MetricResult) -> bool {
+    found.paired.as_ref().is_none_or(|paired| paired.degenerate)
+}
+
+/// `exactly 100 % more active tokens (twice as much) in every trial`.
+fn constant(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> String {
+    match is_same_everywhere(found) {
+        true => format!("{} in every trial", exactly(shown, noun)),
+        false => format!("{} on average", noun.effect(shown)),
+    }
 }
 
 fn ratio_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> String {
@@ -80,16 +172,12 @@ fn ratio_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> St
     let values = values(found, noun);
     let evidence = evidence(found);
     match found.verdict {
-        Verdict::Inconclusive if shown.is_degenerate() => format!(
-            "Cannot tell whether {a} differs from {b} by {}: the measurements do not vary, so no interval exists.",
-            noun.name
-        ),
+        Verdict::Inconclusive if shown.is_degenerate() => constant_sentence(found, shown, noun),
         Verdict::Inconclusive => format!(
-            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}{values}.{}",
+            "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}{values}.",
             noun.name,
             noun.range(shown),
-            doubt(shown.interval, found.family_size),
-            planned(found)
+            doubt(shown.interval, found.family_size)
         ),
         Verdict::Equivalent => format!(
             "{scope}, {a} and {b} are equivalent by {} within the margin ({level} interval {}{values}; {evidence}).",
@@ -97,8 +185,16 @@ fn ratio_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> St
             noun.range(shown)
         ),
         _ if shown.is_degenerate() => format!(
-            "{scope}, {a} had {} than {b} in every trial: nothing varied inside the tasks{values}.",
-            exactly(shown, noun)
+            "{scope}, {a} had {}{} than {b}{}{values}: nothing varied inside the tasks.",
+            match is_same_everywhere(found) {
+                true => exactly(shown, noun),
+                false => noun.effect(shown),
+            },
+            tag(found),
+            match is_same_everywhere(found) {
+                true => " in every trial",
+                false => " on average over the tasks",
+            },
         ),
         _ => format!(
             "{scope}, {a} had {}{} than {b} ({level} interval {}{values}; {evidence}).{}",
@@ -116,15 +212,16 @@ fn values(found: &MetricResult, noun: &Noun<'_>) -> String {
     values.map_or_else(String::new, |(a, b)| format!("; {}", noun.against([a, b])))
 }
 
-/// `exactly twice the time`, or `exactly 30 % fewer tokens`.
+/// `exactly 100 % more time (exactly twice)`, or `exactly 30 % fewer tokens`.
 fn exactly(shown: &Headline, noun: &Noun<'_>) -> String {
     let ratio = 1.0 - shown.value / 100.0;
     let is = |wanted: f64| shown.is_ratio && (ratio / wanted - 1.0).abs() < 1e-9;
-    match () {
-        () if is(2.0) => format!("exactly twice as much, {}", noun.effect(shown)),
-        () if is(0.5) => format!("exactly half as much, {}", noun.effect(shown)),
-        () => format!("exactly {}", noun.effect(shown)),
-    }
+    let multiple = match () {
+        () if is(2.0) => " (exactly twice)",
+        () if is(0.5) => " (exactly half)",
+        () => "",
+    };
+    format!("exactly {}{multiple}", noun.effect(shown))
 }
 
 fn tag(found: &MetricResult) -> &'static str {
@@ -143,8 +240,14 @@ fn too_few(found: &MetricResult) -> String {
 
 /// `8 tasks x 5 runs, paired; p 0.010`.
 fn evidence(found: &MetricResult) -> String {
-    let design = design(found.scenarios, found.repetitions as u64, true);
-    format!("{design} runs, paired; {}", p_value(found.p_adjusted))
+    let repetitions = found.repetitions as u64;
+    let design = design(found.scenarios, repetitions, true);
+    let p = p_values(
+        crate::cells::decisive_p(found),
+        found.p_adjusted,
+        found.family_size,
+    );
+    super::evidence(&design, repetitions, &p)
 }
 
 /// In how many scenarios the direction is that of the whole.
@@ -173,12 +276,15 @@ fn consistency(found: &MetricResult) -> String {
 /// What it would take to know more.
 pub(super) fn plan(found: &MetricResult) -> Option<String> {
     if found.limited.is_some() {
-        return Some("A longer limit would show more than more runs.".to_owned());
+        return Some("More tasks would show more, and so would a longer limit.".to_owned());
     }
-    let Some(plan) = &found.plan else {
-        let is_single = found.scenarios == 1 && found.count.is_none();
-        return is_single
-            .then(|| "One task says nothing about others: more scenarios would.".to_owned());
+    let plan = found.plan.as_ref()?;
+    let Some(target) = plan.target_pct else {
+        let (seen, tasks) = plan.min_detectable_effect.zip(plan.scenarios_needed)?;
+        return Some(format!(
+            "This design sees only differences above {} per run; half of that takes {tasks} tasks.",
+            times(seen)
+        ));
     };
     let sees = plan.min_detectable_pct.map(|percent| match percent {
         _ if percent > BLIND_PERCENT => "This design can hardly see any difference.".to_owned(),
@@ -187,24 +293,22 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
             number(percent)
         ),
     });
-    let target = number(plan.target_pct);
-    let needs = match (plan.repetitions_needed, plan.scenarios_needed) {
-        (Some(runs), Some(scenarios)) => Some(format!(
+    let target = number(target);
+    let needs = match (plan.repetitions_needed, plan.scenarios_needed, found.scope) {
+        (Some(runs), Some(scenarios), _) => Some(format!(
             "For {target} % it needs {runs} repetitions, or {scenarios} scenarios."
         )),
-        (Some(runs), None) => Some(format!("For {target} % it needs {runs} repetitions.")),
-        (None, Some(scenarios)) => Some(format!(
+        (Some(runs), None, Scope::Suite) => Some(format!(
+            "For {target} % on exactly these it needs {runs} repetitions."
+        )),
+        (Some(runs), None, _) => Some(format!("For {target} % it needs {runs} repetitions.")),
+        (None, Some(scenarios), _) => Some(format!(
             "For {target} % it needs {scenarios} scenarios (more repetitions alone will not do)."
         )),
-        (None, None) => None,
+        (None, None, _) => None,
     };
     let parts: Vec<String> = sees.into_iter().chain(needs).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-/// The plan with a blank before it.
-fn planned(found: &MetricResult) -> String {
-    plan(found).map_or_else(String::new, |plan| format!(" {plan}"))
 }
 
 /// The words for the direction of a limited comparison: `slower` and `faster`, or `more` and `less`.
@@ -271,9 +375,10 @@ fn limited_clause(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) -> S
             let size = size(limited, noun, false);
             let size = size.map(|size| format!("; {size}")).unwrap_or_default();
             format!(
-                "{}{} ({pairs}, {range}{size})",
+                "{}{}{} ({pairs}, {range}{size})",
                 takes(&direction, limited, noun),
-                tag(found)
+                tag(found),
+                super::place(found.scope, found.scenarios)
             )
         }
     }
@@ -287,22 +392,24 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
     let level = level_words(found.confidence_level);
     let (pairs, range) = (direction.pairs(), direction.range());
     let design = evidence(found);
+    let place = super::place(found.scope, found.scenarios);
     if found.verdict == Verdict::Inconclusive {
         let question = match limited.kind {
             LimitKind::Time => format!("{a} is slower than {b}"),
             LimitKind::Tokens => format!("{a} used {} than {b}", noun.compared(false)),
         };
         return format!(
-            "Cannot tell whether {question}: {pairs}, the data fit {range} ({design}); {}.{}",
-            cut_off(limited),
-            planned(found)
+            "Cannot tell whether {question}{place}: {pairs}, the data fit {range} ({design}); {}.",
+            cut_off(limited)
         );
     }
     let claim = match limited.kind {
-        LimitKind::Time => format!("{a} is {}{} than {b}", direction.word, tag(found)),
+        LimitKind::Time => {
+            format!("{a} is {}{} than {b}{place}", direction.word, tag(found))
+        }
         LimitKind::Tokens => {
             let compared = takes(&direction, limited, noun);
-            format!("{a} used {compared}{} than {b}", tag(found))
+            format!("{a} used {compared}{} than {b}{place}", tag(found))
         }
     };
     let size = size(limited, noun, true).unwrap_or_else(|| match limited.kind {
@@ -394,9 +501,10 @@ fn count_clause(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) 
     match found.verdict {
         Verdict::Inconclusive => format!("cannot tell for {}: {rates}", noun.name),
         _ => format!(
-            "{}{}: {rates}",
+            "{}{}{}: {rates}",
             noun.compared(count.estimate.unwrap_or(0.0) < 0.0),
-            tag(found)
+            tag(found),
+            super::place(found.scope, found.scenarios)
         ),
     }
 }
@@ -412,12 +520,13 @@ fn count_sentence(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>
         .map(|ratio| format!(" That is {} times as many in these runs.", times(ratio)));
     match found.verdict {
         Verdict::Inconclusive => format!(
-            "Cannot tell whether {a} has {} than {b}: {rates}; {evidence}.",
-            noun.compared(false)
+            "Cannot tell whether {a} has {} than {b}{}: {rates}; {evidence}.",
+            noun.compared(false),
+            super::place(found.scope, found.scenarios)
         ),
         _ => format!(
             "{}, {a} has {}{} than {b}: {rates}; {evidence}.{}{}",
-            scope(assize_stats::Scope::Population, found.scenarios),
+            scope(found.scope, found.scenarios),
             noun.compared(count.estimate.unwrap_or(0.0) < 0.0),
             tag(found),
             ratio.unwrap_or_default(),

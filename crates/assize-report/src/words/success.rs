@@ -1,6 +1,6 @@
 //! Sentences about success.
 
-use super::{design, doubt, level_words, number, p_value, reason, signed};
+use super::{design, doubt, level_words, number, p_values, reason, signed};
 use crate::percent;
 use assize_stats::{Scope, SuccessComparison, Verdict, Warning};
 
@@ -10,16 +10,20 @@ pub(super) fn clause(found: &SuccessComparison) -> String {
         return format!("success not comparable ({})", reason(found.reason));
     }
     let numbers = numbers(found);
+    let place = super::place(found.scope, found.scenarios);
     let range = found.ci95.map(|ends| format!(" ({})", ends_of(ends)));
     let range = range.unwrap_or_default();
     match found.verdict {
-        Verdict::Better | Verdict::Worse => format!("success {}: {numbers}{range}", side(found)),
-        Verdict::Lower | Verdict::Higher => {
-            format!("success {} (exploratory): {numbers}{range}", side(found))
+        Verdict::Better | Verdict::Worse => {
+            format!("success {}{place}: {numbers}{range}", side(found))
         }
-        Verdict::Equivalent => format!("success equivalent: {numbers}{range}"),
+        Verdict::Lower | Verdict::Higher => {
+            let side = side(found);
+            format!("success {side} (exploratory){place}: {numbers}{range}")
+        }
+        Verdict::Equivalent => format!("success equivalent{place}: {numbers}{range}"),
         _ if decided_by_voids(found) => format!("cannot tell for success: {}", void_clause(found)),
-        _ => format!("cannot tell for success: {numbers}{}", fit(found)),
+        _ => format!("cannot tell for success{place}: {numbers}{}", fit(found)),
     }
 }
 
@@ -43,6 +47,7 @@ fn main_sentence(found: &SuccessComparison) -> String {
     let (a, b) = (&found.mode_a, &found.mode_b);
     let scope = super::scope(found.scope, found.scenarios);
     let numbers = numbers(found);
+    let place = super::place(found.scope, found.scenarios);
     match found.verdict {
         Verdict::Better | Verdict::Worse | Verdict::Lower | Verdict::Higher => {
             let often = if is_up(found) { "more" } else { "less" };
@@ -60,12 +65,12 @@ fn main_sentence(found: &SuccessComparison) -> String {
             evidence(found)
         ),
         _ if decided_by_voids(found) => {
-            format!("Cannot tell whether {a} passes more often than {b}: {numbers}.")
+            format!("Cannot tell whether {a} passes more often than {b}{place}: {numbers}.")
         }
         _ => match unanimous(found) {
             Some(words) => words,
             None => format!(
-                "Cannot tell whether {a} passes more often than {b}: {numbers}{}.",
+                "Cannot tell whether {a} passes more often than {b}{place}: {numbers}{}.",
                 fit_with_design(found)
             ),
         },
@@ -94,18 +99,11 @@ fn evidence(found: &SuccessComparison) -> String {
     let interval = found
         .ci95
         .map(|ends| format!("{level} interval {}; ", ends_of(ends)));
-    let p = match (found.p_value, found.p_adjusted) {
-        (Some(p), Some(adjusted)) if found.family_size > 1 => format!(
-            "{}, adjusted {}",
-            p_value(Some(p)),
-            p_value(Some(adjusted)).trim_start_matches("p ")
-        ),
-        (p, _) => p_value(p),
-    };
+    let p = p_values(found.p_value, found.p_adjusted, found.family_size);
     format!(
-        "{}{} runs, paired; {p}",
+        "{}{}",
         interval.unwrap_or_default(),
-        runs(found)
+        super::evidence(&runs(found), found.repetitions, &p)
     )
 }
 
@@ -146,10 +144,13 @@ fn unanimous(found: &SuccessComparison) -> Option<String> {
         _ => return None,
     };
     let suite = found.suite.as_ref().and_then(|suite| suite.ci95);
-    let these = suite.map(|ends| {
-        let tasks = super::these_tasks(found.scenarios);
-        format!(" On exactly {tasks}: {} points.", ends_of(ends))
-    });
+    let these = match suite {
+        Some(ends) => {
+            let tasks = super::these_tasks(found.scenarios);
+            format!(" On exactly {tasks}: {} points.", ends_of(ends))
+        }
+        None => format!(" Too few runs for an interval ({}).", runs(found)),
+    };
     let new = found.unseen_share.map(|share| {
         format!(
             " For new tasks the difference may be up to {} points either way: {} tasks can miss a kind of task.",
@@ -157,11 +158,7 @@ fn unanimous(found: &SuccessComparison) -> Option<String> {
             found.scenarios
         )
     });
-    Some(format!(
-        "{ended}{}{}",
-        these.unwrap_or_default(),
-        new.unwrap_or_default()
-    ))
+    Some(format!("{ended}{these}{}", new.unwrap_or_default()))
 }
 
 fn capped(found: &SuccessComparison) -> Option<String> {
@@ -175,8 +172,11 @@ fn capped(found: &SuccessComparison) -> Option<String> {
 
 /// The same difference in the scope that the verdict does not speak about.
 fn other_scope(found: &SuccessComparison) -> Option<String> {
-    if found.verdict == Verdict::Inconclusive && unanimous(found).is_some() {
-        return None;
+    let is_population = found.scope == Scope::Population;
+    let is_said = is_population && unanimous(found).is_some();
+    // Intervals without the void trials would contradict that these decide.
+    if found.verdict == Verdict::Inconclusive && (is_said || decided_by_voids(found)) {
+        return super::other_tasks(found.scope, found.scenarios);
     }
     let line = |place: &str, points: f64, ends: [f64; 2]| {
         format!("{place}: {} points ({}).", signed(points), ends_of(ends))
@@ -187,10 +187,7 @@ fn other_scope(found: &SuccessComparison) -> Option<String> {
             let place = format!("On exactly {}", super::these_tasks(found.scenarios));
             Some(line(&place, suite.difference_pp, suite.ci95?))
         }
-        Scope::Suite if found.scenarios <= 4 => Some(format!(
-            "For other tasks: cannot tell from {}.",
-            crate::caution::count(found.scenarios as u64, "task", "tasks")
-        )),
+        Scope::Suite if found.scenarios <= 4 => super::other_tasks(found.scope, found.scenarios),
         Scope::Suite => {
             let population = found.population.as_ref()?;
             Some(line(

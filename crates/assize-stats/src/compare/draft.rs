@@ -3,7 +3,7 @@
 use super::headline::{Headline, typical_values};
 use super::limited::{Limited, limited};
 use super::metric::{CiMethod, Design, MetricComparison, PMethod, RunCounts};
-use super::plan::{ComparisonPlan, plan};
+use super::plan::{ComparisonPlan, count_plan, plan, suite_runs_plan};
 use super::selection::{Matching, Selection};
 use super::verdict::{Evidence, Finding, Wording, judge, verdict_scope};
 use super::{CompareOptions, Metric, MetricKind, ModePair};
@@ -13,7 +13,7 @@ use crate::cluster::{Pool, cluster_replicates};
 use crate::count::{CountDifference, count_difference_of};
 use crate::effect_size::{Magnitude, cliffs_delta_of, prob_above, standardised};
 use crate::gate::Direction;
-use crate::interval::{Level, Method};
+use crate::interval::{Level, Method, Scope};
 use crate::permutation::{Alternative, Column, PermutationTest, test_columns};
 use crate::random::Stream;
 use crate::reduction::{Reduction, ReductionInterval, reduction_of, reduction_or_nan, undefined};
@@ -97,6 +97,8 @@ impl Draft {
         } else if metric.kind == MetricKind::Count && has_zero_median(&selection.pairs) {
             let warnings = Warnings::default();
             draft.take_count(count_difference_of(&selection.pairs, alpha, warnings));
+            let found = draft.comparison.count.as_ref();
+            draft.plan = found.and_then(|found| count_plan(found, options));
         } else {
             draft.take_headline(metric, selection, modes, options);
             if let Some(runs) = &runs {
@@ -130,12 +132,15 @@ impl Draft {
         comparison
             .warnings
             .add_if(decisive.degenerate && !is_exact, Warning::NoVariation);
-        self.plan = plan(
-            &selection.pairs,
-            metric.statistic,
-            headline.paired.measure,
-            options,
-        );
+        self.plan = match headline.scope {
+            Scope::Population => plan(
+                &selection.pairs,
+                metric.statistic,
+                headline.paired.measure,
+                options,
+            ),
+            Scope::Suite => suite_runs_plan(&selection.pairs, decisive.measure, options),
+        };
     }
 
     fn take_limited(&mut self, limited: Limited) {

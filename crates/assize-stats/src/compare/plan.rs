@@ -3,21 +3,24 @@
 use serde::Serialize;
 
 use super::CompareOptions;
-use crate::effect::{Inside, Measure, ScenarioEffects};
+use crate::count::CountDifference;
+use crate::effect::{Effect, Inside, Measure, ScenarioEffects};
 use crate::interval::{Level, Scope};
 use crate::power::{PowerInputs, PowerPlan, power_plan};
 use crate::sample::{Sample, finite};
 use crate::scenario::{Pair, common_scale};
-use crate::special::normal_quantile;
+use crate::special::{normal_quantile, student_t_quantile};
 use crate::statistic::Statistic;
 use crate::success::{MatchedTallies, chance_inside, mean_rate, per_task_variance};
 
-/// What the design can see and what it would take to see `target_pct`.
+/// What the design can see and what it would take to see a smaller effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonPlan {
-    /// The effect planned for, in percent of B.
-    pub target_pct: f64,
+    /// The effect planned for, in percent of B; absent for rare counts, which are planned in their unit.
+    pub target_pct: Option<f64>,
+    /// The effect planned for: a log ratio, or a difference in the metric's unit.
+    pub target_effect: f64,
     /// Smallest reduction this design finds, in percent; only for ratios.
     pub min_detectable_pct: Option<f64>,
     /// Smallest effect this design finds: a log ratio, or a difference in the metric's unit.
@@ -168,21 +171,102 @@ pub(super) fn plan(
     }
     inputs.delta = target(pairs, statistic, measure, effect);
     let plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
-    Some(shown(&plan, measure, effects.unit, effect))
+    let told = Told {
+        measure,
+        unit: effects.unit,
+        share: effect,
+        delta: inputs.delta,
+    };
+    Some(told.plan(&plan))
 }
 
-fn shown(plan: &PowerPlan, measure: Measure, unit: f64, plan_effect: f64) -> ComparisonPlan {
-    let is_ratio = measure == Measure::LogRatio;
-    let percent = |effect: f64| -libm::expm1(-effect) * 100.0;
-    ComparisonPlan {
-        target_pct: plan_effect * 100.0,
-        min_detectable_pct: plan.min_detectable_effect.filter(|_| is_ratio).map(percent),
-        min_detectable_effect: plan
-            .min_detectable_effect
-            .map(|effect| finite(effect * unit)),
-        repetitions_needed: plan.repetitions_needed,
-        scenarios_needed: plan.scenarios_needed,
-        power: Level::POWER_80,
+/// What more runs of exactly these scenarios would show. None when a scenario has a single run, or when logs of single runs
+/// do not exist.
+pub(super) fn suite_runs_plan(
+    pairs: &[Pair],
+    measure: Measure,
+    options: &CompareOptions<'_>,
+) -> Option<ComparisonPlan> {
+    let effect = Effect::new(pairs, Scope::Suite, Statistic::Mean, measure)?;
+    let reach = options.confidence_level.t(effect.df)
+        + student_t_quantile(Level::POWER_80.value(), effect.df);
+    let detectable = reach * effect.se;
+    let (mut share, mut delta) = (options.plan_effect, 0.0);
+    while share > 1e-6 {
+        delta = target(pairs, Statistic::Mean, measure, share);
+        if delta < detectable {
+            break;
+        }
+        share /= 2.0;
+    }
+    let needed = libm::ceil(harmonic_mean(pairs) * (detectable / delta) * (detectable / delta));
+    let plan = PowerPlan {
+        repetitions_needed: (needed < 1e15).then_some(needed as u64),
+        scenarios_needed: None,
+        min_detectable_effect: (detectable > 0.0).then_some(detectable),
+    };
+    let told = Told {
+        measure,
+        unit: effect.unit,
+        share,
+        delta,
+    };
+    (delta > 0.0 && delta < detectable).then(|| told.plan(&plan))
+}
+
+/// What would show half of the difference in rare counts that this design sees. How much of the variance comes from single
+/// runs is not known of counts that are mostly 0, so only more tasks are promised.
+pub(super) fn count_plan(
+    found: &CountDifference,
+    options: &CompareOptions<'_>,
+) -> Option<ComparisonPlan> {
+    let (variance, df) = found.variance.zip(found.df)?;
+    let mut inputs = PowerInputs {
+        scenarios: df as u64 + 1,
+        repetitions: 1.0,
+        omega2: variance,
+        sigma_a2: 0.0,
+        sigma_b2: 0.0,
+        delta: 0.0,
+    };
+    let alpha = Level::new(options.confidence_level.complement()).ok()?;
+    let seen = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
+    inputs.delta = seen.min_detectable_effect? / 2.0;
+    let mut plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
+    plan.repetitions_needed = None;
+    let told = Told {
+        measure: Measure::Difference,
+        unit: 1.0,
+        share: 0.0,
+        delta: inputs.delta,
+    };
+    Some(told.plan(&plan))
+}
+
+/// The scale of a plan, and the effect it is made for.
+struct Told {
+    measure: Measure,
+    unit: f64,
+    /// The effect as a share of B; 0 where it is told in the metric's unit only.
+    share: f64,
+    delta: f64,
+}
+
+impl Told {
+    fn plan(&self, plan: &PowerPlan) -> ComparisonPlan {
+        let is_ratio = self.measure == Measure::LogRatio;
+        let percent = |effect: f64| -libm::expm1(-effect) * 100.0;
+        ComparisonPlan {
+            target_pct: (self.share > 0.0).then_some(self.share * 100.0),
+            target_effect: finite(self.delta * self.unit),
+            min_detectable_pct: plan.min_detectable_effect.filter(|_| is_ratio).map(percent),
+            min_detectable_effect: plan
+                .min_detectable_effect
+                .map(|effect| finite(effect * self.unit)),
+            repetitions_needed: plan.repetitions_needed,
+            scenarios_needed: plan.scenarios_needed,
+            power: Level::POWER_80,
+        }
     }
 }
 

@@ -312,6 +312,10 @@ impl SuccessDraft {
             comparison.verdict = Verdict::NotComparable;
             comparison.verdict_without_voids = Verdict::NotComparable;
         }
+        // A verdict that is not given cannot turn around.
+        if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
+            comparison.warnings.remove(Warning::FewTasksCouldReverse);
+        }
         if comparison.verdict != Verdict::Inconclusive {
             comparison.plan = None;
         }

@@ -210,11 +210,16 @@ fn limited_case(inputs: &Value, options: &Value) -> Result<Value, String> {
         ("turns", LimitKind::Tokens),
     ];
     let read = |task: &Value| -> Result<Task, String> {
+        let (a, b) = (numbers("a", &task["a"])?, numbers("b", &task["b"])?);
+        let cut = |name: &str, runs: usize| match &task[name] {
+            Value::Null => Ok(vec![false; runs]),
+            given => truths(name, given),
+        };
         Ok(Task {
-            a: numbers("a", &task["a"])?,
-            b: numbers("b", &task["b"])?,
-            cut_a: truths("cutA", &task["cutA"])?,
-            cut_b: truths("cutB", &task["cutB"])?,
+            cut_a: cut("cutA", a.len())?,
+            cut_b: cut("cutB", b.len())?,
+            a,
+            b,
         })
     };
     let tasks: Vec<Task> = list("scenarios", &inputs["scenarios"])?

@@ -155,6 +155,7 @@ fn recorded_analysis(run: &str, reading: &Reading, modes: &[String]) -> Result<A
         .baseline
         .filter(|baseline| modes.contains(baseline));
     analysis.prices.clone_from(&reading.prices);
+    analysis.planned_primary.clone_from(&reading.primary);
     Ok(analysis)
 }
 

@@ -294,6 +294,7 @@ impl Loader<'_> {
                 gates: file.gates.clone(),
                 baseline: baseline_mode(&file).map(str::to_owned),
                 prices: vec![prices.version().to_owned()],
+                primary: Analysis::planned_primary(&file.analysis),
             },
             provenance: JsonMap::new(),
             prices: Some(prices),

@@ -1,7 +1,7 @@
 //! Gates in the terminal: a line for each, marked by its verdict.
 
 use super::{plain, print};
-use assize_report::{GateResult, gates_note};
+use assize_report::{GateResult, gate_bounds_note, gates_note};
 use assize_stats::GateVerdict;
 use console::style;
 
@@ -9,7 +9,8 @@ use console::style;
 pub(crate) fn print_gates(gates: &[GateResult]) {
     if !gates.is_empty() {
         let note = gates_note(gates).unwrap_or_else(|| "gates".to_owned());
-        print(style(note).dim().to_string());
+        let bounds = gate_bounds_note(gates).unwrap_or_default();
+        print(style(format!("{note} · {bounds}")).dim().to_string());
     }
     for gate in gates {
         let line = plain(&gate.line());

@@ -8,6 +8,14 @@ use console::style;
 /// The table, one line per deciding comparison, and the cautions that matter for them.
 pub(crate) fn print_summary(summary: &Summary) {
     print(summary_table(summary).to_string());
+    let is_said = |caution: &assize_report::Caution| {
+        caution.code == assize_report::CautionCode::JudgeDisagrees
+    };
+    if let Some(judge) = &summary.judge
+        && !summary.cautions.iter().any(is_said)
+    {
+        print(style(judge.sentence()).dim().to_string());
+    }
     let mut against = None;
     for comparison in summary.decisive() {
         if against != Some(comparison.mode_b()) {

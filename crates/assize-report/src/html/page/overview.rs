@@ -7,7 +7,7 @@ use crate::comparison::level_percent;
 use crate::efficiency;
 use crate::html::HtmlReport;
 use crate::html::charts::{Worth, cost_against_success, rate_bar};
-use crate::words::EXPLORATORY;
+use crate::words::{EXPLORATORY, scopes_note};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
 use assize_stats::Verdict;
@@ -17,6 +17,8 @@ pub(super) fn glance(report: &HtmlReport<'_>) -> Markup {
     let summary = report.summary;
     let content = html! {
         (glance_table(summary).markup())
+        @if let Some(note) = summary.success_scope_note() { p.legend { (note) } }
+        @if let Some(judge) = &summary.judge { p.legend { (judge.sentence()) } }
         div.figures {
             (worth(summary))
             (several_tries(summary))
@@ -227,10 +229,12 @@ fn pair_tables(summary: &Summary, pair: &[Comparison]) -> Markup {
     let (decisive, exploratory): (Vec<&Comparison>, Vec<&Comparison>) = judged
         .into_iter()
         .partition(|found| !found.is_exploratory());
+    let shown: Vec<&Comparison> = decisive.iter().chain(&exploratory).copied().collect();
     html! {
         h3 { (pair[0].mode_a()) " " span.against { "against " (pair[0].mode_b()) } }
         (comparison_table(summary, &decisive))
         (folded(summary, EXPLORATORY, &exploratory))
+        @if let Some(note) = scopes_note(&shown) { p.legend { (note) } }
         (folded(summary, "Metrics without a verdict", &other))
     }
 }

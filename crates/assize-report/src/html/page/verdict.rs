@@ -5,7 +5,7 @@ use crate::comparison::{headline, level_percent};
 use crate::html::HtmlReport;
 use crate::html::charts::difference_bar;
 use crate::words::{clause, closing_line, sentence, verdict_word};
-use crate::{Comparison, GateResult, Nature, Summary, gates_note};
+use crate::{Comparison, GateResult, Nature, Summary, gate_bounds_note, gates_note};
 use assize_stats::{GateVerdict, Verdict};
 use maud::{Markup, html};
 
@@ -57,7 +57,8 @@ fn gates(gates: &[GateResult]) -> Markup {
         @if !gates.is_empty() {
             h3 { "Gates" }
             ul.verdicts.gates { @for gate in gates { (gate_item(gate)) } }
-            @if let Some(note) = gates_note(gates) { p.legend { (note) "; on exactly these tasks." } }
+            @if let Some(note) = gates_note(gates) { p.legend { (note) "." } }
+            @if let Some(note) = gate_bounds_note(gates) { p.legend { (note) } }
         }
     }
 }
