@@ -84,11 +84,17 @@ bench:
 	$(CARGO) build --release --workspace --examples
 	$(CARGO) bench --workspace
 
-# Simulated experiments: intervals and verdicts of the library, then whole reports, some of them through the command. The tables stand in docs/statistics.md.
+# Simulated experiments: intervals and verdicts of the library, then whole reports through the command. The tables stand in docs/statistics.md.
+# Smaller or larger: `make study STUDY_SIMULATIONS=500 STUDY_REPORTS=100 STUDY_SEED=7`.
+STUDY_SIMULATIONS ?= 3000
+STUDY_REPORTS ?= 1000
+STUDY_SEED ?= 1
+
 study:
 	$(CARGO) build --release -p assize --locked
-	$(CARGO) run --release -p assize-stats --locked --example study -- --simulations 3000 --seed 1
-	$(CARGO) run --release -p assize-report --locked --example study -- --reports 400 --seed 1 --binary target/release/assize --through 20
+	$(CARGO) run --release -p assize-stats --locked --example study -- --simulations $(STUDY_SIMULATIONS) --seed $(STUDY_SEED)
+	$(CARGO) run --release -p assize-report --locked --example study -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
+		--binary $${CARGO_TARGET_DIR:-target}/release/assize --commit $$(git rev-parse --short HEAD)
 
 clean:
 	$(CARGO) clean

@@ -56,7 +56,7 @@ pub use job_summary::render_job_summary;
 pub use judge::JudgeSummary;
 pub use junit::render_junit;
 pub use markdown::render_markdown;
-pub use metric::MetricSummary;
+pub use metric::{MetricSummary, TypicalTask};
 pub use number::{amount, duration, money, percent, quantity};
 pub use reading::{AnalysisError, statistic};
 pub use row::Row;

@@ -6,6 +6,7 @@ use crate::efficiency;
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
+use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
@@ -105,6 +106,18 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
     let notes = summary.success_scope_note().into_iter();
     for note in notes.chain(summary.judge.as_ref().map(|judge| judge.sentence())) {
         writeln!(page, "{note}\n")?;
+    }
+    let level = format!("{level} interval");
+    let mut table = Table::new(
+        "What a typical task takes",
+        &["Mode", "Metric", "Typical task", &level],
+    );
+    for row in summary.typical_tasks() {
+        table.row(row.iter().map(|cell| safe(cell)).collect());
+    }
+    if !table.rows.is_empty() {
+        table.write(page)?;
+        writeln!(page, "{TYPICAL_TASKS}\n")?;
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use crate::arm::Cell;
 use assize_contracts::{AtLimit, Metric};
 use assize_stats::{
-    Description, MetricKind, Statistic, censored_median, censored_percentile, describe,
+    Description, Level, MetricKind, Statistic, censored_median, censored_percentile, describe,
+    scenario_typical_ci,
 };
 use serde::Serialize;
 
@@ -34,7 +35,23 @@ pub struct MetricSummary {
     /// Trials that were cut off, for times.
     #[serde(skip_serializing_if = "is_zero")]
     pub censored: usize,
+    /// What a task like these typically takes. Absent for few tasks, and where trials were cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical_task: Option<TypicalTask>,
 }
+
+/// The geometric mean of the tasks' medians.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TypicalTask {
+    /// The value.
+    pub value: f64,
+    /// Its interval, for new tasks like these.
+    pub ci95: [f64; 2],
+}
+
+/// With fewer tasks nothing is said about others.
+const FEWEST_TASKS: usize = 5;
 
 impl MetricSummary {
     /// The number that a statistic stands for. Absent where cut-off trials leave it unknown.
@@ -70,7 +87,12 @@ pub(crate) fn is_limited(metric: &Metric) -> bool {
 }
 
 /// The metric in this column over the given cells. None when nobody measured it.
-pub(crate) fn summarize(metric: &Metric, place: usize, cells: &[&Cell]) -> Option<MetricSummary> {
+pub(crate) fn summarize(
+    metric: &Metric,
+    place: usize,
+    cells: &[&Cell],
+    level: Level,
+) -> Option<MetricSummary> {
     let mut values = Vec::new();
     let mut completed = Vec::new();
     for cell in cells {
@@ -102,6 +124,29 @@ pub(crate) fn summarize(metric: &Metric, place: usize, cells: &[&Cell]) -> Optio
         cv: description.cv_defined.then_some(description.cv),
         stddev: Some(description.stddev),
         censored: 0,
+        typical_task: match completed.contains(&false) {
+            true => None,
+            false => typical_task(place, cells, level),
+        },
+    })
+}
+
+fn typical_task(place: usize, cells: &[&Cell], level: Level) -> Option<TypicalTask> {
+    let of_cell = |cell: &&Cell| -> Vec<f64> {
+        let trials = 0..cell.success.len();
+        let values = trials.map(|trial| cell.value(place, trial));
+        values.filter(|value| value.is_finite()).collect()
+    };
+    let measured = cells
+        .iter()
+        .map(of_cell)
+        .filter(|values| !values.is_empty());
+    let groups: Vec<Vec<f64>> = measured.collect();
+    let found = scenario_typical_ci(&groups, level)
+        .filter(|found| groups.len() >= FEWEST_TASKS && !found.degenerate)?;
+    Some(TypicalTask {
+        value: found.point_estimate,
+        ci95: [found.lower, found.upper],
     })
 }
 
@@ -121,5 +166,6 @@ fn censored(description: &Description, values: &[f64], completed: &[bool]) -> Me
         cv: None,
         stddev: None,
         censored: completed.iter().filter(|done| !**done).count(),
+        typical_task: None,
     }
 }

@@ -4,8 +4,8 @@ use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
-    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, caution, cells,
-    metric, success,
+    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, amount, caution,
+    cells, metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField};
 use assize_stats::{CostPerSuccess, Level, Scope, cost_per_success};
@@ -260,6 +260,18 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// What the table of typical tasks shows.
+pub(crate) const TYPICAL_TASKS: &str =
+    "Geometric means of the tasks' medians; their intervals speak of tasks like these.";
+
+/// Fractions of many tokens say nothing.
+fn shown_amount(metric: &Metric, value: f64) -> String {
+    match value.abs() >= 100.0 {
+        true => amount(metric, value.round()),
+        false => amount(metric, value),
+    }
+}
+
 /// Puts the arms in order and fills in what follows from all rows together. Tells what the arms are called.
 pub(crate) fn prepare(builder: &mut SummaryBuilder, analysis: &Analysis) -> Vec<String> {
     sort_arms(&mut builder.arms, &analysis.mode_order);
@@ -398,7 +410,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
     } = &builder.names;
     let metrics = metrics.names.iter().enumerate();
     let metrics = metrics.filter_map(|(place, name)| {
-        let summary = metric::summarize(&catalog.metric(name), place, cells)?;
+        let summary = metric::summarize(&catalog.metric(name), place, cells, level)?;
         Some((name.clone(), summary))
     });
     let success = success::summarize(cells, level);
@@ -553,6 +565,24 @@ impl Summary {
             (false, false) => return None,
         };
         Some(format!("Intervals of success speak of {words}."))
+    }
+
+    /// What a typical task takes of the deciding metrics: the mode, the metric, the value and its interval.
+    pub(crate) fn typical_tasks(&self) -> Vec<[String; 4]> {
+        let mut rows = Vec::new();
+        for metric in &self.primary {
+            let definition = self.catalog.metric(metric);
+            for (name, mode) in self.modes.iter() {
+                let found = mode.metrics.find(metric);
+                if let Some(typical) = found.and_then(|found| found.typical_task) {
+                    let [value, low, high] = [typical.value, typical.ci95[0], typical.ci95[1]]
+                        .map(|value| shown_amount(&definition, value));
+                    let metric = definition.label().to_owned();
+                    rows.push([name.to_owned(), metric, value, format!("{low} to {high}")]);
+                }
+            }
+        }
+        rows
     }
 
     /// The comparisons of each pair of modes.

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, sentence};
-use assize_stats::Verdict;
+use assize_stats::{Scope, Verdict};
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../docs/reading-a-report.md");
@@ -245,4 +245,176 @@ fn a_difference_on_many_tasks_is_said_with_both_rates() {
         rows.extend(judged("plain", task, plain[task], 5));
     }
     check(&rows, "success", Verdict::Better);
+}
+
+/// Six tasks with three runs each that all have the same tokens; `docs` has `ratio` times those of `plain`.
+fn constant(ratio: impl Fn(usize) -> f64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for task in 0..6 {
+        for iteration in 0..3 {
+            for (mode, factor) in [("docs", ratio(task)), ("plain", 1.0)] {
+                let tokens = 1000.0 * (task + 1) as f64 * factor;
+                let extra = json!({"tokens": {"total": tokens, "active": tokens}});
+                rows.push(row(mode, task, iteration, extra));
+            }
+        }
+    }
+    rows
+}
+
+fn said(rows: &[Value], scope: Scope) -> (Verdict, String) {
+    let analysis = Analysis {
+        scope,
+        ..analysis()
+    };
+    let summary = summarize(rows, &analysis);
+    let found = find(&summary, "tokens_active");
+    (found.verdict(), sentence(found))
+}
+
+#[test]
+fn a_ratio_that_never_varies_is_certain_of_exactly_these_tasks() {
+    let (verdict, words) = said(&constant(|_| 2.0), Scope::Suite);
+    assert_eq!(verdict, Verdict::Worse, "{words}");
+    assert!(
+        words.contains("100 % more active tokens (exactly twice) than plain in every trial"),
+        "{words}"
+    );
+    let (verdict, words) = said(&constant(|_| 2.0), Scope::Population);
+    assert_eq!(verdict, Verdict::Inconclusive, "{words}");
+    assert!(
+        words.contains("On exactly these 6 tasks: exactly 100 % more active tokens (exactly twice) in every trial."),
+        "{words}"
+    );
+    // The same on average is not the same in every trial.
+    let mixed = |task: usize| [1.0, 4.0][task % 2];
+    let (verdict, words) = said(&constant(mixed), Scope::Suite);
+    assert_eq!(verdict, Verdict::Worse, "{words}");
+    assert!(
+        words.contains("on average") && !words.contains("every trial"),
+        "{words}"
+    );
+    let (_, words) = said(&constant(|_| 1.0), Scope::Suite);
+    assert!(
+        words.contains("had the same active tokens in every trial"),
+        "{words}"
+    );
+}
+
+#[test]
+fn few_tasks_are_named_whatever_came_out() {
+    for passed in [0, 3, 5] {
+        let mut rows = Vec::new();
+        for task in 0..3 {
+            rows.extend(judged("docs", task, passed, 5));
+            rows.extend(judged("plain", task, passed, 5));
+        }
+        let summary = summarize(&rows, &analysis());
+        for found in &summary.comparisons {
+            let words = sentence(found);
+            assert!(words.contains("xactly these 3 tasks"), "{passed}: {words}");
+            assert!(
+                words.contains("For other tasks: cannot tell from 3 tasks."),
+                "{passed}: {words}"
+            );
+        }
+        let codes: Vec<String> = summary
+            .cautions
+            .iter()
+            .map(|caution| caution.code.to_string())
+            .collect();
+        assert!(!codes.contains(&"few-scenarios".to_owned()), "{codes:?}");
+    }
+    let (_, words) = said(&limited(1.5)[..30], Scope::Population);
+    assert!(words.contains("on exactly these 3 tasks"), "{words}");
+}
+
+#[test]
+fn exchanged_modes_have_the_opposite_verdict() {
+    let mut uneven = Vec::new();
+    for task in 0..6 {
+        uneven.extend(judged("docs", task, 9, 10));
+        uneven.extend(judged("plain", task, 2 + task % 3, 20 - task));
+    }
+    let mut few = Vec::new();
+    for task in 0..3 {
+        few.extend(judged("docs", task, 19, 20));
+        few.extend(judged("plain", task, 6 + task, 20));
+    }
+    for rows in [uneven, few, limited(1.5), limited(0.6)] {
+        let exchanged: Vec<Value> = rows
+            .iter()
+            .map(|row| {
+                let mut row = row.clone();
+                row["mode"] = json!(if row["mode"] == "docs" {
+                    "plain"
+                } else {
+                    "docs"
+                });
+                row
+            })
+            .collect();
+        let verdicts = |rows: &[Value]| -> Vec<Verdict> {
+            let summary = summarize(rows, &analysis());
+            summary.decisive().map(Comparison::verdict).collect()
+        };
+        let opposite = |verdict: Verdict| match verdict {
+            Verdict::Better => Verdict::Worse,
+            Verdict::Worse => Verdict::Better,
+            other => other,
+        };
+        let found = verdicts(&rows);
+        assert!(found.iter().any(|verdict| opposite(*verdict) != *verdict));
+        let mirrored: Vec<Verdict> = verdicts(&exchanged).into_iter().map(opposite).collect();
+        assert_eq!(found, mirrored);
+    }
+}
+
+#[test]
+fn what_could_turn_a_verdict_is_said_only_of_a_verdict() {
+    // The difference excludes zero by itself, and not among three models.
+    let mut rows = Vec::new();
+    for model in ["small", "medium", "large"] {
+        for task in 0..10 {
+            let gain = match model {
+                "small" => [2, 2, 0, 2, 1, 0, 2, 2, 0, 2][task],
+                _ => 0,
+            };
+            for (mode, passed) in [("docs", 5 + gain), ("plain", 5)] {
+                for mut row in judged(mode, task, passed, 10) {
+                    row["model"] = json!(model);
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    let summary = summarize(&rows, &analysis());
+    let is_said = |code: &str| {
+        let mut cautions = summary.cautions.iter();
+        cautions.any(|caution| caution.code.as_str() == code)
+    };
+    assert!(!is_said("few-tasks-could-reverse"));
+}
+
+#[test]
+fn every_page_says_which_tasks_its_intervals_speak_of() {
+    let page = |tasks: usize| {
+        let mut rows = Vec::new();
+        for task in 0..tasks {
+            rows.extend(judged("docs", task, 3 + task % 2, 5));
+            rows.extend(judged("plain", task, 2 + task % 3, 5));
+        }
+        assize_report::render_markdown(&summarize(&rows, &analysis()), "title")
+    };
+    let (few, many) = (page(3), page(8));
+    for of in ["Intervals of success speak", "Intervals and p-values speak"] {
+        assert!(
+            few.contains(&format!("{of} of exactly these tasks.")),
+            "{few}"
+        );
+        assert!(
+            many.contains(&format!("{of} of tasks like these.")),
+            "{many}"
+        );
+    }
 }

@@ -7,6 +7,9 @@ use crate::chance::Chance;
 /// Points at which a distribution of difficulties is known.
 const POINTS: usize = 512;
 
+/// Each mode always or never passes a task, independently of the other mode.
+pub(crate) const OWN: &str = "all or nothing, own";
+
 /// The success rates of one task.
 #[derive(Clone, Copy)]
 pub(crate) struct Rates {
@@ -122,7 +125,7 @@ pub(crate) fn truths() -> Vec<Truth> {
             difficulties(0.8, 0.6),
             difficulties(0.8, 0.6),
         ),
-        Truth::own("all or nothing, own", vec![0.0, 1.0], vec![0.0, 1.0]),
+        Truth::own(OWN, vec![0.0, 1.0], vec![0.0, 1.0]),
         Truth::shared("85 % against 65 %, shared 0.5", 0.85, 0.65, 0.5),
         Truth::shared("90 % against 80 %, shared 0.3", 0.9, 0.8, 0.3),
         Truth::same("70 % against 50 % everywhere", 0.7, 0.5),

@@ -40,6 +40,7 @@ mod sandbox;
 mod schema;
 mod score;
 mod stored_runs;
+mod study;
 mod support;
 mod try_commands;
 mod verdict;

@@ -65,6 +65,55 @@ fn read(path: impl AsRef<Path>) -> String {
 }
 
 #[test]
+fn an_unfinished_run_says_so_first_and_judges_nothing_that_is_unbalanced() {
+    let suite = suite("");
+    done(suite.path(), &["run", "--quiet"]);
+    let shown = done(suite.path(), &["compare"]);
+    assert!(shown.contains('✓'), "{shown}");
+    let runs = std::fs::read_dir(suite.path().join(".assize/runs")).unwrap();
+    let run = runs
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .find(|path| path.join("rows.jsonl").is_file())
+        .unwrap();
+    let rows = read(run.join("rows.jsonl"));
+    let is_kept =
+        |line: &&str| !(line.contains("\"mode\":\"docs\"") && line.contains("\"iteration\":2"));
+    let fewer: Vec<&str> = rows.lines().filter(is_kept).collect();
+    assert!(fewer.len() < rows.lines().count());
+    std::fs::write(run.join("rows.jsonl"), fewer.join("\n") + "\n").unwrap();
+    let shown = done(suite.path(), &["compare"]);
+    assert!(shown.starts_with("The run is unfinished: "), "{shown}");
+    assert!(!shown.contains('✓') && !shown.contains('✗'), "{shown}");
+}
+
+#[test]
+fn the_metrics_that_decide_are_fixed_in_the_manifest() {
+    let primary = |more: &str| -> Value {
+        let suite = suite(more);
+        done(suite.path(), &["run", "--quiet"]);
+        let runs = std::fs::read_dir(suite.path().join(".assize/runs")).unwrap();
+        let mut manifests = runs
+            .filter_map(Result::ok)
+            .map(|entry| entry.path().join("manifest.json"))
+            .filter(|path| path.is_file());
+        let manifest: Value = serde_json::from_str(&read(manifests.next().unwrap())).unwrap();
+        manifest["reading"]["primary"].clone()
+    };
+    assert_eq!(
+        primary(""),
+        json!([
+            ["success"],
+            ["tokens_active", "tokens_total", "latency_wall_ms"]
+        ])
+    );
+    assert_eq!(
+        primary("analysis: { primary: [tokens_total] }\n"),
+        json!([["tokens_total"]])
+    );
+}
+
+#[test]
 fn a_run_ends_with_a_verdict_and_a_report() {
     let suite = suite("");
     let shown = done(suite.path(), &["run", "--quiet"]);

@@ -7,6 +7,7 @@ use crate::comparison::level_percent;
 use crate::efficiency;
 use crate::html::HtmlReport;
 use crate::html::charts::{Worth, cost_against_success, rate_bar};
+use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, scopes_note};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
@@ -19,6 +20,7 @@ pub(super) fn glance(report: &HtmlReport<'_>) -> Markup {
         (glance_table(summary).markup())
         @if let Some(note) = summary.success_scope_note() { p.legend { (note) } }
         @if let Some(judge) = &summary.judge { p.legend { (judge.sentence()) } }
+        (typical_tasks(summary))
         div.figures {
             (worth(summary))
             (several_tries(summary))
@@ -26,6 +28,26 @@ pub(super) fn glance(report: &HtmlReport<'_>) -> Markup {
         @if !summary.modes.is_empty() { (efficiency_figure(summary)) }
     };
     section("glance", "At a glance", content)
+}
+
+fn typical_tasks(summary: &Summary) -> Markup {
+    let level = format!("{} interval", level_percent(summary.confidence));
+    let heading = ["Mode", "Metric", "Typical task", &level];
+    let mut table = Table::new("What a typical task takes", &heading);
+    for [mode, metric, value, interval] in summary.typical_tasks() {
+        table.row(vec![
+            text(&mode),
+            text(&metric),
+            number(&value),
+            number(&interval),
+        ]);
+    }
+    html! {
+        @if !table.is_empty() {
+            (table.markup())
+            p.legend { (TYPICAL_TASKS) }
+        }
+    }
 }
 
 fn glance_table(summary: &Summary) -> Table {
