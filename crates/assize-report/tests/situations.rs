@@ -325,7 +325,7 @@ fn few_tasks_are_named_whatever_came_out() {
             .collect();
         assert!(!codes.contains(&"few-scenarios".to_owned()), "{codes:?}");
     }
-    let (_, words) = said(&limited(1.5)[..30], Scope::Population);
+    let (_, words) = said(&limited(1.5)[50..], Scope::Population);
     assert!(words.contains("on exactly these 3 tasks"), "{words}");
 }
 

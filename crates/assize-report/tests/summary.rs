@@ -116,7 +116,17 @@ fn the_json_has_the_documented_keys() {
     assert_eq!(
         keys(&mode["metrics"]["tokens_active"]),
         [
-            "count", "mean", "median", "p90", "p95", "min", "max", "iqr", "cv", "stddev"
+            "count",
+            "mean",
+            "median",
+            "p90",
+            "p95",
+            "min",
+            "max",
+            "iqr",
+            "cv",
+            "stddev",
+            "typicalTask"
         ]
     );
     assert_eq!(keys(&json["cautions"][0]), ["code", "text", "where"]);
