@@ -17,6 +17,13 @@ pub trait Evaluator: Send + Sync {
     /// The metrics it can give.
     fn metrics(&self) -> &[String];
 
+    /// True for a metric that it may give, or any where it declares none. A score of another is kept, and the row says that it was
+    /// not declared.
+    fn declares(&self, metric: &str) -> bool {
+        let metrics = self.metrics();
+        metrics.is_empty() || metrics.iter().any(|known| known == metric)
+    }
+
     /// Its version, for those who list plugins.
     fn version(&self) -> &str {
         "unversioned"
@@ -24,7 +31,8 @@ pub trait Evaluator: Send + Sync {
 
     /// Called once per atomic task and once per step of a chain, with that step's record; trials concurrently.
     /// An error loses this evaluator's scores for the trial, no more, and is noted. Ids and times of scores that are
-    /// empty are filled in by the engine; scores of a step are about that step, whatever their target says.
+    /// empty are filled in by the engine; scores of a step are about that step, `final` or not. A score whose target names no step
+    /// is refused, and the evaluator counts as broken.
     /// What is known all the same, such as what a judge cost that said nothing of use, can be kept by a [`PartialScores`].
     async fn evaluate(
         &self,

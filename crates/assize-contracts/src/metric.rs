@@ -548,9 +548,12 @@ impl Metric {
         )
     }
 
-    /// Measured by Assize itself, so that its name already says the unit.
+    /// Measured by Assize itself, so that its name already says the unit. A judge's score on a scale is the suite's own.
     pub fn is_built_in(&self) -> bool {
-        self.kind != MetricKind::Plain || Self::built_in(&self.name).is_some()
+        match self.kind {
+            MetricKind::Plain | MetricKind::Judging => Self::built_in(&self.name).is_some(),
+            _ => true,
+        }
     }
 
     fn words(mut self, less: &'static str, more: &'static str) -> Self {

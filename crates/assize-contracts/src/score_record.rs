@@ -1,7 +1,8 @@
 //! What an evaluator says about one execution.
 
-use crate::{JsonMap, Number, RunRecord, SCHEMA_VERSION, Timestamp};
+use crate::{CustomMetric, JsonMap, Metric, Number, RunRecord, SCHEMA_VERSION, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// One score with its evidence. A line of `scores.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct ScoreRecord {
     pub evaluator_id: String,
     /// When.
     pub created_at: Timestamp,
+    /// Unit, direction and words, where the evaluator of this process knows them. Runs keep them in their manifest.
+    #[serde(skip)]
+    pub meaning: Option<Arc<Metric>>,
 }
 
 impl ScoreRecord {
@@ -48,7 +52,14 @@ impl ScoreRecord {
             evidence: None,
             evaluator_id: String::new(),
             created_at: Timestamp::default(),
+            meaning: None,
         }
+    }
+
+    /// The same with what a scorer says about its metric.
+    pub fn meaning(mut self, metric: &CustomMetric) -> Self {
+        self.meaning = Some(Arc::new(metric.into()));
+        self
     }
 
     /// The same with the reason for it.

@@ -127,10 +127,10 @@ pub struct AtomicTask {
     pub pass: Vec<String>,
 }
 
-/// Labels and limits of an atomic task.
+/// Labels and limits of an atomic task. Any other field is an error.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TaskMetadata {
     /// For choosing tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,7 +159,7 @@ pub struct ScenarioTask {
     /// For each step, what is put into its input and from where.
     #[serde(rename = "input_map")]
     pub input_map: BTreeMap<String, Vec<InputMapping>>,
-    /// Labels of the author's own.
+    /// `tags`, `priority`, `timeout` and `scenarioInput`, and labels of the author's own.
     pub metadata: JsonMap,
     /// What `input:` paths refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

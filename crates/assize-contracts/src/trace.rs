@@ -13,6 +13,9 @@ use std::sync::Arc;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionTrace {
+    /// Version of the record's form. Absent in foreign ones, and where a provider hands it over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_version: Option<u32>,
     /// The provider's id of the session.
     pub session_id: String,
     /// Everything that happened, in order.

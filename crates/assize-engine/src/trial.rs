@@ -15,15 +15,14 @@ use crate::watch::watched;
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
     AfterScenarioContext, Attempt, BaseScenario, BeforeScenarioContext, Caution, CautionCode,
-    CreateSessionParams, CustomMetric, HookError, HookEvent, JsonMap, MetricValue, Nature, Outcome,
-    PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
+    CreateSessionParams, CustomMetric, HookError, HookEvent, JsonMap, Metric, MetricValue, Nature,
+    Outcome, PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
     SessionAnalysisBundle, SessionHandle, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
 pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
-use serde_json::map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
@@ -240,6 +239,7 @@ impl Trials {
         parts.user_turns = Some(sent.len() as u64);
         if let Some(trace) = &mut parts.trace {
             let trace = Arc::make_mut(trace);
+            trace.schema_version = Some(SCHEMA_VERSION);
             trace.remember_final_text(&result.text);
             if trace.user_turns.is_empty() {
                 trace.user_turns = sent;
@@ -418,17 +418,15 @@ impl Trials {
     fn keep(&self, found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
         self.metrics.add_found(&found);
         for metric in found {
+            if metrics.contains_key(&metric.name) {
+                self.warn_duplicate_metric(&metric.name, by);
+                self.metrics.replace(Metric::from(&metric));
+            }
             let value = match metric.value {
                 MetricValue::Number(number) => number.into(),
                 MetricValue::Text(text) => Value::String(text),
             };
-            match metrics.entry(metric.name) {
-                Entry::Vacant(place) => drop(place.insert(value)),
-                Entry::Occupied(mut place) => {
-                    self.warn_duplicate_metric(place.key(), by);
-                    place.insert(value);
-                }
-            }
+            metrics.insert(metric.name, value);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The numbers of trials, kept in columns: what is left of a row once it has been read.
 
+use crate::TextCounts;
 use crate::classification::Confusion;
 use crate::row::Row;
 use assize_contracts::Nature;
@@ -18,6 +19,8 @@ pub(crate) struct Arm {
     pub(crate) cells: BTreeMap<usize, Cell>,
     /// Labels that came out, by the metric that tells them.
     pub(crate) labels: BTreeMap<String, Confusion>,
+    /// Other texts, by the metric that tells them.
+    pub(crate) texts: BTreeMap<String, TextCounts>,
 }
 
 /// The trials of one arm on one scenario. Columns hold one place per judged trial; NaN where nothing was measured.
@@ -36,6 +39,10 @@ pub(crate) struct Cell {
     pub(crate) not_captured: u64,
     /// Judged trials whose tokens are part of a subscription.
     pub(crate) subscription: u64,
+    /// Passed trials without a single check.
+    pub(crate) unchecked: u64,
+    /// Trials that a scorer failed without telling a check: it looks at something all the same.
+    pub(crate) failed_unchecked: u64,
     pub(crate) success: Vec<bool>,
     pub(crate) censored: Vec<bool>,
     /// Trials of the first version of rows.
@@ -151,6 +158,12 @@ impl Cell {
         self.retried += u64::from(row.was_retried_after_failing());
         self.not_captured += u64::from(row.not_captured);
         self.subscription += u64::from(row.subscription);
+        if row.has_no_checks() {
+            match outcome {
+                Outcome::Pass => self.unchecked += 1,
+                _ => self.failed_unchecked += u64::from(reason(row) == CHECKS_FAILED),
+            }
+        }
         let trial = self.success.len();
         self.success.push(outcome == Outcome::Pass);
         self.censored.push(row.is_censored());
@@ -319,12 +332,14 @@ fn counted<T: Default>(counts: &mut Vec<(usize, T)>, place: usize) -> &mut T {
     &mut counts[known].1
 }
 
+const CHECKS_FAILED: &str = "checks failed";
+
 /// Why a trial did not pass, as a word.
 fn reason<'a>(row: &'a Row<'_>) -> &'a str {
     let completion = row.completion_reason.as_ref().map(|reason| &*reason.0);
     match (&row.error_code, completion) {
         (Some(code), _) => &code.0,
-        (None, None | Some("stop")) => "checks failed",
+        (None, None | Some("stop")) => CHECKS_FAILED,
         (None, Some(reason)) => reason,
     }
 }

@@ -99,6 +99,11 @@ impl SummaryBuilder {
                 let confusion = labels.entry(name.to_owned()).or_default();
                 confusion.add(expected, actual);
             });
+            let texts = &mut self.arms[arm].texts;
+            row.for_each_text(|name, text| match texts.get_mut(name) {
+                Some(counts) => counts.add(text),
+                None => texts.entry(name.to_owned()).or_default().add(text),
+            });
         }
         true
     }
@@ -153,6 +158,7 @@ impl SummaryBuilder {
                 nature,
                 cells: Default::default(),
                 labels: Default::default(),
+                texts: Default::default(),
             });
             self.arms.len() - 1
         })

@@ -53,8 +53,43 @@ pub(crate) fn of_rows(
     cautions.extend(of_ways(builder, labels));
     cautions.extend(of_mixtures(builder, analysis));
     cautions.extend(of_trials(builder, labels));
+    cautions.extend(of_unchecked(builder));
     cautions.extend(of_disagreements(builder, labels));
     cautions
+}
+
+/// The most scenarios that are named where nothing was checked.
+const MOST_NAMED: usize = 10;
+
+/// Scenarios that could only pass. Where a scorer failed a trial without telling a check, it did look at something.
+fn of_unchecked(builder: &SummaryBuilder) -> Option<Caution> {
+    let is_unchecked = |(scenario, _): &(usize, &String)| {
+        let cells = builder.arms.iter();
+        let cells = cells.filter_map(|arm| arm.cells.get(scenario));
+        let (passed, failed) = cells.fold((0, 0), |(passed, failed), cell| {
+            (passed + cell.unchecked, failed + cell.failed_unchecked)
+        });
+        passed > 0 && failed == 0
+    };
+    let scenarios = builder.scenarios.iter().enumerate();
+    let mut unchecked = scenarios.filter(is_unchecked).map(|(_, id)| id.clone());
+    let mut places: Vec<String> = unchecked.by_ref().take(MOST_NAMED).collect();
+    let more = unchecked.count();
+    let number = places.len() + more;
+    if more > 0 {
+        places.push(format!("and {more} more"));
+    }
+    (number > 0).then(|| {
+        let scenarios = count(number as u64, "scenario", "scenarios");
+        Caution::new(
+            CautionCode::NothingChecked,
+            format!(
+                "Nothing was checked in {scenarios}: trials passed with 0 of 0 checks, whatever the agent did. Give them `checks`, a \
+                 judge or another scorer."
+            ),
+            places,
+        )
+    })
 }
 
 /// Token counts that agents tell themselves, in the order in which they are shown.

@@ -94,6 +94,17 @@ fn metric_row(found: &MetricResult, summary: &Summary) -> Vec<String> {
     ]
 }
 
+/// `output tokens (tokens_output) 250`: a metric that never varied, with its value.
+pub(crate) fn constant_value(comparison: &Comparison, summary: &Summary) -> String {
+    let title = comparison.definition().title();
+    match comparison {
+        Comparison::Success(_) => title,
+        Comparison::Metric(found) => {
+            format!("{title} {}", median(&found.mode_a, found, summary))
+        }
+    }
+}
+
 fn median(mode: &str, found: &MetricResult, summary: &Summary) -> String {
     let mode = summary.modes.find(mode);
     let metric = mode.and_then(|mode| mode.metrics.find(&found.metric));

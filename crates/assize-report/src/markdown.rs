@@ -1,11 +1,12 @@
 //! `report.md`: the verdict first, then what it rests on. Readable raw and on GitHub.
 
-use crate::cells::{comparison_cells, comparison_heading, not_available, shown};
+use crate::cells::{comparison_cells, comparison_heading, constant_value, not_available, shown};
 use crate::comparison::{headline, level_percent};
 use crate::efficiency;
 use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
+use crate::own_metrics;
 use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
@@ -27,6 +28,7 @@ fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Re
     page.push_str(&gate_section(summary, 2));
     write_glance(page, summary)?;
     write_comparisons(page, summary)?;
+    write_own_metrics(page, summary)?;
     write_scenarios(page, summary)?;
     write_checks(page, summary)?;
     write_labels(page, summary)?;
@@ -153,9 +155,11 @@ fn write_comparisons(page: &mut String, summary: &Summary) -> std::fmt::Result {
             writeln!(page, "</details>\n")?;
         }
         if !constant.is_empty() {
-            let names = constant.iter().map(|found| safe(found.metric()));
-            let names = names.collect::<Vec<_>>().join(", ");
-            writeln!(page, "The same in every trial of both: {names}.\n")?;
+            let values = constant
+                .iter()
+                .map(|found| safe(&constant_value(found, summary)));
+            let values = values.collect::<Vec<_>>().join(", ");
+            writeln!(page, "The same in every trial of both: {values}.\n")?;
         }
     }
     Ok(())
@@ -183,6 +187,37 @@ fn is_same(comparison: &Comparison) -> bool {
             !varies_inside && headline(found).is_some_and(is_zero)
         }
     }
+}
+
+/// Numbers and texts of the suite's own, mode by mode.
+fn write_own_metrics(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let mut table = Table::new("Metrics of the suite", &own_metrics::NUMBERS);
+    for line in own_metrics::numbers(summary) {
+        let names = [safe(&line.metric.title()), safe(line.name)];
+        let cells = line.cells();
+        table.row(
+            names
+                .into_iter()
+                .chain(cells.iter().map(|cell| safe(cell)))
+                .collect(),
+        );
+    }
+    table.write(page)?;
+    let modes = summary.modes.iter().map(|(name, _)| safe(name));
+    let heading = ["Metric", "Value"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(modes);
+    let heading: Vec<String> = heading.collect();
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    let mut table = Table::new("Texts of the suite, by trials", &heading);
+    for (title, value, counts) in own_metrics::texts(summary) {
+        let counts = counts.into_iter();
+        let counts = counts.map(|count| count.map_or_else(unknown, |count| count.to_string()));
+        let names = [safe(&title), safe(&value)];
+        table.row(names.into_iter().chain(counts).collect());
+    }
+    table.write(page)
 }
 
 fn write_scenarios(page: &mut String, summary: &Summary) -> std::fmt::Result {

@@ -71,6 +71,8 @@ pub struct Row<'a> {
     cost: Option<Cost>,
     #[serde(default)]
     agent_turns: MaybeNumber,
+    #[serde(default)]
+    checkpoints_total: MaybeNumber,
     #[serde(borrow, default)]
     pub(crate) checkpoint_details: Vec<Check<'a>>,
     #[serde(default)]
@@ -274,20 +276,44 @@ impl<'a> Row<'a> {
 
     /// Labels with what was expected: two texts among the extensions.
     pub(crate) fn for_each_label(&self, mut take: impl FnMut(&str, &str, &str)) {
-        let text = |wanted: &str| {
-            let mut texts = self.extensions.0.iter();
-            texts.find_map(|(name, value)| match value {
-                Extension::Text(text) if name == wanted => Some(text),
-                _ => None,
-            })
-        };
-        for (name, actual) in &self.extensions.0 {
-            if let Extension::Text(actual) = actual
-                && let Some(expected) = text(&Metric::expected_name(name))
-            {
+        for (name, actual) in self.texts() {
+            if let Some(expected) = self.text(&Metric::expected_name(name)) {
                 take(name, expected, actual);
             }
         }
+    }
+
+    /// Texts among the extensions that are neither labels with an expectation nor expectations.
+    pub(crate) fn for_each_text(&self, mut take: impl FnMut(&str, &str)) {
+        let is_expectation = |name: &str| {
+            let mut labels = self.texts();
+            labels.any(|(label, _)| Metric::expected_name(label) == name)
+        };
+        for (name, text) in self.texts() {
+            if self.text(&Metric::expected_name(name)).is_none() && !is_expectation(name) {
+                take(name, text);
+            }
+        }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.extensions
+            .0
+            .iter()
+            .filter_map(|(name, value)| match value {
+                Extension::Text(text) => Some((&**name, &**text)),
+                _ => None,
+            })
+    }
+
+    fn text(&self, wanted: &str) -> Option<&str> {
+        let mut texts = self.texts();
+        texts.find_map(|(name, text)| (name == wanted).then_some(text))
+    }
+
+    /// Scored without a single check. Of rows of other profilers nobody knows.
+    pub(crate) fn has_no_checks(&self) -> bool {
+        !self.is_foreign() && self.checkpoints_total.0 == Some(0.0)
     }
 
     /// The number of tool calls was measured.

@@ -4,8 +4,8 @@ use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
-    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, amount, caution,
-    cells, metric, success,
+    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, amount,
+    caution, cells, metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField};
 use assize_stats::{CostPerSuccess, Level, Scope, cost_per_success};
@@ -51,7 +51,7 @@ pub struct Summary {
     /// Names of everything that rows carry as extensions.
     #[serde(skip)]
     pub extensions: Vec<String>,
-    /// The metrics that were measured: unit, direction, words.
+    /// The metrics that were measured, also those that hold texts: unit, direction, words.
     #[serde(rename = "metrics")]
     pub catalog: Catalog,
     /// Whose trials the modes are, in their order.
@@ -96,6 +96,9 @@ pub struct ModeSummary {
     /// What labels came to, by the metric that tells them.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub classification: Named<Classification>,
+    /// Texts that collectors, scorers and evaluators told, by metric: how often each value came.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub texts: Named<TextCounts>,
     /// Checks by `scenario/id`; where scenarios are left out, also by their id over all scenarios.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
@@ -204,7 +207,9 @@ impl<'a> Draft<'a> {
             catalog, metrics, ..
         } = &builder.names;
         let primary = analysis.primary_among(&metrics.names, catalog);
-        let measured = metrics.names.iter().map(|name| catalog.metric(name));
+        let texts = builder.arms.iter().flat_map(|arm| arm.texts.keys());
+        let measured = metrics.names.iter().chain(texts);
+        let measured = measured.map(|name| catalog.metric(name));
         let catalog: Catalog = measured
             .map(|metric| analysis.declared(metric.into_owned()))
             .collect();
@@ -354,6 +359,12 @@ fn modes(
         let labels = arm.labels.iter();
         let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
         mode.classification = Named(labels.collect());
+        let texts = arm.texts.iter();
+        mode.texts = Named(
+            texts
+                .map(|(name, counts)| (name.clone(), counts.clone()))
+                .collect(),
+        );
         (label.clone(), mode)
     };
     Named(builder.arms.iter().zip(labels).map(summary).collect())
@@ -433,6 +444,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         censored: cells.iter().map(cut_off).sum(),
         retried: cells.iter().map(|cell| cell.retried).sum(),
         classification: Named(Vec::new()),
+        texts: Named(Vec::new()),
         checks: Named(Vec::new()),
         reasons: Named(reasons.into_iter().collect()),
     }

@@ -28,8 +28,138 @@ fn main() -> ExitCode {
             "the_printed_call_runs_a_suite_from_a_script",
             the_printed_call_runs_a_suite_from_a_script,
         ),
+        (
+            "every_printed_block_is_compiled_with_the_kit",
+            every_printed_block_is_compiled_with_the_kit,
+        ),
+        (
+            "the_provider_of_the_printed_steps_runs",
+            the_provider_of_the_printed_steps_runs,
+        ),
     ];
     harness::run(SEEDS, tests)
+}
+
+/// Where the printed code lies that the kit's compiler sees.
+const COMPILED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../sdk/typescript/tests/printed"
+);
+
+/// How blocks begin that are no programs: what is left out in them, or is wrong on purpose, cannot be compiled.
+const SKETCHES: [&str; 6] = [
+    "// Example future implementation (not in initial release)",
+    "// ❌ 错误：直接添加字段",
+    "// ❌ 错误：没有 Trace",
+    "// ❌ 错误：没有步骤信息",
+    "import type { SessionProvider } from \"assize\"\n\nclass MyProvider implements SessionProvider {",
+    "// If a collector returns:",
+];
+
+/// Every block of TypeScript in all seeds, with its import line changed.
+fn all_printed() -> Vec<String> {
+    let mut files: Vec<_> = std::fs::read_dir(beside(SEEDS))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let mut blocks = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let parts = text.split("```typescript\n").skip(1);
+        blocks.extend(parts.map(|part| {
+            let code = part.split("```").next().unwrap();
+            code.replace("@ghx-dev/agent-profiler", "assize")
+        }));
+    }
+    blocks
+}
+
+/// `npm test` of the kit compiles these files strictly, wherever the checkout is; here they are held against the seeds.
+fn every_printed_block_is_compiled_with_the_kit() {
+    let compiled: Vec<String> = std::fs::read_dir(COMPILED)
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    let blocks = all_printed();
+    assert!(blocks.len() > 40, "{}", blocks.len());
+    let mut sketches = 0;
+    for block in blocks {
+        if SKETCHES.iter().any(|start| block.starts_with(start)) {
+            sketches += 1;
+            continue;
+        }
+        // Methods of one class share their imports, and a call needs its other options.
+        let code = match block.find("from \"assize\"\n") {
+            Some(place) if block.starts_with("import type") => &block[place + 14..],
+            _ => &block,
+        };
+        for part in code.split("// ... other options\n") {
+            let part = part.trim();
+            let is_there = compiled.iter().any(|text| text.contains(part));
+            assert!(is_there, "is compiled nowhere:\n{part}");
+        }
+    }
+    assert_eq!(sketches, SKETCHES.len());
+}
+
+/// What the author of the printed steps has to write besides them: an agent that answers at once.
+const AUTHOR: &str = r#"
+function mapToTraceEvent(event: unknown): TraceEvent {
+  return event as TraceEvent
+}
+class Finished extends MyProvider {
+  readonly agentClient: AgentClient = {
+    startSession: async ({ scenario }) => `session-${scenario}`,
+    send: async (_id, text) => ({
+      output: `done: ${text}`, stopReason: "stop",
+      usage: { inputTokens: 5, outputTokens: 4, reasoningTokens: 3, cacheReadTokens: 2, cacheWriteTokens: 1, totalTokens: 15 },
+      tools: [{ name: "bash", category: "shell", success: true, durationMs: 7 }],
+      cost: { total: 0.5, input: 0.25, output: 0.125, reasoning: 0.125 },
+    }),
+    getSessionEvents: async () => [
+      { type: "tool_call", name: "bash", input: {}, output: "ok", durationMs: 7, success: true },
+      { type: "text_output", content: "done", tokenCount: 1 },
+    ],
+    endSession: async () => {},
+    stopServer: async () => {},
+  }
+  async startAgentServer(port: number): Promise<void> {
+    if (!(port > 0)) throw new Error(`no port: ${port}`)
+  }
+  groupEventsIntoTurns(events: readonly TraceEvent[]): readonly Turn[] {
+    const startTimestamp = "2026-01-01T00:00:00.000Z"
+    return [{ number: 1, events, startTimestamp, endTimestamp: startTimestamp, durationMs: 7 }]
+  }
+  computeTotalTokens(): TokenBreakdown {
+    return { input: 5, output: 4, reasoning: 3, cacheRead: 2, cacheWrite: 1, total: 15, active: 13 }
+  }
+}
+import { servePlugin } from "assize"
+servePlugin({ provider: new Finished() })
+"#;
+
+fn the_provider_of_the_printed_steps_runs() {
+    let suite = Suite::of(
+        "provider: { uses: my-provider }\nmodes: { plain: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\n\
+         execution: { repetitions: 1, warmup: false }\nplugins: [{ id: mine, command: [node, provider.js] }]\n",
+    );
+    let steps = std::fs::read_to_string(format!("{COMPILED}/provider-steps.ts")).unwrap();
+    let declared = "declare function mapToTraceEvent(event: unknown): TraceEvent\n";
+    assert!(steps.contains(declared));
+    suite.write(
+        "provider.ts",
+        format!("{}{AUTHOR}", steps.replace(declared, "")),
+    );
+    compile(suite.path());
+    suite.done(&["run", "-q"]);
+    for row in suite.rows() {
+        assert_eq!(row["outcome"], "pass", "{row}");
+        assert_eq!(row["tokens"]["active"], 13, "{row}");
+        assert_eq!(row["toolCalls"]["byCategory"]["shell"], 1, "{row}");
+        assert_eq!(row["cost"]["totalUsd"], 0.5, "{row}");
+        assert!(row.get("hookErrors").is_none(), "{row}");
+    }
 }
 
 /// The code block below a heading of one of the seeds, with its import line changed.

@@ -1054,6 +1054,8 @@ class SessionHandle(TypedDict):
 class SessionTrace(TypedDict):
     """The full record of one session, as `exportSession` returns it. Events are shared between `events` and `turns`, which hold the same ones grouped."""
 
+    #: Version of the record's form. Absent in foreign ones, and where a provider hands it over.
+    schemaVersion: NotRequired[Union[int, None]]
     #: The provider's id of the session.
     sessionId: str
     #: Everything that happened, in order.
@@ -1118,7 +1120,7 @@ TaskKind = Union[Literal["atomic"], Literal["scenario"]]
 
 
 class TaskMetadata(TypedDict):
-    """Labels and limits of an atomic task."""
+    """Labels and limits of an atomic task. Any other field is an error."""
 
     #: For choosing tasks.
     tags: NotRequired[Union[list[str], None]]

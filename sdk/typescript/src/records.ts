@@ -859,7 +859,7 @@ export interface ScenarioTask {
   readonly steps: readonly AtomicTask[]
   /** For each step, what is put into its input and from where. */
   readonly input_map: Readonly<Record<string, readonly InputMapping[]>>
-  /** Labels of the author's own. */
+  /** `tags`, `priority`, `timeout` and `scenarioInput`, and labels of the author's own. */
   readonly metadata: Readonly<Record<string, unknown>>
   /** What `input:` paths refer to. */
   readonly input?: unknown
@@ -983,6 +983,8 @@ export interface SessionHandle {
 
 /** The full record of one session, as `exportSession` returns it. Events are shared between `events` and `turns`, which hold the same ones grouped. */
 export interface SessionTrace {
+  /** Version of the record's form. Absent in foreign ones, and where a provider hands it over. */
+  readonly schemaVersion?: number | null
   /** The provider's id of the session. */
   readonly sessionId: string
   /** Everything that happened, in order. */
@@ -1044,7 +1046,7 @@ export type TaskEventLevel = "info" | "debug" | "warn" | "error"
 /** The two kinds of task. */
 export type TaskKind = "atomic" | "scenario"
 
-/** Labels and limits of an atomic task. */
+/** Labels and limits of an atomic task. Any other field is an error. */
 export interface TaskMetadata {
   /** For choosing tasks. */
   readonly tags?: readonly string[] | null

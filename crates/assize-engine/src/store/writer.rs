@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -152,30 +152,66 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 
 /// The metrics of the run, which become known while trials run.
 #[derive(Default)]
-pub(crate) struct SeenMetrics(Mutex<HashMap<String, Metric, RandomState>>);
+pub(crate) struct SeenMetrics(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    metrics: HashMap<String, Metric, RandomState>,
+    /// There is something that the manifest does not say.
+    is_news: bool,
+}
+
+impl Seen {
+    fn insert(&mut self, metric: Metric) {
+        self.metrics.insert(metric.name.to_string(), metric);
+        self.is_news = true;
+    }
+}
 
 impl SeenMetrics {
+    fn knowing(catalog: &Catalog) -> Self {
+        let known = catalog.iter();
+        let known = known.map(|metric| (metric.name.to_string(), metric.clone()));
+        Self(Mutex::new(Seen {
+            metrics: known.collect(),
+            is_news: false,
+        }))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a metric. `define` is called only for a name not seen before.
     pub(crate) fn add(&self, name: &str, define: impl FnOnce() -> Metric) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !seen.contains_key(name) {
-            seen.insert(name.to_owned(), define());
+        let mut seen = self.seen();
+        if !seen.metrics.contains_key(name) {
+            seen.insert(define());
         }
     }
 
     /// Adds the metrics of a collector or scorer.
     pub(crate) fn add_found(&self, found: &[CustomMetric]) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         for metric in found {
-            if !seen.contains_key(&metric.name) {
-                seen.insert(metric.name.clone(), metric.into());
+            if !seen.metrics.contains_key(&metric.name) {
+                seen.insert(metric.into());
             }
         }
     }
 
-    fn copy_if_more_than(&self, known: usize) -> Option<Catalog> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (seen.len() > known).then(|| seen.values().cloned().collect())
+    /// Puts this meaning in the place of the known one: of two values of one name its value is kept.
+    pub(crate) fn replace(&self, metric: Metric) {
+        let mut seen = self.seen();
+        if seen.metrics.get(&*metric.name) != Some(&metric) {
+            seen.insert(metric);
+        }
+    }
+
+    fn take_news(&self) -> Option<Catalog> {
+        let mut seen = self.seen();
+        let is_news = std::mem::take(&mut seen.is_news);
+        is_news.then(|| seen.metrics.values().cloned().collect())
     }
 }
 
@@ -200,11 +236,7 @@ impl Writer {
         on_failure: CancellationToken,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let known = manifest.catalog();
-        let known = known
-            .iter()
-            .map(|metric| (metric.name.to_string(), metric.clone()));
-        let metrics = Arc::new(SeenMetrics(Mutex::new(known.collect())));
+        let metrics = Arc::new(SeenMetrics::knowing(&manifest.catalog()));
         let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&metrics));
         let thread =
             std::thread::spawn(move || writer.work(receiver).inspect_err(|_| on_failure.cancel()));
@@ -409,10 +441,7 @@ impl WriterThread {
     }
 
     fn write_new_metrics(&mut self) -> Result<(), StoreError> {
-        match self
-            .metrics
-            .copy_if_more_than(self.manifest.metric_units.len())
-        {
+        match self.metrics.take_news() {
             Some(metrics) => {
                 self.manifest.set_metrics(metrics);
                 self.manifest.write(&self.directory)

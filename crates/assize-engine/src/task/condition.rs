@@ -1,6 +1,7 @@
 //! Conditions over scores: `accuracy >= 0.9`, `step-2.confidence_ok == true`, `label != "unknown"`.
 
 use assize_contracts::{ScoreRecord, ScoreTarget, ScoreValue, ScorerCheckResult};
+use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
@@ -126,15 +127,13 @@ fn judge(conditions: &[Condition], scores: &[ScoreRecord]) -> Judgement {
         let is_missing = named.peek().is_none();
         judgement.lacks_scores |= is_missing;
         let misfit = named.find(|score| !condition.fits(&score.value));
-        let error = match (is_missing, misfit) {
-            (true, _) => Some("no such score".to_owned()),
-            (false, Some(score)) => Some(format!("{} is {}", name_of(score), shown(&score.value))),
-            (false, None) => None,
-        };
+        let found = |score: &ScoreRecord| format!("{} is {}", name_of(score), shown(&score.value));
         judgement.checks.push(ScorerCheckResult {
             id: condition.to_string(),
-            passed: error.is_none(),
-            error,
+            passed: !is_missing && misfit.is_none(),
+            expected: misfit.map(|_| json!(condition.to_string())),
+            actual: misfit.map(|score| json!(found(score))),
+            error: is_missing.then(|| "no such score".to_owned()),
             ..ScorerCheckResult::default()
         });
     }
@@ -149,22 +148,32 @@ fn judge_by_default(scores: &[ScoreRecord]) -> Judgement {
         ScoreValue::Text(_) => false,
     };
     let check = |score: &ScoreRecord| {
-        let passed = match &score.value {
-            ScoreValue::Bool(holds) => *holds,
-            ScoreValue::Number(number) => number.value() == 1.0,
-            ScoreValue::Text(_) => true,
+        let (passed, expected) = match &score.value {
+            ScoreValue::Bool(holds) => (*holds, json!(true)),
+            ScoreValue::Number(number) => (number.value() == 1.0, json!(1)),
+            ScoreValue::Text(_) => (true, Value::Null),
         };
-        let evidence = score.evidence.as_ref().filter(|_| !passed);
         ScorerCheckResult {
             id: name_of(score),
             passed,
-            error: evidence.and_then(|evidence| evidence.explanation.clone()),
+            expected: (!passed).then_some(expected),
+            actual: (!passed).then(|| found(score)),
             ..ScorerCheckResult::default()
         }
     };
     Judgement {
         checks: scores.iter().filter(decides).map(check).collect(),
         lacks_scores: false,
+    }
+}
+
+/// The value that did not do, with the evaluator's reason.
+fn found(score: &ScoreRecord) -> Value {
+    let value = json!(score.value);
+    let evidence = score.evidence.as_ref();
+    match evidence.and_then(|evidence| evidence.explanation.as_ref()) {
+        Some(reason) => json!({"value": value, "rationale": reason}),
+        None => value,
     }
 }
 
@@ -244,6 +253,7 @@ mod tests {
             evidence: None,
             evaluator_id: String::new(),
             created_at: Timestamp::default(),
+            meaning: None,
         }
     }
 

@@ -4,10 +4,15 @@ use super::UsedEvaluator;
 use super::execute::{Executed, ExecutedTask};
 use super::trial::completed;
 use crate::guard::guarded;
-use assize_contracts::{BoxError, HookError, PartialScores, ScoreRecord, ScoreTarget, Timestamp};
+use assize_contracts::{
+    AtomicTask, BoxError, HookError, PartialScores, ScoreRecord, ScoreTarget, Timestamp,
+};
 
 /// How losses of evaluators begin; their id follows.
 pub(super) const EVALUATOR: &str = "evaluator:";
+
+/// How remarks on scores that an evaluator gave against its own declaration begin; its id follows.
+const METRICS_OF: &str = "metrics:";
 
 /// What whole chains are called among task types.
 const SCENARIO: &str = "scenario";
@@ -24,7 +29,7 @@ pub(super) async fn evaluate(
             ExecutedTask::Atomic(task) if used.scores(&task.r#type) => {
                 let call = used.evaluator.evaluate(&executed.record, task);
                 let given = guarded(call).await;
-                take(used, given, &mut scores, losses);
+                take(used, given, &[], &mut scores, losses);
             }
             ExecutedTask::Atomic(_) => {}
             ExecutedTask::Scenario(task, steps) => {
@@ -32,14 +37,16 @@ pub(super) async fn evaluate(
                     let call = used.evaluator.evaluate(&step.record, &step.task);
                     let mut given = guarded(call).await;
                     for score in scores_in(&mut given) {
-                        score.target = ScoreTarget::Step(step.task.id.clone());
+                        if !names_no_step(&score.target, &task.steps) {
+                            score.target = ScoreTarget::Step(step.task.id.clone());
+                        }
                     }
-                    take(used, given, &mut scores, losses);
+                    take(used, given, &task.steps, &mut scores, losses);
                 }
                 if used.scores(SCENARIO) {
                     let call = used.evaluator.evaluate_scenario(&executed.record, task);
                     let given = guarded(call).await;
-                    take(used, given, &mut scores, losses);
+                    take(used, given, &task.steps, &mut scores, losses);
                 }
             }
         }
@@ -48,9 +55,11 @@ pub(super) async fn evaluate(
     scores
 }
 
+/// Takes what an evaluator gave about an execution with these steps.
 fn take(
     used: &UsedEvaluator,
     given: Result<Vec<ScoreRecord>, BoxError>,
+    steps: &[AtomicTask],
     scores: &mut Vec<ScoreRecord>,
     losses: &mut Vec<HookError>,
 ) {
@@ -62,10 +71,56 @@ fn take(
         let kept = error.downcast::<PartialScores>();
         kept.map(|partial| partial.scores).unwrap_or_default()
     });
-    scores.extend(given.into_iter().map(|mut score| {
+    for mut score in given {
+        if !used.evaluator.declares(&score.metric) {
+            note_once(losses, METRICS_OF, used, undeclared(used, &score.metric));
+        }
+        if names_no_step(&score.target, steps) {
+            note_once(losses, EVALUATOR, used, nowhere(&score, steps));
+            continue;
+        }
         score.evaluator_id.clone_from(&used.id);
-        score
-    }));
+        scores.push(score);
+    }
+}
+
+/// An evaluator that says the same of every step is noted once.
+fn note_once(losses: &mut Vec<HookError>, kind: &str, used: &UsedEvaluator, message: String) {
+    let loss = HookError {
+        hook: format!("{kind}{}", used.id),
+        message,
+    };
+    if !losses.contains(&loss) {
+        losses.push(loss);
+    }
+}
+
+fn names_no_step(target: &ScoreTarget, steps: &[AtomicTask]) -> bool {
+    match target {
+        ScoreTarget::Step(id) => !steps.iter().any(|step| step.id == *id),
+        ScoreTarget::Final | ScoreTarget::Global => false,
+    }
+}
+
+fn undeclared(used: &UsedEvaluator, metric: &str) -> String {
+    let declared = used.evaluator.metrics().join(", ");
+    format!(
+        "the score `{metric}` is of a metric that the evaluator does not declare (declared: {declared})"
+    )
+}
+
+fn nowhere(score: &ScoreRecord, steps: &[AtomicTask]) -> String {
+    let target = match &score.target {
+        ScoreTarget::Step(id) => id.as_str(),
+        ScoreTarget::Final | ScoreTarget::Global => "",
+    };
+    let known: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+    let known = match known.is_empty() {
+        true => "the task has no steps".to_owned(),
+        false => format!("steps: {}", known.join(", ")),
+    };
+    let metric = &score.metric;
+    format!("the target `step:{target}` of the score `{metric}` names no step ({known})")
 }
 
 /// Those that were given, and those that were kept of a broken evaluation.

@@ -178,6 +178,36 @@ impl Trials {
     }
 }
 
+impl TaskSlot<'_> {
+    /// The execution of a task that was cancelled, which nobody knows anything about.
+    pub(super) fn cancelled(&self) -> Executed<'_> {
+        let message = "the run was cancelled".to_owned();
+        match &*self.task {
+            Task::Atomic(task) => {
+                let atom = not_executed(task, "", message, EXECUTE, Ended::Broken);
+                Executed {
+                    record: atom.record,
+                    ended: atom.ended,
+                    nature: atom.nature,
+                    task: ExecutedTask::Atomic(task),
+                }
+            }
+            Task::Scenario(task) => {
+                let clock = Clock::start();
+                let mut chain = Chain::begin(task, &clock);
+                task.steps.iter().for_each(|step| chain.skip(step));
+                chain.ended = Ended::Broken;
+                chain.error = Some(RunError {
+                    message,
+                    step: None,
+                    stack: None,
+                });
+                chain.end("")
+            }
+        }
+    }
+}
+
 /// A chain under way.
 struct Chain<'t, 'c> {
     task: &'t ScenarioTask,
@@ -223,16 +253,23 @@ impl<'t, 'c> Chain<'t, 'c> {
         for mapping in mappings_of(self.task, number) {
             fill_in(step, mapping, self.task, &self.outputs)?;
             let data = json!({"from": mapping.from, "to": mapping.to});
-            let mut mapped = event(
-                self.clock.now(),
-                TaskEventLevel::Debug,
-                "input_mapped",
-                Some(data),
-            );
+            let now = self.now();
+            let mut mapped = event(now, TaskEventLevel::Debug, "input_mapped", Some(data));
             mapped.step = Some(step.id.clone());
             self.trace.push(mapped);
         }
         Ok(())
+    }
+
+    /// The present, and never before what has happened: runners tell times by clocks of their own.
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        let latest = self.trace.iter().map(|event| &event.timestamp);
+        let latest = latest.max_by_key(|time| time.unix_ms());
+        match latest {
+            Some(latest) if latest.unix_ms() > now.unix_ms() => latest.clone(),
+            _ => now,
+        }
     }
 
     fn take(&mut self, task: AtomicTask, atom: Atom) {
@@ -298,7 +335,7 @@ impl<'t, 'c> Chain<'t, 'c> {
     }
 
     fn end(self, id: &str) -> Executed<'t> {
-        let completed_at = self.clock.now();
+        let completed_at = self.now();
         let is_complete = self.ended == Ended::Completed;
         let mut trace = self.trace;
         trace.push(last_event(&completed_at, self.error.as_ref()));
@@ -495,7 +532,8 @@ fn provenance(
         config.extend(declared.clone());
     }
     Provenance {
-        runner_id: used.id.clone(),
+        // Its own name; built-in ones have the suite's.
+        runner_id: used.runner.id().to_owned(),
         runner_version: used.runner.version().to_owned(),
         config,
         config_hash: Some(used.config_hash.clone()),

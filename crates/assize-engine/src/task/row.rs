@@ -9,10 +9,11 @@ use crate::trial::Trials;
 use crate::trial::row::Clock;
 use assize_contracts::{
     CompletionReason, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Metric, Nature,
-    Number, Outcome, ProfileRow, SCHEMA_VERSION, ScoreRecord, ScoreValue, TimingBreakdown,
-    TokenBreakdown, ToolCallSummary, VoidCause,
+    Number, Outcome, ProfileRow, RunRecord, SCHEMA_VERSION, ScoreRecord, ScoreValue, Task,
+    TimingBreakdown, TokenBreakdown, ToolCallSummary, VoidCause,
 };
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What an attempt leaves behind.
 pub(super) struct Parts<'t> {
@@ -71,7 +72,7 @@ pub(super) fn compose(
         checkpoints_total: 0,
         checkpoint_details: Vec::new(),
         output_valid: ended == Ended::Completed,
-        provider: run.provenance.runner_id.clone(),
+        provider: provider_of(slot, run),
         session_id: Some(run.id.clone()),
         agent_turns: None,
         completion_reason: match ended {
@@ -112,6 +113,15 @@ pub(super) fn compose(
         analysis: None,
         task: Some(records),
     }
+}
+
+/// The suite's name for the runner, by which suites and limits know it.
+fn provider_of(slot: &TaskSlot<'_>, run: &RunRecord) -> String {
+    let used = match &*slot.task {
+        Task::Atomic(task) => slot.mode.runners.get(&task.r#type),
+        Task::Scenario(_) => None,
+    };
+    used.map_or_else(|| run.provenance.runner_id.clone(), |used| used.id.clone())
 }
 
 /// Puts into a row what follows from scores, and returns the other records. `trials` learn which metrics there are.
@@ -199,7 +209,13 @@ fn extensions(scores: &[ScoreRecord], trials: Option<&Trials>) -> JsonMap {
             }
         };
         if let Some(trials) = trials {
-            let define = || Metric::score(&name, &score.metric);
+            let define = || match &score.meaning {
+                Some(known) => Metric {
+                    name: Cow::Owned(name.clone()),
+                    ..Metric::clone(known)
+                },
+                None => Metric::score(&name, &score.metric),
+            };
             trials.metrics.add(&name, define);
             if metrics.contains_key(&name) {
                 trials.warn_duplicate_metric(&name, &score.evaluator_id);

@@ -80,7 +80,10 @@ impl Trials {
             RecordIds::new(&self.run_id, self.suite.execution.seed).of(slot.cell(), slot.iteration);
         let setting = self.setting(slot, number);
         let executing = self.execute(slot, &setting, id);
-        let executed = self.unless_cancelled(executing).await?;
+        let Ok(executed) = self.unless_cancelled(executing).await else {
+            self.after_cancelled_task(slot, clock, losses).await;
+            return Err(Cancelled);
+        };
         let scores = match executed.ended {
             // Nothing was learnt, so there is nothing to score.
             Ended::Broken => Vec::new(),
@@ -125,6 +128,26 @@ impl Trials {
         if self.hooks.has(HookEvent::BeforeScenario) {
             self.hooks.before_scenario(hook_context(slot), losses).await;
         }
+    }
+
+    /// Hooks learn of the end of every trial that they saw begin. There is no row of it.
+    async fn after_cancelled_task(
+        &self,
+        slot: &TaskSlot<'_>,
+        clock: &Clock,
+        losses: Vec<HookError>,
+    ) {
+        let parts = Parts {
+            executed: slot.cancelled(),
+            scores: Vec::new(),
+            judgement: condition::judge_all(&[], &[]),
+            losses,
+        };
+        let mut record = compose(self, slot, clock, parts);
+        record.row.void_cause = None;
+        record.row.error_code = Some("cancelled".to_owned());
+        record.row.error = Some("the run was cancelled".to_owned());
+        self.after_task(slot, &mut record).await;
     }
 
     async fn after_task(&self, slot: &TaskSlot<'_>, record: &mut TrialRecord) {

@@ -196,7 +196,9 @@ async fn a_task_is_executed_scored_and_stored_with_its_row() {
     assert_eq!(row.extensions["accuracy"], json!(1));
     let run = record(&done);
     assert_eq!(row.session_id.as_ref(), Some(&run.id));
-    assert_eq!(run.provenance.runner_id, "a-runner");
+    // The record names the runner itself, the row the suite's name for it.
+    assert_eq!(run.provenance.runner_id, "instant");
+    assert_eq!(row.provider, "a-runner");
     assert_eq!(run.provenance.runner_version, "1.2.3");
     assert_eq!(
         run.provenance.config,
@@ -433,7 +435,7 @@ async fn a_chain_carries_data_from_step_to_step() {
     );
     assert_eq!(
         run.provenance.config["steps"]["two"]["runnerId"],
-        json!("b-runner")
+        json!("instant")
     );
     let row = done.row();
     assert_eq!(row.outcome, Some(Outcome::Pass), "{row:#?}");

@@ -44,6 +44,11 @@ impl Evaluator for ScorerEvaluator {
         env!("CARGO_PKG_VERSION")
     }
 
+    /// Scorers of scenarios declare no metrics: what they measure besides success is theirs.
+    fn declares(&self, _: &str) -> bool {
+        true
+    }
+
     async fn evaluate(
         &self,
         run: &RunRecord,
@@ -110,7 +115,8 @@ fn measured(run: &RunRecord, metrics: &[CustomMetric]) -> Vec<ScoreRecord> {
             MetricValue::Text(text) => ScoreValue::Text(text.to_string()),
         };
         let evidence = Evidence::explained(format!("in {}", metric.unit));
-        ScoreRecord::new(run, &*metric.name, value, ScoreTarget::Global).because(evidence)
+        let score = ScoreRecord::new(run, &*metric.name, value, ScoreTarget::Global);
+        score.because(evidence).meaning(metric)
     };
     metrics.iter().map(score).collect()
 }

@@ -1,4 +1,5 @@
-//! `judge`: a model scores what checks cannot: a scenario's `rubric`, criterion by criterion.
+//! `judge`: a model scores what checks cannot: a scenario's `rubric`, criterion by criterion, or without one its success and the
+//! efficiency of its trajectory.
 //!
 //! What the agent said and did is data from an untrusted source: it goes to the judge behind a fence that it cannot
 //! know, and the judge may answer only in a fixed form. An answer in no such form is an error of the scorer, so the trial is
@@ -24,7 +25,7 @@ use verdict::Ballot;
 /// How often a judge that answers in another form is told so and asked again.
 const CORRECTIONS: usize = 2;
 
-/// Scores trials by their scenario's rubric. A scenario without one is left to others.
+/// Scores trials by their scenario's rubric, or by the usual one.
 pub struct JudgeScorer {
     client: ChatClient,
     settings: Settings,

@@ -1,7 +1,7 @@
 //! What a judge looks for: criteria that hold or not, or on a scale with a bound.
 
 use crate::spec::Spec;
-use assize_contracts::{BaseScenario, OverrideProblem};
+use assize_contracts::{BaseScenario, Better, OverrideProblem};
 use serde_json::{Value, json};
 
 /// The criteria of a scenario.
@@ -40,10 +40,12 @@ enum Comparison {
 }
 
 impl Rubric {
-    /// Absent for a scenario without one.
+    /// The scenario's own, or the usual one. Absent where the scenario says `rubric: false`: it is left to other scorers.
     pub(super) fn of(scenario: &BaseScenario) -> Result<Option<Self>, OverrideProblem> {
-        let Some(value) = &scenario.rubric else {
-            return Ok(None);
+        let value = match &scenario.rubric {
+            None => return Ok(Some(Self::usual())),
+            Some(Value::Bool(false)) => return Ok(None),
+            Some(value) => value,
         };
         let spec = Spec::at(&["rubric"], value);
         let fields = spec.fields(&["instructions", "criteria"])?;
@@ -66,6 +68,35 @@ impl Rubric {
             instructions: instructions.transpose()?.unwrap_or_default(),
             criteria: known,
         }))
+    }
+
+    /// What is judged where a scenario names no criteria: whether the task is done, and how good the way was.
+    fn usual() -> Self {
+        let success = Criterion {
+            id: "success".to_owned(),
+            description: "The agent did what the task asks, completely and correctly.".to_owned(),
+            scale: None,
+            weight: 1,
+            required: true,
+        };
+        let efficiency = Criterion {
+            id: "trajectory_efficiency".to_owned(),
+            description: "The agent took an optimal path. 5: no step could be left out. 3: some detours or repeated steps. \
+                          1: most steps did not help."
+                .to_owned(),
+            scale: Some(Scale {
+                lowest: 1.0,
+                highest: 5.0,
+                comparison: Comparison::AtLeast,
+                bound: 3.0,
+            }),
+            weight: 1,
+            required: false,
+        };
+        Self {
+            instructions: String::new(),
+            criteria: vec![success, efficiency],
+        }
     }
 
     pub(super) fn find(&self, id: &str) -> Option<usize> {
@@ -170,6 +201,15 @@ impl Scale {
             Comparison::AtMost => score <= self.bound,
             Comparison::LessThan => score < self.bound,
             Comparison::Equal => score == self.bound,
+        }
+    }
+
+    /// The end of the scale that passes. Absent where one score in the middle is asked for.
+    pub(super) fn better(&self) -> Option<Better> {
+        match self.comparison {
+            Comparison::AtLeast | Comparison::MoreThan => Some(Better::Higher),
+            Comparison::AtMost | Comparison::LessThan => Some(Better::Lower),
+            Comparison::Equal => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::rubric::{Criterion, Rubric};
 use super::verdict::{Ballot, Verdict};
-use assize_contracts::{CustomMetric, ScorerCheckResult, ScorerResult};
+use assize_contracts::{CustomMetric, Metric, ScorerCheckResult, ScorerResult};
 use assize_stats::{RatingLevel, krippendorff_alpha};
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ pub(super) fn count(rubric: &Rubric, ballots: &[Ballot]) -> ScorerResult {
             .map(|ballot| ballot.0[place].as_ref())
             .collect();
         let detail = decide(criterion, &votes);
+        result.metrics.extend(scale_metric(criterion, &votes));
         result.total += criterion.weight;
         if detail.passed {
             result.passed += criterion.weight;
@@ -26,7 +27,7 @@ pub(super) fn count(rubric: &Rubric, ballots: &[Ballot]) -> ScorerResult {
         }
         result.details.push(detail);
     }
-    result.metrics = agreement(rubric, ballots);
+    result.metrics.extend(agreement(rubric, ballots));
     result
 }
 
@@ -88,6 +89,26 @@ fn hangs_on_one_vote(rubric: &Rubric, ballots: &[Ballot]) -> bool {
         false => required().all(|(place, criterion)| {
             holds(place, criterion) || could_be(place, criterion, voter, true)
         }),
+    })
+}
+
+/// A score on a scale is a number of the trial, on which modes are compared. Absent without a verdict.
+fn scale_metric(criterion: &Criterion, votes: &[Option<&Verdict>]) -> Option<CustomMetric> {
+    let scale = criterion.scale.as_ref()?;
+    let score = median(votes)?.score;
+    let id = &criterion.id;
+    // What judging took has names of the same form.
+    let plain = format!("judge_{id}");
+    let name = match Metric::built_in(&plain) {
+        Some(_) => format!("judge_score_{id}"),
+        None => plain,
+    };
+    let (words, lowest, highest) = (id.replace('_', " "), scale.lowest, scale.highest);
+    let metric = CustomMetric::number(name, score, "points")?;
+    let metric = metric.labelled(format!("{words} from {lowest} to {highest}"));
+    Some(match scale.better() {
+        Some(better) => metric.better(better),
+        None => metric,
     })
 }
 
@@ -196,7 +217,7 @@ fn agreeing_pairs(scores: &[Vec<Option<f64>>]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assize_contracts::BaseScenario;
+    use assize_contracts::{BaseScenario, Better};
 
     fn rubric() -> Rubric {
         let mut scenario = BaseScenario::new("s", "p");
@@ -235,7 +256,11 @@ mod tests {
             Some(json!({"verdict": 3, "rationale": "because"}))
         );
         assert_eq!(result.details[1].expected, Some(json!(">= 4")));
-        assert!(result.metrics.is_empty());
+        let [clear] = &result.metrics[..] else {
+            panic!("{:?}", result.metrics);
+        };
+        assert_eq!(clear.name, "judge_clear");
+        assert_eq!(clear.better, Some(Better::Higher));
     }
 
     #[test]
@@ -257,7 +282,12 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            ["judge_agreement", "judge_alpha", "judge_hangs_on_one_vote"]
+            [
+                "judge_clear",
+                "judge_agreement",
+                "judge_alpha",
+                "judge_hangs_on_one_vote"
+            ]
         );
         assert_eq!(
             result.details[1].actual.as_ref().unwrap()["scale"],
@@ -285,6 +315,22 @@ mod tests {
         };
         assert!(scaled([5.0, 4.0, 1.0]) && scaled([5.0, 3.0, 1.0]));
         assert!(!scaled([5.0, 4.0, 4.0]) && !scaled([3.0, 2.0, 1.0]));
+    }
+
+    #[test]
+    fn a_scale_is_a_metric_under_a_name_that_means_nothing_else() {
+        let mut scenario = BaseScenario::new("s", "p");
+        let scale = |id: &str, pass: &str| json!({"id": id, "description": "d", "scale": [0, 10], "pass": pass});
+        scenario.rubric =
+            Some(json!({"criteria": [scale("calls", "<= 3"), scale("tone", "== 5")]}));
+        let rubric = Rubric::of(&scenario).unwrap().unwrap();
+        let result = count(&rubric, &[ballot(Some(2.0), None)]);
+        let [calls] = &result.metrics[..] else {
+            panic!("no verdict, no number: {:?}", result.metrics);
+        };
+        assert_eq!(calls.name, "judge_score_calls");
+        assert_eq!(calls.better, Some(Better::Lower));
+        assert_eq!(rubric.criteria[1].scale.as_ref().unwrap().better(), None);
     }
 
     #[test]

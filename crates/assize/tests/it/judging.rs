@@ -235,3 +235,143 @@ fn nobody_is_judged_on_a_terminal_without_consent() {
     assert!(shown.contains("nothing was changed"), "{shown}");
     assert_eq!((code, endpoint.received().len()), (Some(5), 3), "{shown}");
 }
+
+const WITHOUT_RUBRIC: &str = "\
+provider: { uses: simulated, latency_ms: 0, answer: Done. }
+modes: { plain: {}, other: {} }
+scenarios: { paths: ['s/*.yaml'] }
+execution: { repetitions: 2, warmup: false }
+analysis: { resamples: 200 }
+";
+
+/// "Task success (pass/fail with rationale), trajectory efficiency (1-5 scale: did the agent take an optimal path?)"
+#[test]
+fn a_judge_without_a_rubric_judges_success_and_trajectory_efficiency() {
+    let endpoint = ScriptedEndpoint::start(|request, number| {
+        let asked = request.body["messages"][1]["content"].as_str().unwrap();
+        assert!(asked.contains("`success` (pass or fail)"), "{asked}");
+        assert!(asked.contains("`trajectory_efficiency` (score from 1 to 5)"), "{asked}");
+        says(
+            json!({"verdicts": [
+                {"id": "success", "rationale": "it is done", "pass": asked.contains("Do a")},
+                {"id": "trajectory_efficiency", "rationale": "few detours", "score": 2 + number % 4},
+            ]})
+            .to_string(),
+        )
+    })
+    .unwrap();
+    let url = endpoint.url();
+    let suite =
+        format!("{WITHOUT_RUBRIC}judge: {{ api: openai, base_url: '{url}/v1', model: m }}\n");
+    let mut files: Vec<(String, String)> = ["a", "b", "c"]
+        .iter()
+        .map(|id| {
+            (
+                format!("s/{id}.yaml"),
+                format!("id: {id}\nprompt: Do {id}.\n"),
+            )
+        })
+        .collect();
+    files.push(("assize.yaml".to_owned(), suite));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let sandbox = Sandbox::new(&files);
+    let output = sandbox.assize(&["run", "--yes"]).output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    for row in sandbox.rows() {
+        let expected = if row["scenarioId"] == "a" {
+            "pass"
+        } else {
+            "fail"
+        };
+        assert_eq!(row["outcome"], expected, "{row:#}");
+        let ids: Vec<&Value> = row["checkpointDetails"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|check| &check["id"])
+            .collect();
+        assert_eq!(ids, ["judge:success", "judge:trajectory_efficiency"]);
+        let score = &row["extensions"]["judge_trajectory_efficiency"];
+        assert_eq!(
+            score, &row["checkpointDetails"][1]["actual"]["verdict"],
+            "{row:#}"
+        );
+    }
+    // The scale is a metric on which the modes are compared, and more of it is better.
+    sandbox.done(&[
+        "report",
+        "last",
+        "--format",
+        "all",
+        "--output",
+        ".assize/runs",
+    ]);
+    let summary = std::fs::read(sandbox.last_run().join("report/data/summary.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    let compared = summary["comparisons"].as_array().unwrap().iter();
+    let mut compared = compared.filter(|found| found["metric"] == "judge_trajectory_efficiency");
+    let found = compared.next().unwrap();
+    assert_ne!(found["verdict"], "not_comparable", "{found:#}");
+    let metrics = summary["metrics"].as_array().unwrap().iter();
+    let mut metrics = metrics.filter(|metric| metric["name"] == "judge_trajectory_efficiency");
+    assert_eq!(metrics.next().unwrap()["better"], "higher");
+    let shown = sandbox.done(&["show", "last/0", "--output", ".assize/runs"]);
+    assert!(
+        shown.contains("trajectory efficiency from 1 to 5"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_scenario_may_keep_the_judge_away() {
+    let endpoint = ScriptedEndpoint::start(|_, _| says("nobody asks")).unwrap();
+    let url = endpoint.url();
+    let sandbox = Sandbox::new(&[
+        (
+            "assize.yaml",
+            &format!("{WITHOUT_RUBRIC}judge: {{ api: openai, base_url: '{url}', model: m }}\n"),
+        ),
+        (
+            "s/a.yaml",
+            "id: a\nprompt: Do it.\nrubric: false\nchecks: [ { output: { contains: Done } } ]\n",
+        ),
+    ]);
+    let output = sandbox.assize(&["run", "--yes"]).output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    assert_eq!(endpoint.received().len(), 0);
+    assert_eq!(sandbox.rows()[0]["checkpointsTotal"], 1);
+}
+
+#[test]
+fn a_run_in_which_nothing_was_checked_says_so() {
+    let sandbox = Sandbox::new(&[
+        ("assize.yaml", WITHOUT_RUBRIC),
+        ("s/a.yaml", "id: unchecked\nprompt: Do it.\n"),
+        (
+            "s/b.yaml",
+            "id: checked\nprompt: Do it.\nchecks: [ { output: { contains: Done } } ]\n",
+        ),
+    ]);
+    let output = sandbox.assize(&["run", "--yes"]).output().unwrap();
+    let said = words(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("Nothing was checked in 1 scenario"), "{said}");
+    sandbox.done(&[
+        "report",
+        "last",
+        "--format",
+        "all",
+        "--output",
+        ".assize/runs",
+    ]);
+    let summary = std::fs::read(sandbox.last_run().join("report/data/summary.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    let cautions = summary["cautions"].as_array().unwrap().iter();
+    let mut unchecked = cautions.filter(|caution| caution["code"] == "nothing-checked");
+    assert_eq!(unchecked.next().unwrap()["where"], json!(["unchecked"]));
+    // A trial passes all the same.
+    assert!(sandbox.rows().iter().all(|row| row["outcome"] == "pass"));
+}

@@ -531,3 +531,68 @@ fn any_scorer_judges_tasks_with_criteria_of_the_suite() {
     let passed: Vec<bool> = rows.iter().map(|row| row["success"] == true).collect();
     assert_eq!(passed, [true, false]);
 }
+
+#[test]
+fn unknown_keys_of_metadata_are_errors_that_name_what_was_probably_meant() {
+    let chain = |metadata: &str| {
+        format!(
+            r#"{{"id":"c","steps":[{{"id":"one","type":"intent","input":"x"}}],"input_map":{{}},"metadata":{metadata}}}"#
+        )
+    };
+    let step = r#"{"id":"c","steps":[{"id":"one","type":"intent","input":"x","metadata":{"timout":5}}],"input_map":{}}"#;
+    for task in [
+        r#"{"id":"a","input":"x","metadata":{"timout":5000}}"#.to_owned(),
+        chain(r#"{"timout":5000}"#),
+        step.to_owned(),
+    ] {
+        let suite = lab(INTENT);
+        suite.write("tasks.jsonl", &task);
+        let said = complaint(&suite);
+        assert!(said.contains("unknown field `timout`"), "{said}");
+        assert!(said.contains("metadata"), "{said}");
+        assert!(said.contains("did you mean `timeout`?"), "{said}");
+    }
+    let suite = lab(INTENT);
+    suite.write("tasks.jsonl", chain(r#"{"timeout":"5 s"}"#));
+    let said = complaint(&suite);
+    assert!(
+        said.contains("found \"5 s\", expected milliseconds"),
+        "{said}"
+    );
+    // Of an atomic task no other key is known; a chain may have labels of its author's own.
+    suite.write(
+        "tasks.jsonl",
+        r#"{"id":"a","input":"x","metadata":{"author":"me"}}"#,
+    );
+    assert!(complaint(&suite).contains("unknown field `author`"));
+    suite.write("tasks.jsonl", chain(r#"{"author":"me","priority":2}"#));
+    suite.done(&["check"]);
+}
+
+#[test]
+fn a_mismatch_is_shown_as_failed_with_what_was_expected() {
+    let suite = lab(INTENT);
+    suite.done(&["run", "-q"]);
+    let position = suite
+        .rows()
+        .iter()
+        .find(|row| row["scenarioId"] == "b")
+        .unwrap()["position"]
+        .clone();
+    let shown = suite.done(&["show", &format!("last/{position}")]);
+    assert!(!shown.contains("could not be judged"), "{shown}");
+    assert!(shown.contains("✗ accuracy"), "{shown}");
+    assert!(shown.contains("expected: 1"), "{shown}");
+    // A condition over scores says the same.
+    suite.write(
+        "assize.yaml",
+        INTENT.replace(
+            "paths: [tasks.jsonl]",
+            "paths: [tasks.jsonl], pass: ['accuracy >= 0.9']",
+        ),
+    );
+    suite.done(&["run", "-q"]);
+    let shown = suite.done(&["show", &format!("last/{position}")]);
+    assert!(shown.contains("✗ accuracy >= 0.9"), "{shown}");
+    assert!(shown.contains("actual: accuracy is 0"), "{shown}");
+}

@@ -121,3 +121,37 @@ fn a_killed_run_leaves_no_server_behind() {
     run.wait().unwrap();
     await_true("the end of the server", || sandbox.living() == 0);
 }
+
+/// A mode's environment reaches every process that is started for it.
+#[test]
+fn a_server_of_chat_has_the_environment_of_its_mode() {
+    let suite = json!({
+        "provider": {"uses": "chat", "model": "m", "mcpServers": {"docs": {"command": ["python3", SERVER]}}},
+        "permissions": {"autoApprove": true},
+        "modes": {"sweet": {"environment": {"FLAVOUR": "sugar"}}, "plain": {"environment": {"FLAVOUR": "none"}}},
+        "scenarios": {"paths": ["s.yaml"]},
+        "execution": {"warmup": false, "repetitions": 1},
+    });
+    let sandbox = Sandbox::new(&[
+        ("assize.json", &suite.to_string()),
+        (
+            "s.yaml",
+            "id: s\nprompt: Go.\nchecks: [ { output: { contains: sugar } } ]\n",
+        ),
+    ]);
+    let model = model("docs__variable", json!({"name": "FLAVOUR"}));
+    let output = sandbox
+        .assize(&["run", "--yes"])
+        .env("OPENAI_BASE_URL", model.url())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+    for row in sandbox.rows() {
+        let expected = if row["mode"] == "sweet" {
+            "pass"
+        } else {
+            "fail"
+        };
+        assert_eq!(row["outcome"], expected, "{row:#}");
+    }
+}

@@ -110,3 +110,106 @@ fn the_manifest_keeps_what_plugins_declare_about_their_metrics() {
     assert_eq!(found("tokens_total")["better"], "lower");
     assert_eq!(manifest["metricUnits"]["answer_bytes"], "bytes");
 }
+
+/// "Metric value (number for aggregation, string for labels)", "included in reports".
+const KINDS: &str = "\
+@plugin.collector('kinds')
+def kinds(result, scenario, mode, trace):
+    return [
+        {'name': 'ghx.capabilities_used', 'value': 3, 'unit': 'capabilities'},
+        {'name': 'route', 'value': 'api' if scenario['id'] == 'one' else 'web', 'unit': 'label'},
+    ]
+";
+
+fn kinds(modes: &str) -> Suite {
+    let keys = format!(
+        "provider: {{ uses: simulated, latency_ms: 0 }}\nmodes: {modes}\ncollectors: [token, kinds]\nanalysis: {{ resamples: 200 }}"
+    );
+    let suite = suite_of(&keys, KINDS);
+    suite.done(&["run", "--yes"]);
+    suite.done(&["report", "last", "--format", "all"]);
+    suite
+}
+
+#[test]
+fn constants_and_texts_are_told_everywhere_for_one_mode_and_for_many() {
+    for modes in ["{ plain: {} }", "{ plain: {}, other: {} }"] {
+        let suite = kinds(modes);
+        let run = suite.run_directory();
+        let file = |name: &str| std::fs::read_to_string(run.join("report").join(name)).unwrap();
+        let shown = suite.done(&["show", "last/0"]);
+        assert!(
+            shown.contains("ghx.capabilities_used 3 capabilities"),
+            "{shown}"
+        );
+        assert!(shown.contains("route "), "{shown}");
+
+        let page = file("report.md");
+        let cells = |start: &str| -> Vec<String> {
+            let line = page.lines().find(|line| line.starts_with(start));
+            let line = line.unwrap_or_else(|| panic!("{start} is not in\n{page}"));
+            line.trim_matches('|')
+                .split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect()
+        };
+        let constant = cells("| ghx.capabilities_used");
+        assert_eq!(constant[1..4], ["plain", "4", "3 capabilities"], "{page}");
+        let texts: Vec<Vec<String>> = ["api", "web"]
+            .iter()
+            .map(|value| {
+                let line = page.lines().find(|line| {
+                    line.starts_with("| route") && line.contains(&format!("| {value} "))
+                });
+                let line = line.unwrap_or_else(|| panic!("{value} is not in\n{page}"));
+                line.trim_matches('|')
+                    .split('|')
+                    .map(|cell| cell.trim().to_owned())
+                    .collect()
+            })
+            .collect();
+        let counts = if modes.contains("other") {
+            vec!["2", "2"]
+        } else {
+            vec!["2"]
+        };
+        assert!(texts.iter().all(|cells| cells[2..] == counts), "{texts:?}");
+
+        let html = file("report.html");
+        assert!(html.contains("3 capabilities"));
+        assert!(html.contains("How often each text came"));
+        let csv = file("data/results.csv");
+        let mut lines = csv.lines();
+        let heading = lines.next().unwrap();
+        assert!(
+            heading.ends_with(",ghx.capabilities_used (capabilities),route (label)"),
+            "{heading}"
+        );
+        assert!(
+            lines.all(|line| line.contains(",3,api") || line.contains(",3,web")),
+            "{csv}"
+        );
+        let summary: Value = serde_json::from_str(&file("data/summary.json")).unwrap();
+        let plain = &summary["modes"]["plain"];
+        assert_eq!(
+            plain["texts"]["route"],
+            serde_json::json!({"api": 2, "web": 2})
+        );
+        assert_eq!(plain["metrics"]["ghx.capabilities_used"]["median"], 3.0);
+    }
+}
+
+#[test]
+fn what_never_varies_is_told_with_its_value() {
+    let suite = kinds("{ plain: {}, other: {} }");
+    let page = std::fs::read_to_string(suite.run_directory().join("report/report.md")).unwrap();
+    let line = page
+        .lines()
+        .find(|line| line.starts_with("The same in every trial of both"));
+    let line = line.unwrap_or_else(|| panic!("{page}"));
+    assert!(
+        line.contains("ghx.capabilities\\_used 3 capabilities")
+            || line.contains("ghx.capabilities_used 3 capabilities"),
+        "{line}"
+    );
+}

@@ -1,5 +1,6 @@
 //! Plugin programs in suites: what they serve is used like everything built in, and what breaks in them stays there.
 
+mod calls_table;
 mod kits;
 mod promises;
 mod typescript;

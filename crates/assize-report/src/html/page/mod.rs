@@ -3,6 +3,7 @@
 mod evidence;
 mod labels;
 mod overview;
+mod own_metrics;
 mod table;
 mod traces;
 mod verdict;
@@ -93,6 +94,7 @@ fn body(report: &HtmlReport<'_>, title: &str) -> Markup {
             (overview::glance(report))
             (overview::comparisons(summary))
             (evidence::measurements(report))
+            (own_metrics::own_metrics(summary))
             (evidence::scenarios(report))
             (traces::time_and_tokens(report))
             (traces::tools(report))

@@ -203,7 +203,50 @@ fn explain_unknown(problem: &mut TaskProblem) {
     problem.message = format!("unknown field `{name}`");
 }
 
+/// What the metadata of a chain may say that is more than a label, and what it must be.
+type Meaning = (&'static str, &'static str, fn(&Value) -> bool);
+
+const MEANINGS: [Meaning; 4] = [
+    ("tags", "a list of texts", |value| {
+        value
+            .as_array()
+            .is_some_and(|all| all.iter().all(Value::is_string))
+    }),
+    ("priority", "a whole number", Value::is_i64),
+    ("timeout", "milliseconds as a whole number", Value::is_u64),
+    ("scenarioInput", "any value", |_| true),
+];
+
+/// The metadata of a chain may hold anything, so a slip would go unnoticed: what looks like one is none of the author's own labels.
+fn check_labels(metadata: &JsonMap) -> Result<(), TaskProblem> {
+    for (key, value) in metadata {
+        let place = ["metadata", key.as_str()];
+        match MEANINGS.iter().find(|(name, ..)| name == key) {
+            Some((_, expected, is_right)) if !is_right(value) => {
+                let message = format!("found {value}, expected {expected}");
+                return Err(TaskProblem::at(&place, message));
+            }
+            Some(_) => {}
+            None => {
+                let known = MEANINGS.iter().map(|(name, ..)| *name);
+                if let Some(meant) = nearest(key, known) {
+                    let message = format!("unknown field `{key}`");
+                    let mut problem = TaskProblem::at(&place[..1], message);
+                    problem.hint = Some(format!(
+                        "did you mean `{meant}`? fields of a module's own belong into `extensions`"
+                    ));
+                    return Err(problem);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn checked(task: Task) -> Result<Task, TaskProblem> {
+    if let Task::Scenario(chain) = &task {
+        check_labels(&chain.metadata)?;
+    }
     let id = task.id();
     let is_plain = !id.trim().is_empty() && !id.chars().any(char::is_control);
     if is_plain && id.len() <= LONGEST_ID {

@@ -18,7 +18,7 @@ impl Loader<'_> {
         file: &SuiteFile,
         collectors: &[Arc<dyn Collector>],
     ) -> Vec<Gate> {
-        let known = MetricNames::of(collectors);
+        let known = MetricNames::of(collectors, file);
         let modes: Vec<&str> = match &file.modes {
             Modes::Names(names) => names.iter().map(String::as_str).collect(),
             Modes::Definitions(modes) => modes.iter().map(|(name, _)| name.as_str()).collect(),
@@ -127,19 +127,21 @@ fn equivalence(analysis: &Analysis, scenarios: u64) -> Option<String> {
     ))
 }
 
-/// The metrics that a suite's collectors can measure.
+/// The metrics that a suite's collectors and scorer can measure.
 struct MetricNames {
     names: Vec<&'static str>,
-    /// A collector that is no built-in may measure anything.
+    /// A collector or scorer that is no built-in may measure anything, and a judge has a metric for every scale.
     is_open: bool,
 }
 
 impl MetricNames {
-    fn of(collectors: &[Arc<dyn Collector>]) -> Self {
+    fn of(collectors: &[Arc<dyn Collector>], file: &SuiteFile) -> Self {
         let is_other = |collector: &Arc<dyn Collector>| !BUILT_IN.contains(&collector.id());
         Self {
             names: Metric::built_in_names().collect(),
-            is_open: collectors.iter().any(is_other),
+            is_open: file.judge.is_some()
+                || file.scorer.is_some()
+                || collectors.iter().any(is_other),
         }
     }
 

@@ -2,10 +2,12 @@
 
 use super::{PRELUDE, sdk};
 use crate::support::{Outcome, Suite, assize};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// A suite whose provider is this plugin. `plugin_keys` and `keys` are more lines for its entry and for the suite.
-fn suite_of(plugin: &str, plugin_keys: &str, keys: &str) -> Suite {
+pub(super) fn suite_of(plugin: &str, plugin_keys: &str, keys: &str) -> Suite {
     let suite = Suite::of(&format!(
         "provider: {{ uses: mine }}\nscenarios: {{ paths: ['scenarios/*.yaml'] }}\n{keys}\n\
          plugins:\n  - id: plug\n    command: [python3, plugin.py]\n    environment: {{ PYTHONPATH: '{}' }}\n{plugin_keys}\n",
@@ -52,7 +54,7 @@ class Mine(Provider):
 plugin.add(Mine())
 ";
 
-fn notes(suite: &Suite) -> Vec<String> {
+pub(super) fn notes(suite: &Suite) -> Vec<String> {
     let text = std::fs::read_to_string(suite.path().join("notes")).unwrap();
     text.lines().map(str::to_owned).collect()
 }
@@ -330,5 +332,232 @@ def half(scenario, context):
             .filter(|note| *note == "scored half")
             .count(),
         1
+    );
+}
+
+/// "Duplicate names cause the last-written value to win": its unit and direction are kept with it.
+#[test]
+fn the_unit_of_a_duplicated_metric_is_that_of_the_value_that_is_kept() {
+    let plugin = "
+@plugin.collector('first')
+def first(result, scenario, mode, trace):
+    return [{'name': 'size', 'value': 2, 'unit': 'pages', 'better': 'higher'}]
+
+@plugin.collector('second')
+def second(result, scenario, mode, trace):
+    return [{'name': 'size', 'value': 4096, 'unit': 'bytes'}]
+";
+    let suite = suite_of(
+        plugin,
+        "",
+        "modes: { plain: {} }\ncollectors: [first, second]\nexecution: { repetitions: 2, warmup: false }",
+    );
+    let outcome = suite.assize(&["run"]);
+    assert_eq!(suite.rows()[0]["extensions"]["size"], 4096);
+    let manifest = std::fs::read(suite.run_directory().join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["metricUnits"]["size"], "bytes", "{manifest:#}");
+    let metrics = manifest["metrics"].as_array().unwrap();
+    let size = metrics.iter().find(|metric| metric["name"] == "size");
+    assert_eq!(size.unwrap().get("better"), None, "{manifest:#}");
+    let said = "two measurements give the metric `size`; the value of `second` is kept";
+    assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome:#?}");
+    assert!(suite.done(&["show", "last/0"]).contains("4096 bytes"));
+}
+
+/// "Every record carries `schemaVersion`."
+#[test]
+fn stored_traces_carry_their_schema_version() {
+    let suite = suite_of(
+        "",
+        "",
+        "modes: { plain: {} }\nexecution: { repetitions: 1, warmup: false }",
+    );
+    suite.done(&["run", "-q", "--scenario", "one"]);
+    let shown: Value = serde_json::from_str(&suite.done(&["show", "last/0", "--json"])).unwrap();
+    assert!(shown["trace"]["schemaVersion"].is_u64(), "{shown:#}");
+    assert_eq!(
+        shown["trace"]["schemaVersion"],
+        shown["row"]["schemaVersion"]
+    );
+}
+
+/// A suite of tasks that a plugin executes and scores.
+fn lab(plugin: &str, tasks: &Value) -> Suite {
+    let suite = Suite::of(&format!(
+        "modes: {{ plain: {{}} }}\ntasks: {{ paths: [tasks.json] }}\n\
+         runners: [{{ id: loud, uses: upper, type: shout }}]\nevaluators: [{{ id: look, uses: look }}]\n\
+         execution: {{ repetitions: 1, warmup: false }}\n\
+         plugins:\n  - id: plug\n    command: [python3, plugin.py]\n    environment: {{ PYTHONPATH: '{}' }}\n",
+        sdk("python").display()
+    ));
+    suite.write(
+        "plugin.py",
+        format!("{PRELUDE}{UPPER}{plugin}\nplugin.serve()\n"),
+    );
+    suite.write("tasks.json", tasks.to_string());
+    suite
+}
+
+/// A runner whose clock is an hour ahead.
+const UPPER: &str = "
+from datetime import datetime, timedelta, timezone
+
+@plugin.runner('upper', type='shout', version='7.1')
+def upper(task, config):
+    later = (datetime.now(timezone.utc) + timedelta(hours=1)).isoformat()
+    event = lambda name: {'timestamp': later, 'level': 'info', 'event': name}
+    return {'id': '', 'taskId': task['id'], 'taskType': 'atomic', 'status': 'completed', 'output': task['input'].upper(),
+            'metrics': {'latency': 1}, 'trace': [event('started'), event('completed')], 'startedAt': later,
+            'provenance': {'runnerId': 'upper', 'runnerVersion': '7.1', 'config': {}}}
+
+def score(run, metric, value, target):
+    return {'id': '', 'runId': run['id'], 'metric': metric, 'value': value, 'target': target,
+            'evaluatorId': 'look', 'createdAt': '2026-01-01T00:00:00Z'}
+";
+
+fn atomic(id: &str) -> Value {
+    serde_json::json!({"id": id, "name": id, "type": "shout", "input": "x", "metadata": {}})
+}
+
+fn chain() -> Value {
+    serde_json::json!({"id": "chain", "name": "chain", "description": "", "metadata": {},
+        "steps": [atomic("one"), atomic("two")],
+        "input_map": {"two": [{"from": "step:one.output", "to": "input"}]}})
+}
+
+/// "支持的指标列表", the list of metrics that an evaluator supports.
+#[test]
+fn a_metric_that_an_evaluator_does_not_declare_is_an_error_in_the_row() {
+    let plugin = "
+@plugin.evaluator('look', metrics=['accuracy'])
+def look(run, task):
+    return [score(run, 'accuracy', 1, 'final'), score(run, 'tone', 0.5, 'final')]
+";
+    let suite = lab(plugin, &atomic("a"));
+    suite.done(&["run", "-q"]);
+    let row = &suite.rows()[0];
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    let error = &row["hookErrors"][0];
+    assert_eq!(error["hook"], "metrics:look");
+    let said = error["message"].as_str().unwrap();
+    assert!(
+        said.contains("`tone`") && said.contains("(declared: accuracy)"),
+        "{said}"
+    );
+    // What it measured is kept.
+    assert_eq!(row["extensions"]["tone"], 0.5);
+}
+
+/// "step:xxx: 评估特定步骤", about a certain step.
+#[test]
+fn a_target_that_names_no_step_is_an_error_in_the_row() {
+    let plugin = "
+@plugin.evaluator('look', metrics=['accuracy'])
+def look(run, task):
+    if 'steps' in task:
+        return [score(run, 'accuracy', 1, 'step:two'), score(run, 'accuracy', 0, 'step:three')]
+    return [score(run, 'accuracy', 1, 'step:none' if task['id'] == 'alone' else 'final')]
+";
+    let suite = lab(plugin, &serde_json::json!([chain(), atomic("alone")]));
+    suite.assize(&["run", "-q"]);
+    for row in suite.rows() {
+        let (target, known) = match row["scenarioId"].as_str() {
+            Some("chain") => ("`step:three`", "(steps: one, two)"),
+            _ => ("`step:none`", "(the task has no steps)"),
+        };
+        let error = &row["hookErrors"][0];
+        assert_eq!(error["hook"], "evaluator:look", "{row:#}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains(target) && said.contains(known), "{said}");
+        // The score might have decided, so nothing is known.
+        assert_eq!(row["errorCode"], "evaluator_error", "{row:#}");
+    }
+    let scores = std::fs::read_to_string(suite.run_directory().join("scores.jsonl")).unwrap();
+    assert!(
+        !scores.contains("step:three") && !scores.contains("step:none"),
+        "{scores}"
+    );
+}
+
+/// "provenance: runnerId, runnerVersion": those of the runner itself, not the suite's name for it.
+#[test]
+fn provenance_names_the_plugins_runner_and_mapping_never_precedes_its_source() {
+    let plugin = "
+@plugin.evaluator('look', metrics=[])
+def look(run, task):
+    return []
+";
+    let suite = lab(plugin, &serde_json::json!([atomic("alone"), chain()]));
+    suite.done(&["run", "-q"]);
+    let records = std::fs::read_to_string(suite.run_directory().join("runs.jsonl")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |id: &str| records.iter().find(|run| run["taskId"] == id).unwrap();
+    let alone = &of("alone")["provenance"];
+    assert_eq!(alone["runnerId"], "upper", "{alone:#}");
+    assert_eq!(alone["runnerVersion"], "7.1");
+    assert_eq!(
+        of("chain")["provenance"]["config"]["steps"]["one"]["runnerId"],
+        "upper"
+    );
+    let time = |event: &Value| {
+        let text = event["timestamp"].as_str().unwrap().to_owned();
+        assize_contracts::Timestamp::from(text).unix_ms().unwrap()
+    };
+    let trace = of("chain")["trace"].as_array().unwrap();
+    let mapped = trace
+        .iter()
+        .position(|event| event["event"] == "input_mapped")
+        .unwrap();
+    for earlier in trace[..mapped]
+        .iter()
+        .filter(|event| event["step"] == "one")
+    {
+        assert!(time(earlier) <= time(&trace[mapped]), "{trace:#?}");
+    }
+    assert_eq!(trace.last().unwrap()["event"], "completed");
+}
+
+/// "`afterScenario` is called even when the scenario fails", and tasks are no exception when a run is stopped.
+#[test]
+fn after_scenario_of_a_cancelled_task_says_cancelled() {
+    let plugin = "
+import json, os, time
+HOME = os.path.dirname(os.path.abspath(__file__))
+
+def note(text):
+    with open(os.path.join(HOME, 'notes'), 'a') as file:
+        file.write(text + '\\n')
+
+@plugin.hook('afterScenario')
+def after(context):
+    result = context['result']
+    note(json.dumps([result['outcome'], result['errorCode'], result['scenarioId']]))
+
+@plugin.runner('slow', type='shout', version='1')
+def slow(task, config):
+    note('begun')
+    time.sleep(60)
+
+@plugin.evaluator('look', metrics=[])
+def look(run, task):
+    return []
+";
+    let suite = lab(plugin, &serde_json::json!([atomic("alone")]));
+    let text = std::fs::read_to_string(suite.path().join("assize.yaml")).unwrap();
+    suite.write(
+        "assize.yaml",
+        format!("hooks: plug\n{}", text.replace("uses: upper", "uses: slow")),
+    );
+    let mut run = assize(suite.path()).args(["run", "-q"]).spawn().unwrap();
+    crate::sandbox::await_true("the task to begin", || suite.path().join("notes").exists());
+    kill(Pid::from_raw(run.id() as i32), Signal::SIGINT).unwrap();
+    run.wait().unwrap();
+    assert_eq!(
+        notes(&suite),
+        ["begun", "[\"void\", \"cancelled\", \"alone\"]"]
     );
 }
