@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny bench study clean
+.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny snapshots bench study clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -33,6 +33,10 @@ builds:
 
 unit: agents
 	$(CARGO) test --workspace --all-features --locked
+
+# What people see, written anew under crates/assize/tests/snapshots after a wanted change; look at the difference before you commit it.
+snapshots:
+	INSTA_UPDATE=always $(CARGO) test --workspace --all-features --locked --test it -- snapshots
 
 # report.html in headless Chromium; skipped, with the reason, where no browser can be installed.
 browser:

@@ -18,7 +18,7 @@ use no_servers as servers;
 
 use crate::mcp::McpServers;
 use crate::sessions::Sessions;
-use crate::settings::{problem, read};
+use crate::settings::{problem, read, variable};
 use assize_contracts::{
     Concurrency, CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig,
     ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
@@ -52,8 +52,8 @@ pub struct ChatProvider {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChatSettings {
-    #[serde(default)]
-    api: ApiName,
+    #[serde(default = "default_api")]
+    api: Api,
     /// As the API's own clients are given it. Absent: as the session's environment says, else the API's own service.
     #[serde(default, alias = "baseUrl")]
     base_url: Option<String>,
@@ -81,16 +81,8 @@ struct ChatSettings {
     mcp_timeout_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ApiName {
-    Anthropic,
-    #[default]
-    #[serde(rename = "openai")]
-    OpenAi,
-    #[serde(rename = "openai-responses")]
-    OpenAiResponses,
-    Gemini,
+fn default_api() -> Api {
+    Api::OpenAiChat
 }
 
 fn default_turns() -> u32 {
@@ -105,33 +97,6 @@ fn default_patience() -> u64 {
     60_000
 }
 
-impl ApiName {
-    fn api(self) -> Api {
-        match self {
-            Self::Anthropic => Api::AnthropicMessages,
-            Self::OpenAi => Api::OpenAiChat,
-            Self::OpenAiResponses => Api::OpenAiResponses,
-            Self::Gemini => Api::Gemini,
-        }
-    }
-
-    fn base_url_variable(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_BASE_URL",
-            Self::OpenAi | Self::OpenAiResponses => "OPENAI_BASE_URL",
-            Self::Gemini => "GOOGLE_GEMINI_BASE_URL",
-        }
-    }
-
-    fn key_variable(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi | Self::OpenAiResponses => "OPENAI_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-}
-
 impl ChatSettings {
     fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
         let settings: Self = read(overrides)?;
@@ -142,7 +107,7 @@ impl ChatSettings {
         if let Some(url) = &settings.base_url {
             let endpoint = Endpoint {
                 base_url: url.clone(),
-                ..Endpoint::of(settings.api.api())
+                ..Endpoint::of(settings.api)
             };
             ChatClient::new(endpoint).map_err(|error| problem("base_url", error.to_string()))?;
         }
@@ -165,13 +130,8 @@ impl ChatSettings {
     }
 
     fn client(&self, params: &CreateSessionParams) -> Result<ChatClient, ProviderError> {
-        let variable = |name: &str| {
-            let given = params.environment.get(name).cloned();
-            given
-                .or_else(|| std::env::var(name).ok())
-                .filter(|value| !value.is_empty())
-        };
-        let mut endpoint = Endpoint::of(self.api.api());
+        let variable = |name: &str| variable(&params.environment, name);
+        let mut endpoint = Endpoint::of(self.api);
         let named = self.base_url.clone();
         if let Some(url) = named.or_else(|| variable(self.api.base_url_variable())) {
             endpoint.base_url = url;

@@ -235,8 +235,7 @@ fn check_url(url: &str) -> Result<(), String> {
 
 /// Where a program is, for protocols that want the whole path; the name alone where it is nowhere.
 pub(crate) fn found(program: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).map(|directory| directory.join(program));
+    let places = assize_process::places_in_path(program).into_iter();
     let mut files = places.filter(|path| path.is_absolute() && path.is_file());
     files.next().unwrap_or_else(|| program.into())
 }

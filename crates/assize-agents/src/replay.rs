@@ -6,8 +6,10 @@ use assize_contracts::{
     CompletionReason, Concurrency, CreateSessionParams, JsonMap, Nature, OverrideProblem,
     PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
     SessionProvider, SessionTrace, Timestamp, TimingBreakdown, TraceEvent, async_trait,
+    fill_template,
 };
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -191,11 +193,15 @@ fn load(path: &Path) -> Result<SessionTrace, String> {
 /// Names become parts of a path, so they must not be able to leave it.
 fn fill_in(template: &str, params: &CreateSessionParams) -> String {
     let safe = |name: &str| name.replace(['/', '\\'], "_").replace("..", "_");
-    template
-        .replace("{scenario}", &safe(&params.scenario_id))
-        .replace("{mode}", &safe(&params.mode))
-        .replace("{model}", &safe(&params.model))
-        .replace("{iteration}", &params.iteration.max(0).to_string())
+    fill_template(template, |name| {
+        Some(Cow::Owned(match name {
+            "scenario" => safe(&params.scenario_id),
+            "mode" => safe(&params.mode),
+            "model" => safe(&params.model),
+            "iteration" => params.iteration.max(0).to_string(),
+            _ => return None,
+        }))
+    })
 }
 
 fn result_of(recording: &SessionTrace) -> PromptResult {

@@ -1,10 +1,10 @@
-//! What analyzers find in a session.
+//! Findings of analyzers.
 
 use crate::Number;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one analyzer found in one session.
+/// Findings of one analyzer in one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ pub struct AnalysisResult {
 pub enum AnalysisFinding {
     /// A quantity.
     Number {
-        /// How much.
+        /// The amount.
         value: Number,
         /// Of what.
         unit: String,
@@ -50,7 +50,7 @@ pub enum AnalysisFinding {
     Ratio {
         /// Usually between 0 and 1.
         value: Number,
-        /// What is divided by what.
+        /// Numerator and denominator in words.
         label: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How a session is explained.
+//! Analyzers: explanations of sessions.
 
 use crate::{AnalysisResult, BaseScenario, BoxError, SessionTrace};
 use async_trait::async_trait;

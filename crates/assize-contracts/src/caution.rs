@@ -1,9 +1,9 @@
-//! Reasons to read numbers with care: said by the engine while a run goes on, and by the report about what came of it.
+//! Reasons to read numbers with care: reported by the engine during a run, and by the report about its result.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// One reason, said once, with the places it concerns.
+/// One reason, reported once, with the places it concerns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caution {
     /// A word for machines, such as `few-scenarios`.
@@ -111,7 +111,7 @@ caution_codes! {
     Void = "void",
     /// Failed trials that carry only zeros.
     Unmeasured = "unmeasured",
-    /// Tokens that nobody priced.
+    /// Tokens without a price.
     UnknownCost = "unknown-cost",
     /// Trials that were tried again after failing.
     RetriedFailures = "retried-failures",

@@ -3,7 +3,7 @@
 use crate::{ProfileRow, SessionAnalysisBundle};
 use serde::{Deserialize, Serialize};
 
-/// The cell that a trial belongs to: it tells one trial of a run from another.
+/// The cell that a trial belongs to: identifies a trial within a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellKey {

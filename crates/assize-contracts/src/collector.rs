@@ -44,7 +44,7 @@ pub struct CustomMetric {
     /// The name in tables and sentences. Absent: `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Cow<'static, str>>,
-    /// What it is among the built-in metrics; plugins leave it at its default.
+    /// Its role among the built-in metrics; plugins leave it at its default.
     #[serde(skip)]
     pub kind: MetricKind,
 }

@@ -1,4 +1,4 @@
-//! How an execution is scored.
+//! Evaluators: scores of executions.
 
 use crate::{AtomicTask, BoxError, RunRecord, ScenarioTask, ScoreRecord};
 use async_trait::async_trait;
@@ -33,7 +33,7 @@ pub trait Evaluator: Send + Sync {
     /// An error loses this evaluator's scores for the trial, no more, and is noted. Ids and times of scores that are
     /// empty are filled in by the engine; scores of a step are about that step, `final` or not. A score whose target names no step
     /// is refused, and the evaluator counts as broken.
-    /// What is known all the same, such as what a judge cost that said nothing of use, can be kept by a [`PartialScores`].
+    /// Partial results, such as the cost of a judge that gave no usable answer, can be kept by a [`PartialScores`].
     async fn evaluate(
         &self,
         run: &RunRecord,
@@ -54,9 +54,9 @@ pub trait Evaluator: Send + Sync {
 /// The error of an evaluator that broke but has something to keep.
 #[derive(Debug)]
 pub struct PartialScores {
-    /// What went wrong.
+    /// The error.
     pub message: String,
-    /// What is kept.
+    /// The scores that are kept.
     pub scores: Vec<ScoreRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! Bodies that property tests and fuzz targets share: whatever the bytes, no panic, and what is read comes back.
+//! Bodies that property tests and fuzz targets share: no bytes cause a panic, and what is read is written back the same.
 
 use crate::{ProfileRow, RunRecord, ScoreRecord, SessionAnalysisBundle, SessionTrace, Task};
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub fn records(bytes: &[u8]) {
     comes_back::<ScoreRecord>(bytes);
 }
 
-/// What can be read can be written, and reads the same again.
+/// Bytes that can be read can be written, and read the same again.
 fn comes_back<T: DeserializeOwned + Serialize + PartialEq>(bytes: &[u8]) {
     let Ok(record) = serde_json::from_slice::<T>(bytes) else {
         return;

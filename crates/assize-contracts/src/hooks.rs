@@ -1,4 +1,4 @@
-//! What happens around runs, modes and trials.
+//! Hooks around runs, modes and trials.
 
 use crate::{BaseScenario, BoxError, ProfileRow, SessionTrace};
 use async_trait::async_trait;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Callbacks around the parts of a run: fixtures, exports, logs.
 ///
 /// Only the events listed by [`events`](Self::events) are called. One call at a time unless
-/// [`concurrent`](Self::concurrent) says otherwise, so a slow hook delays the trials. An error is noted in the
-/// row (or, outside a trial, reported once) and the run goes on.
+/// [`concurrent`](Self::concurrent) returns true, so a slow hook delays the trials. An error is recorded in the
+/// row (or, outside a trial, reported once) and the run continues.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of hooks",
@@ -20,7 +20,7 @@ pub trait RunHooks: Send + Sync {
     /// The hooks this set has. Listing a mode hook makes modes run one after another.
     fn events(&self) -> &[HookEvent];
 
-    /// Whether several calls may be under way at once.
+    /// True if several calls may be under way at once.
     fn concurrent(&self) -> bool {
         false
     }
@@ -113,7 +113,7 @@ impl HookEvent {
     }
 }
 
-/// What `before_scenario` is told.
+/// The argument of `before_scenario`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -128,12 +128,12 @@ pub struct BeforeScenarioContext {
     pub iteration: i64,
 }
 
-/// What `after_scenario` is told.
+/// The argument of `after_scenario`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AfterScenarioContext {
-    /// What `before_scenario` was told.
+    /// The argument of the matching `before_scenario`.
     #[serde(flatten)]
     pub before: BeforeScenarioContext,
     /// The row as it stands.
@@ -143,7 +143,7 @@ pub struct AfterScenarioContext {
     pub trace: Option<Arc<SessionTrace>>,
 }
 
-/// What the run hooks are told.
+/// The argument of the run hooks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -154,6 +154,6 @@ pub struct RunContext {
     pub modes: Vec<String>,
     /// All scenarios.
     pub scenarios: Vec<Arc<BaseScenario>>,
-    /// How often each cell is repeated.
+    /// Repetitions of each scenario under each arm.
     pub repetitions: u32,
 }

@@ -5,13 +5,15 @@
 //! [`SessionProvider`], [`Scorer`], [`Collector`], [`Analyzer`], [`ModeResolver`], [`RunHooks`],
 //! [`Runner`] and [`Evaluator`]. No IO and no runtime in here.
 //!
-//! One rule runs through all records: a number nobody measured is `None` (JSON `null`), never 0.
+//! One rule runs through all records: a number that was not measured is `None` (JSON `null`), never 0.
 
+mod causes;
 mod metric;
 mod number;
 mod timestamp;
 mod tokens;
 
+mod placeholder;
 mod prompt;
 mod scenario;
 mod trace;
@@ -48,6 +50,7 @@ pub use async_trait::async_trait;
 
 pub use analysis::{AnalysisFinding, AnalysisResult, SessionAnalysisBundle};
 pub use analyzer::Analyzer;
+pub use causes::with_causes;
 pub use caution::{Caution, CautionCode};
 pub use cell_key::CellKey;
 pub use collector::{Collector, CustomMetric, MetricValue};
@@ -57,6 +60,7 @@ pub use metric::{AtLimit, Better, Catalog, Metric, MetricKind, RowField, SUCCESS
 pub use mode_resolver::{ModeConfig, ModeResolver};
 pub use model_use::{ModelUse, Wire};
 pub use number::{Millis, Number, Usd};
+pub use placeholder::{TemplatePiece, fill_template, split_template};
 pub use plugins::{
     EvaluatorSetup, EvaluatorSource, Plugins, ProviderSource, RunnerSetup, RunnerSource,
 };
@@ -73,7 +77,9 @@ pub use reading::{
     AnalysisSpec, GateForModes, GateSpec, MarginSpec, Reading, ScopeName, StatisticName,
     StatisticSpec,
 };
-pub use row::{Attempt, CostReadings, CostSource, HookError, Outcome, ProfileRow, ToolCallSummary};
+pub use row::{
+    Attempt, CostReadings, CostSource, Outcome, PluginError, ProfileRow, ToolCallSummary,
+};
 pub use run_record::{
     Provenance, RunError, RunMetrics, RunRecord, RunStatus, StepStatus, StepSummary, TaskEvent,
     TaskEventLevel, TaskKind,
@@ -96,7 +102,7 @@ pub use void_cause::VoidCause;
 /// A JSON object, as the free-form parts of records hold it.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;
 
-/// What a contract method returns when it breaks: any error, or a message (`"no such file".into()`).
+/// The error of a contract method: any error, or a message (`"no such file".into()`).
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The version of all stored records. Raised only when a reader of the old form would misread the new; records of earlier

@@ -79,13 +79,15 @@ pub enum AtLimit {
     LowerBound,
 }
 
-/// What a metric is among the built-in ones.
+/// The role of a metric among the built-in ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MetricKind {
-    /// A number of its own: a plugin's, a score, or a built-in one that nothing else is derived from.
+    /// A plugin's number or a score.
     #[default]
     Plain,
+    /// A number of Assize's collectors that nothing else is derived from.
+    BuiltIn,
     /// The share of judged trials that pass.
     Success,
     /// A number for which rows have a field.
@@ -194,7 +196,7 @@ impl RowField {
     }
 }
 
-/// The metrics that Assize measures itself. No other file says what one of them means.
+/// The metrics that Assize measures itself. No other file defines one of them.
 static BUILT_IN: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     vec![
         Metric {
@@ -315,7 +317,7 @@ fn row(name: &'static str, unit: &'static str, label: &'static str) -> Metric {
         more: None,
         at_limit: AtLimit::Whole,
         typical: Typical::Median,
-        kind: MetricKind::Plain,
+        kind: MetricKind::BuiltIn,
     }
 }
 
@@ -388,7 +390,7 @@ fn score(name: &'static str) -> Metric {
         more: None,
         at_limit: AtLimit::Whole,
         typical: Typical::Median,
-        kind: MetricKind::Plain,
+        kind: MetricKind::BuiltIn,
     }
 }
 
@@ -423,7 +425,7 @@ impl Metric {
         BUILT_IN.iter().map(|metric| &*metric.name)
     }
 
-    /// What a name alone tells: a built-in metric, or one of a built-in collector whose name carries a label. Such a name tells the
+    /// The metric that a name alone gives: a built-in one, or one of a built-in collector whose name carries a label. Such a name gives the
     /// unit and never a direction, since a plugin may use it for something else.
     pub fn named(name: &str) -> Self {
         if let Some(metric) = Self::built_in(name) {
@@ -472,9 +474,13 @@ impl Metric {
 
     /// A score of the lab under its full name, with the meaning of the evaluator's metric where that is built in.
     pub fn score(name: &str, metric: &str) -> Self {
-        let known = Self::built_in(metric).filter(|known| known.kind == MetricKind::Plain);
+        let known = Self::built_in(metric).filter(|known| known.kind == MetricKind::BuiltIn);
         let known = known.cloned().unwrap_or_else(|| Self::unknown(""));
         Self {
+            kind: match name == metric {
+                true => known.kind,
+                false => MetricKind::Plain,
+            },
             name: Cow::Owned(name.to_owned()),
             ..known
         }
@@ -532,7 +538,7 @@ impl Metric {
         matches!(self.kind, MetricKind::Claim(_))
     }
 
-    /// The price of the session or of a part of it, whoever told it.
+    /// The price of the session or of a part of it, whoever reported it.
     pub fn is_session_cost(&self) -> bool {
         matches!(self.kind, MetricKind::Field(field) | MetricKind::Claim(field) if field.is_cost())
     }
@@ -548,7 +554,7 @@ impl Metric {
         )
     }
 
-    /// Measured by Assize itself, so that its name already says the unit. A judge's score on a scale is the suite's own.
+    /// Measured by Assize itself, so that its name already contains the unit. A judge's score on a scale is the suite's own.
     pub fn is_built_in(&self) -> bool {
         match self.kind {
             MetricKind::Plain | MetricKind::Judging => Self::built_in(&self.name).is_some(),
@@ -563,7 +569,7 @@ impl Metric {
     }
 }
 
-/// How the names of metrics that carry a label are made.
+/// Prefixes and suffixes of metrics whose names carry a label.
 const SEGMENT: (&str, &str) = ("latency_", "_ms");
 const CATEGORY: &str = "tool_calls_category_";
 const JUDGE: &str = "judge_";

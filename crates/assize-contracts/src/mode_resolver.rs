@@ -1,4 +1,4 @@
-//! How the name of a mode becomes settings.
+//! Mode resolvers: from the name of a mode to its settings.
 
 use crate::{BoxError, JsonMap};
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ pub trait ModeResolver: Send + Sync {
     async fn resolve(&self, mode: &str) -> Result<ModeConfig, BoxError>;
 }
 
-/// What a mode sets.
+/// The settings of a mode.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

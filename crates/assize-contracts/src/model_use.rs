@@ -1,8 +1,8 @@
-//! What a session shows about whether a model was reached.
+//! Evidence in a session that a model was reached.
 
 use crate::{CompletionReason, Fault, PromptResult, ProviderError, VoidCause};
 
-/// What it means when no model call of a session was seen.
+/// The meaning of a session in which no model call was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelUse {
     /// Sessions may work without a model, as commands and plugins do: nothing follows.
@@ -14,7 +14,7 @@ pub enum ModelUse {
     RequiredAndTextIsNoProof,
 }
 
-/// What is known about the model calls of a session.
+/// Evidence of the model calls of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// Nobody watched them.
@@ -54,7 +54,7 @@ impl ModelUse {
     fn missing_in(self, result: &PromptResult, wire: Wire) -> Option<ProviderError> {
         let is_silent = wire == Wire::Silent;
         match result.completion_reason {
-            // An agent that is cut off may not have told what it did.
+            // An agent that is cut off may not have reported what it did.
             CompletionReason::Timeout if is_silent => Some(unanswered(
                 "time was over, and the agent had not asked any model",
             )),

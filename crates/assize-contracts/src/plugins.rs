@@ -29,7 +29,7 @@ pub struct RunnerSetup<'a> {
     pub directory: &'a Path,
     /// The suite's own prices, for runners that compute costs.
     pub prices_file: Option<&'a Path>,
-    /// What else there is, for runners made of other plugins.
+    /// The other plugins, for runners made of them.
     pub plugins: &'a Plugins,
 }
 
@@ -42,7 +42,7 @@ pub struct EvaluatorSetup<'a> {
     pub config: &'a JsonMap,
     /// The suite's directory, for files that the configuration names.
     pub directory: &'a Path,
-    /// What else there is, for evaluators made of other plugins.
+    /// The other plugins, for evaluators made of them.
     pub plugins: &'a Plugins,
 }
 
@@ -85,7 +85,7 @@ impl EvaluatorSource {
         &self.version
     }
 
-    /// The metrics it gives unless it is told otherwise.
+    /// The metrics it gives unless the settings name others.
     pub fn metrics(&self) -> &[String] {
         &self.metrics
     }
@@ -96,7 +96,7 @@ impl EvaluatorSource {
     }
 }
 
-/// Where instances of a provider come from.
+/// The source of instances of a provider.
 #[derive(Clone)]
 pub enum ProviderSource {
     /// As many as are wanted.
@@ -117,7 +117,7 @@ impl ProviderSource {
 
 /// The plugins a run may use. Register, then hand it to the engine or to `assize::main_with`.
 ///
-/// A name can be given once per kind; [`duplicates`](Self::duplicates) tells which were given twice.
+/// A name can be given once per kind; [`duplicates`](Self::duplicates) lists those given twice.
 #[derive(Clone, Default)]
 pub struct Plugins {
     providers: BTreeMap<String, ProviderSource>,
@@ -249,7 +249,7 @@ impl Plugins {
         self
     }
 
-    /// Adds a runner that serves the type it says.
+    /// Adds a runner for the type it names.
     pub fn runner(mut self, runner: impl Runner + 'static) -> Self {
         let name = runner.id().to_owned();
         let runner: Arc<dyn Runner> = Arc::new(runner);

@@ -22,7 +22,7 @@ pub struct PromptResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PromptMetrics {
-    /// Tokens used. Unknown where one model call did not tell them.
+    /// Tokens used. Unknown where one model call did not report them.
     pub tokens: TokenBreakdown,
     /// The known part of the tokens, where their total is unknown because a model call is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct PromptMetrics {
     /// The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_at_least_usd: Option<Usd>,
-    /// What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
+    /// The cost reported by the agent, where `cost` was computed from the same tokens and differs by more than rounding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_cost_usd: Option<Usd>,
     /// The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
@@ -153,10 +153,10 @@ pub struct ToolCallRecord {
     /// names an unknown tool. Absent when the agent reports none of it.
     #[serde(default)]
     pub success: Option<bool>,
-    /// How long it ran. Absent when nobody timed it.
+    /// Duration. Absent when it was not timed.
     #[serde(default)]
     pub duration_ms: Option<Millis>,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing.

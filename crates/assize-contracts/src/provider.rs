@@ -1,4 +1,4 @@
-//! How Assize reaches what is on trial.
+//! Providers: the way to what is on trial.
 
 use crate::{JsonMap, ModelUse, PromptResult, SessionTrace, Timestamp, VoidCause};
 use async_trait::async_trait;
@@ -23,12 +23,12 @@ pub trait SessionProvider: Send + Sync {
     /// The name under which suites use it.
     fn id(&self) -> &str;
 
-    /// How much one instance can serve. See [`ProviderScope`].
+    /// The part of a run that one instance can serve. See [`ProviderScope`].
     fn scope(&self) -> ProviderScope {
         ProviderScope::Mode
     }
 
-    /// How many sessions one instance can have at once. The engine never opens more.
+    /// The most sessions one instance can have at once. The engine never opens more.
     fn concurrency(&self) -> Concurrency {
         Concurrency::ONE
     }
@@ -39,12 +39,12 @@ pub trait SessionProvider: Send + Sync {
         None
     }
 
-    /// Whether sessions can cost real money; if so, `run` asks before it starts.
+    /// True if sessions can cost real money: `run` then asks before it starts.
     fn may_cost(&self) -> bool {
         true
     }
 
-    /// What rows and traces of this provider are, besides live ones. Shown everywhere.
+    /// The nature of this provider's rows and traces: live, replayed or simulated. Shown everywhere.
     fn nature(&self) -> Nature {
         Nature::Live
     }
@@ -62,18 +62,18 @@ pub trait SessionProvider: Send + Sync {
         BTreeMap::new()
     }
 
-    /// What it means when no model call of a session was seen. See [`ModelUse`].
+    /// The meaning of a session without a model call. See [`ModelUse`].
     fn model_use(&self) -> ModelUse {
         ModelUse::Optional
     }
 
-    /// How long past the timeout the provider may take to wind down and hand over what was used so far.
+    /// The time past the timeout in which the provider winds down and hands over what was used so far.
     /// After that the engine drops the call.
     fn timeout_grace(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How long [`export_session`](Self::export_session) may take. Absent: as long as it takes.
+    /// The time limit of [`export_session`](Self::export_session). Absent: none.
     fn export_limit(&self) -> Option<Duration> {
         Some(QUICK_CALL_LIMIT)
     }
@@ -99,7 +99,7 @@ pub trait SessionProvider: Send + Sync {
 
     /// Sends one user message and waits for the agent to end its turn. Called once per message, in order.
     ///
-    /// `timeout` is what is left of the trial's time; the engine drops the call when it is over. An error says
+    /// `timeout` is what is left of the trial's time; the engine drops the call when it is over. `Err` says
     /// whose fault it is: the agent's makes the trial fail, a service's makes it void.
     async fn prompt(
         &self,
@@ -109,10 +109,10 @@ pub trait SessionProvider: Send + Sync {
     ) -> Result<PromptResult, ProviderError>;
 
     /// Called after the last prompt, also after a failed one or a timeout, and only when traces are wanted.
-    /// An error is noted in the row; the trial goes on without a trace.
+    /// An error is recorded in the row; the trial continues without a trace.
     async fn export_session(&self, handle: &SessionHandle) -> Result<SessionTrace, ProviderError>;
 
-    /// Called exactly once for every created session, in whatever state it is. An error is noted in the row.
+    /// Called exactly once for every created session, in whatever state it is. An error is recorded in the row.
     async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError>;
 
     /// Called once per instance after its last session, also after a cancel.
@@ -127,7 +127,7 @@ pub const LONG_CALL_LIMIT: Duration = Duration::from_secs(600);
 /// The default limit of calls that only look at what is there: collectors, analyzers, `exportSession`.
 pub const QUICK_CALL_LIMIT: Duration = Duration::from_secs(60);
 
-/// How many sessions one instance of a provider can have at once. In JSON a number, or `any`.
+/// The most sessions one instance of a provider can have at once. In JSON a number, or `any`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -163,12 +163,12 @@ impl Concurrency {
     }
 }
 
-/// How much one instance of a provider can serve.
+/// The part of a run that one instance of a provider can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderScope {
-    /// Every session on its own: one `init` per run, and `create_session` tells mode, model, environment,
+    /// Every session on its own: one `init` per run, and `create_session` gets mode, model, environment,
     /// directory, permissions and overrides.
     Session,
     /// One (mode, model) at a time: these settings come with `init`. Assize makes one instance for each, or,
@@ -176,7 +176,7 @@ pub enum ProviderScope {
     Mode,
 }
 
-/// Where trials come from. Trials of different nature are never counted together.
+/// The origin of trials. Trials of different nature are never counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nature {
@@ -208,7 +208,7 @@ impl Nature {
     }
 }
 
-/// What a provider instance is started with.
+/// Settings of a provider instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -219,7 +219,7 @@ pub struct ProviderConfig {
     pub model: String,
     /// The mode to serve. The first one for a session-scoped provider.
     pub mode: String,
-    /// What the agent may do without asking.
+    /// Permissions of the agent: what it may do without asking.
     pub permissions: PermissionConfig,
     /// Variables for every process started for a session.
     pub environment: BTreeMap<String, String>,
@@ -230,7 +230,7 @@ pub struct ProviderConfig {
     pub provider_overrides: JsonMap,
 }
 
-/// What the agent may do without asking.
+/// Permissions of the agent: what it may do without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -241,7 +241,7 @@ pub struct PermissionConfig {
     pub allowed_tools: Vec<String>,
 }
 
-/// What a session is created with.
+/// Settings of a session.
 ///
 /// The first three fields are for everyone; the others carry what a session-scoped provider needs to know.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -254,7 +254,7 @@ pub struct CreateSessionParams {
     pub scenario_id: String,
     /// The repetition, for labelling; −1 for the warm-up.
     pub iteration: i64,
-    /// Which try this is, from 0.
+    /// The number of the attempt, from 0.
     pub attempt: u32,
     /// The mode to serve.
     pub mode: String,
@@ -264,7 +264,7 @@ pub struct CreateSessionParams {
     pub environment: Arc<BTreeMap<String, String>>,
     /// The directory the agent works in.
     pub workdir: PathBuf,
-    /// What the agent may do without asking.
+    /// Permissions of the agent: what it may do without asking.
     pub permissions: PermissionConfig,
     /// The mode's settings for this provider.
     pub provider_overrides: Arc<JsonMap>,
@@ -281,9 +281,9 @@ pub struct SessionHandle {
     pub session_id: String,
     /// The provider's id.
     pub provider: String,
-    /// When the session was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// What else the provider put in. It comes back with every call.
+    /// Data of the provider. It comes back with every call.
     #[serde(flatten)]
     pub extra: JsonMap,
 }
@@ -308,27 +308,27 @@ impl SessionHandle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OverrideProblem {
-    /// Where in the settings: keys and list positions from the outside in.
+    /// Place in the settings: keys and list positions from the outside in.
     pub path: Vec<String>,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,
 }
 
-/// Why a provider could not do what it was asked.
+/// An error of a provider.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
     /// Whose fault it is; decides between fail and void.
     pub fault: Fault,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// What happened, as a word for machines, e.g. `rate_limit`. Becomes the row's `errorCode`.
+    /// A code for machines, e.g. `rate_limit`. Becomes the row's `errorCode`.
     pub code: Option<String>,
-    /// What was used before it broke.
+    /// Usage before the error.
     pub partial: Option<Box<PromptResult>>,
-    /// Why the trial is void, where the provider knows it. Ignored for the agent's own failures.
+    /// The cause of the void, where the provider knows it. Ignored for the agent's own failures.
     pub void_cause: Option<VoidCause>,
 }
 
@@ -339,7 +339,7 @@ pub struct ProviderError {
 pub enum Fault {
     /// The agent failed at its task: the trial fails.
     Agent,
-    /// A service, the network or the plugin broke, and nothing was learnt about the agent: the trial is void.
+    /// A service, the network or the plugin broke, so the result says nothing about the agent: the trial is void.
     Service,
 }
 

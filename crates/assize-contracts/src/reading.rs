@@ -1,4 +1,4 @@
-//! How the trials of a run are read as evidence: the analysis, the gates, the baseline, the prices. It changes no trial, so a run can be
+//! The reading of a run's trials as evidence: the analysis, the gates, the baseline, the prices. It changes no trial, so a run can be
 //! resumed with another one.
 
 use crate::Better;

@@ -24,9 +24,9 @@ pub struct ProfileRow {
     pub model: String,
     /// The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`.
     pub iteration: i64,
-    /// When the trial began.
+    /// Start time of the trial.
     pub started_at: Timestamp,
-    /// When the trial ended.
+    /// End time of the trial.
     pub completed_at: Timestamp,
     /// Tokens used by the last attempt.
     pub tokens: TokenBreakdown,
@@ -36,7 +36,7 @@ pub struct ProfileRow {
     pub tool_calls: ToolCallSummary,
     /// Money spent by the last attempt: the reading that `costSource` names.
     pub cost: CostBreakdown,
-    /// Whether the goal was reached.
+    /// True if the goal was reached.
     pub success: bool,
     /// Checks that hold.
     pub checkpoints_passed: u64,
@@ -44,32 +44,32 @@ pub struct ProfileRow {
     pub checkpoints_total: u64,
     /// Each check.
     pub checkpoint_details: Vec<ScorerCheckResult>,
-    /// Whether the answer has the form the scenario asks for; independent of `success`.
+    /// True if the answer has the form the scenario asks for; independent of `success`.
     pub output_valid: bool,
     /// The provider's id.
     pub provider: String,
     /// The provider's id of the session. Absent when none was created.
     pub session_id: Option<String>,
-    /// Turns the agent took: model answers of the main agent. Absent when nobody saw them.
+    /// Turns the agent took: model answers of the main agent. Absent when they were not seen.
     pub agent_turns: Option<u64>,
-    /// Why the session ended. Absent when it never began.
+    /// The reason why the session ended. Absent when it never began.
     pub completion_reason: Option<CompletionReason>,
     /// Metrics of the collectors, by name.
     pub extensions: JsonMap,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What went wrong, as a word for machines.
+    /// Error code for machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
 
     /// Version of the record's form. Absent in foreign ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_version: Option<u32>,
-    /// What was learnt: pass, fail or nothing.
+    /// The outcome: pass, fail or void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Why the trial is void. Absent for other outcomes, and in rows of version 1.
+    /// The cause of the void. Absent for other outcomes, and in rows of version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_cause: Option<VoidCause>,
     /// The known part of the tokens, where their total is unknown because a model call is incomplete.
@@ -86,14 +86,14 @@ pub struct ProfileRow {
     pub attempts: Vec<Attempt>,
     /// Parts of the trial that broke without deciding it: hooks, collectors, analyzers, the export.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hook_errors: Vec<HookError>,
+    pub hook_errors: Vec<PluginError>,
     /// Place in the plan, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
     /// The group of cells that are compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<u64>,
-    /// Where `cost` comes from.
+    /// Source of `cost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// All readings of the cost.
@@ -117,14 +117,14 @@ pub struct ProfileRow {
 }
 
 impl ProfileRow {
-    /// Whether the trial is void for a reason that the mode may have brought about. A void without a known cause counts.
+    /// True if the trial is void for a reason that the mode may have caused. A void without a known cause counts.
     pub fn is_void_by_mode(&self) -> bool {
         self.outcome == Some(Outcome::Void)
             && self.void_cause.is_none_or(VoidCause::may_depend_on_mode)
     }
 }
 
-/// What a trial taught about the agent.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -133,7 +133,7 @@ pub enum Outcome {
     Pass,
     /// The agent did not reach the goal.
     Fail,
-    /// Nothing was learnt about the agent: a service, a plugin or the scorer broke.
+    /// No result about the agent: a service, a plugin or the scorer failed.
     Void,
 }
 
@@ -142,14 +142,14 @@ pub enum Outcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallSummary {
-    /// How many. Absent when the provider cannot see tools, as are the other numbers.
+    /// All calls. Absent when the provider cannot see tools, as are the other numbers.
     pub total: Option<u64>,
-    /// How many of each category.
+    /// Calls by category.
     pub by_category: BTreeMap<String, u64>,
-    /// How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent
+    /// Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent
     /// when one of the calls does not tell.
     pub failed: Option<u64>,
-    /// How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
+    /// Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     pub retried: Option<u64>,
     /// Failed divided by total; 0 without calls. Absent when `failed` is.
     pub error_rate: Option<Number>,
@@ -162,7 +162,7 @@ pub struct ToolCallSummary {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// What the attempt taught.
+    /// The outcome of the attempt.
     pub outcome: Outcome,
     /// Its session. Absent when none was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,28 +177,29 @@ pub struct Attempt {
     /// The cost of that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_at_least_usd: Option<Usd>,
-    /// How long it took.
+    /// Duration.
     pub wall_ms: Option<Millis>,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What went wrong, as a word for machines.
+    /// Error code for machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
 }
 
-/// A part of the trial that broke and was left out.
+/// An error of a plugin, or of another part of the trial that is not needed for its result: that part is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HookError"))]
 #[serde(rename_all = "camelCase")]
-pub struct HookError {
-    /// Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
+pub struct PluginError {
+    /// The part that failed: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
     pub hook: String,
-    /// What it said.
+    /// Its message.
     pub message: String,
 }
 
-/// Where a cost comes from.
+/// The source of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -16,29 +16,29 @@ pub struct RunRecord {
     pub id: String,
     /// The task executed.
     pub task_id: String,
-    /// Whether that is one capability or a chain.
+    /// One capability, or a chain.
     pub task_type: TaskKind,
-    /// How it ended. Stored records are completed or failed.
+    /// Status. Stored records are completed or failed.
     pub status: RunStatus,
-    /// What the capability gave.
+    /// Output of the capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What went wrong and where.
+    /// The error and its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// What it took.
+    /// Time, tokens and cost.
     pub metrics: RunMetrics,
-    /// What happened: at least started, and completed or failed.
+    /// Events: at least started, and completed or failed.
     pub trace: Vec<TaskEvent>,
-    /// How each step of a chain went.
+    /// The steps of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<StepSummary>>,
-    /// When it began.
+    /// Start time.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// End time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
-    /// What it takes to do it again.
+    /// Everything needed to repeat the execution.
     pub provenance: Provenance,
 }
 
@@ -53,7 +53,7 @@ pub enum TaskKind {
     Scenario,
 }
 
-/// How far an execution has come.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -68,21 +68,21 @@ pub enum RunStatus {
     Failed,
 }
 
-/// What went wrong in an execution.
+/// The error of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunError {
-    /// What it was.
+    /// The error.
     pub message: String,
     /// The step or phase in which it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// Where in the runner's code, when it told.
+    /// Stack trace of the runner, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
 }
 
-/// What an execution took.
+/// Time, tokens and cost of an execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunMetrics {
@@ -94,7 +94,7 @@ pub struct RunMetrics {
     /// Money spent, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// How that is known, where the runner says.
+    /// Source of the cost, if the runner gave it.
     #[serde(
         rename = "costSource",
         default,
@@ -107,21 +107,21 @@ pub struct RunMetrics {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskEvent {
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// How much it matters.
+    /// Severity.
     pub level: TaskEventLevel,
     /// The step it happened in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// What happened, e.g. `started`.
+    /// Name of the event, e.g. `started`.
     pub event: String,
     /// More about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// How much an event matters.
+/// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -136,7 +136,7 @@ pub enum TaskEventLevel {
     Error,
 }
 
-/// How one step of a chain went.
+/// One step of a chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -145,7 +145,7 @@ pub struct StepSummary {
     pub step_id: String,
     /// The step's name.
     pub step_name: String,
-    /// How it ended.
+    /// Its end.
     pub status: StepStatus,
     /// Wall time in milliseconds.
     pub latency: Millis,
@@ -155,15 +155,15 @@ pub struct StepSummary {
     /// Money spent, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// What it gave.
+    /// Its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// How a step ended.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -176,7 +176,7 @@ pub enum StepStatus {
     Skipped,
 }
 
-/// What it takes to do an execution again.
+/// Everything needed to repeat an execution.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

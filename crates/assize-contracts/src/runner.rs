@@ -1,4 +1,4 @@
-//! How a capability on trial is executed.
+//! Runners: the execution of a capability on trial.
 
 use crate::{AtomicTask, BoxError, Concurrency, JsonMap, Nature, PermissionConfig, RunRecord};
 use async_trait::async_trait;
@@ -30,22 +30,22 @@ pub trait Runner: Send + Sync {
         None
     }
 
-    /// Whether executions can cost real money; if so, `run` asks before it starts.
+    /// True if executions can cost real money: `run` then asks before it starts.
     fn may_cost(&self) -> bool {
         true
     }
 
-    /// What its records are, besides live ones. Shown everywhere.
+    /// The nature of its records: live, replayed or simulated. Shown everywhere.
     fn nature(&self) -> Nature {
         Nature::Live
     }
 
-    /// How long past the timeout it may take to wind down and hand over what it has. After that the call is dropped.
+    /// The time past the timeout in which it winds down and hands over what it has. After that the call is dropped.
     fn timeout_grace(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How many executions it can have at once, over all modes.
+    /// The most executions it can have at once, over all modes.
     fn concurrency(&self) -> Concurrency {
         Concurrency::ANY
     }
@@ -88,19 +88,19 @@ pub struct RunSetting {
     pub model: String,
     /// The repetition; −1 for the warm-up.
     pub iteration: i64,
-    /// Which try this is, from 0.
+    /// The number of the attempt, from 0.
     pub attempt: u32,
     /// The step of a chain that is executed.
     pub step: Option<String>,
     /// The same for the same cell and attempt in every run with the same seed.
     pub seed: u64,
-    /// How long the execution may take. The engine drops the call when it is over.
+    /// The time limit. The engine drops the call when it is over.
     pub timeout: Duration,
     /// The mode's variables, for every process that is started.
     pub environment: Arc<BTreeMap<String, String>>,
     /// The suite's directory.
     pub workdir: PathBuf,
-    /// What agents may do without asking.
+    /// Permissions of agents: what they may do without asking.
     pub permissions: PermissionConfig,
     /// The mode's system instructions.
     pub system_instructions: String,

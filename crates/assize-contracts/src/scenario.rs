@@ -1,11 +1,11 @@
-//! What an agent is asked to do.
+//! Scenarios: the tasks of agents.
 
 use crate::{AtomicTask, JsonMap};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How long a session may take when neither scenario nor suite says.
+/// The time limit of a session when neither scenario nor suite sets one.
 pub const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 
 /// One task for an agent, resolved: every default filled in, every variable replaced.
@@ -20,15 +20,15 @@ pub struct BaseScenario {
     /// A short title.
     #[serde(default)]
     pub name: String,
-    /// What the scenario tests.
+    /// The purpose of the scenario.
     #[serde(default)]
     pub description: String,
     /// The first user message.
     pub prompt: String,
-    /// How long all turns together may take.
+    /// The time limit for all turns together.
     #[serde(default = "default_timeout")]
     pub timeout_ms: u64,
-    /// How often a void attempt is tried again.
+    /// Retries of a void attempt.
     #[serde(default)]
     pub allowed_retries: u32,
     /// For choosing scenarios.
@@ -46,10 +46,10 @@ pub struct BaseScenario {
     /// JSON Schema of a valid answer; decides `outputValid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What must hold afterwards, in the form the `checks` scorer reads.
+    /// The checks, in the form the `checks` scorer reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Value>,
-    /// What a judge looks for, in the form the `judge` scorer reads.
+    /// The rubric, in the form the `judge` scorer reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<Value>,
 }
@@ -111,7 +111,7 @@ pub fn as_text(value: &Value) -> String {
     }
 }
 
-/// Where an agent's files come from: a directory, a git commit or nothing at all, then set-up commands.
+/// The source of an agent's files: a directory, a git commit or nothing at all, then set-up commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -122,7 +122,7 @@ pub struct WorkspaceSpec {
     /// A commit that is checked out afresh for every attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
-    /// How an attempt gets its own view of the source. Default: `auto`.
+    /// The method that gives an attempt its own view of the source. Default: `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<WorkspaceMethod>,
     /// Commands run once per run; every attempt begins with what they left.
@@ -131,7 +131,7 @@ pub struct WorkspaceSpec {
     /// Commands run in the workspace before the agent starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
-    /// How long each of them may take. Default: ten minutes.
+    /// The time limit of each of them. Default: ten minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_timeout_ms: Option<u64>,
     /// Environment of the set-up commands.
@@ -140,13 +140,13 @@ pub struct WorkspaceSpec {
 }
 
 impl WorkspaceSpec {
-    /// Whether it begins with something that is prepared once, and not with an empty directory.
+    /// True if it begins with files that are prepared once, and not with an empty directory.
     pub fn has_source(&self) -> bool {
         self.from.is_some() || self.git.is_some() || !self.setup_once.is_empty()
     }
 }
 
-/// How every attempt gets a directory of its own. What the agent finds there is the same by every method.
+/// The method that gives every attempt a directory of its own. The agent finds the same files by every method.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,4 +1,4 @@
-//! What an evaluator says about one execution.
+//! Scores of one execution.
 
 use crate::{CustomMetric, JsonMap, Metric, Number, RunRecord, SCHEMA_VERSION, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,18 +16,18 @@ pub struct ScoreRecord {
     pub id: String,
     /// The run record it scores.
     pub run_id: String,
-    /// What is scored, e.g. `accuracy`.
+    /// The metric, e.g. `accuracy`.
     pub metric: String,
     /// The score.
     pub value: ScoreValue,
-    /// Which part of the execution is scored.
+    /// The part of the execution that is scored.
     pub target: ScoreTarget,
-    /// Why the score is what it is.
+    /// Evidence for the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// Who scored.
+    /// The evaluator.
     pub evaluator_id: String,
-    /// When.
+    /// Time of scoring.
     pub created_at: Timestamp,
     /// Unit, direction and words, where the evaluator of this process knows them. Runs keep them in their manifest.
     #[serde(skip)]
@@ -94,13 +94,13 @@ impl From<String> for ScoreValue {
 pub enum ScoreValue {
     /// Holds or not.
     Bool(bool),
-    /// How much.
+    /// The amount.
     Number(Number),
     /// A label.
     Text(String),
 }
 
-/// Which part of an execution a score is about.
+/// The part of an execution that a score is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScoreTarget {
     /// The final output.
@@ -152,7 +152,7 @@ impl schemars::JsonSchema for ScoreTarget {
     }
 }
 
-/// Why a score is what it is, for a person to follow.
+/// Evidence for a score, for people to follow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -163,7 +163,7 @@ pub struct Evidence {
     /// The passages that decided it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippets: Option<Vec<String>>,
-    /// What was compared with what.
+    /// The values that were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<JsonMap>,
 }

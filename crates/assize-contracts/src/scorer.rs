@@ -1,4 +1,4 @@
-//! How success is judged.
+//! Scorers: the judgement of success.
 
 use crate::{BaseScenario, BoxError, CustomMetric, JsonMap, PromptResult, SessionTrace};
 use async_trait::async_trait;
@@ -35,7 +35,7 @@ pub trait Scorer: Send + Sync {
     ) -> Result<ScorerResult, BoxError>;
 }
 
-/// What a scorer sees of a trial.
+/// The view of a trial that a scorer gets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -58,7 +58,7 @@ pub struct ScorerContext {
     /// The directory the agent worked in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
-    /// What the agent changed there.
+    /// Changes the agent made there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<WorkspaceChange>,
     /// The mode's variables, for every process that is started. They may be secret, so they are in no JSON.
@@ -77,12 +77,12 @@ pub struct WorkspaceChange {
     pub kind: String,
 }
 
-/// What a scorer found.
+/// The judgement of a scorer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ScorerResult {
-    /// Whether the goal was reached.
+    /// True if the goal was reached.
     pub success: bool,
     /// Checks that hold.
     pub passed: u64,
@@ -90,12 +90,12 @@ pub struct ScorerResult {
     pub total: u64,
     /// Each check.
     pub details: Vec<ScorerCheckResult>,
-    /// Whether the answer has the form the scenario asks for; independent of `success`.
+    /// True if the answer has the form the scenario asks for; independent of `success`.
     pub output_valid: bool,
-    /// Why the trial could not be judged.
+    /// The reason why the trial could not be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What judging took, apart from what the agent took. Becomes part of the row's `extensions`.
+    /// Metrics of the judging, apart from those of the agent. They become part of the row's `extensions`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<CustomMetric>,
 }
@@ -107,26 +107,26 @@ pub struct ScorerResult {
 pub struct ScorerCheckResult {
     /// Unique in the scenario.
     pub id: String,
-    /// What is checked, in words.
+    /// The check in words.
     #[serde(default)]
     pub description: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub passed: bool,
-    /// What was found.
+    /// The value found.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
     pub actual: Option<Value>,
-    /// What was expected.
+    /// The value expected.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
     pub expected: Option<Value>,
-    /// Why it could not be checked.
+    /// The reason why it could not be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

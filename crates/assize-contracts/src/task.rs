@@ -62,7 +62,7 @@ impl Task {
         said.unwrap_or(0)
     }
 
-    /// How long it may take, in milliseconds.
+    /// Time limit in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
         match self {
             Self::Atomic(task) => task.metadata.timeout,
@@ -88,7 +88,7 @@ impl Task {
 }
 
 impl ScenarioTask {
-    /// What `input:` paths refer to.
+    /// The value that `input:` paths refer to.
     pub fn scenario_input(&self) -> Option<&Value> {
         self.input
             .as_ref()
@@ -109,9 +109,9 @@ pub struct AtomicTask {
     pub name: String,
     /// The capability, e.g. `intent`; a runner serves one.
     pub r#type: String,
-    /// What the capability gets.
+    /// The input of the capability.
     pub input: Value,
-    /// What it should give.
+    /// The expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Value>,
     /// More that it may use.
@@ -138,7 +138,7 @@ pub struct TaskMetadata {
     /// Higher runs in an earlier block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// How long it may take, in milliseconds.
+    /// Time limit in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
 }
@@ -152,7 +152,7 @@ pub struct ScenarioTask {
     pub id: String,
     /// A short title.
     pub name: String,
-    /// What the chain tests.
+    /// The purpose of the chain.
     pub description: String,
     /// Done in this order.
     pub steps: Vec<AtomicTask>,
@@ -161,7 +161,7 @@ pub struct ScenarioTask {
     pub input_map: BTreeMap<String, Vec<InputMapping>>,
     /// `tags`, `priority`, `timeout` and `scenarioInput`, and labels of the author's own.
     pub metadata: JsonMap,
-    /// What `input:` paths refer to.
+    /// The value that `input:` paths refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// Fields of the module's own.

@@ -9,16 +9,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a scripted session does.
+/// The script of a session.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// What `create_session` answers.
+    /// The answer of `create_session`.
     pub create: Result<(), ProviderError>,
-    /// What each `prompt` does; the last one is repeated.
+    /// One step per `prompt`; the last one is repeated.
     pub prompts: Vec<ScriptedPrompt>,
-    /// What `export_session` answers.
+    /// The answer of `export_session`.
     pub export: Result<SessionTrace, ProviderError>,
-    /// What `destroy_session` answers.
+    /// The answer of `destroy_session`.
     pub destroy: Result<(), ProviderError>,
 }
 
@@ -42,7 +42,7 @@ impl Script {
     }
 }
 
-/// What a scripted prompt does.
+/// The script of one prompt.
 #[derive(Debug, Clone)]
 pub enum ScriptedPrompt {
     /// Answers at once.
@@ -113,12 +113,12 @@ impl ScriptedProvider {
         self.state().calls.clone()
     }
 
-    /// What `init` was called with.
+    /// The arguments of `init`.
     pub fn configs(&self) -> Vec<ProviderConfig> {
         self.state().configs.clone()
     }
 
-    /// What `create_session` was called with.
+    /// The arguments of `create_session`, call by call.
     pub fn params(&self) -> Vec<CreateSessionParams> {
         self.state().params.clone()
     }

@@ -3,7 +3,7 @@
 use crate::ModelCall;
 use serde::{Deserialize, Serialize};
 
-/// Disjoint counts of tokens. A count that the source does not tell is absent.
+/// Disjoint counts of tokens. A count that the source does not report is absent.
 ///
 /// A source that does not split reasoning leaves `reasoning` absent, and `output` holds both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct TokenBreakdown {
 impl TokenBreakdown {
     /// Fills `total` and `active` from the five counts, as far as they can be known.
     ///
-    /// Without input or output there is no total; without `cache_read` nobody knows what was active.
+    /// Without input or output there is no total; without `cache_read` the active tokens are unknown.
     pub fn with_totals(mut self) -> Self {
         self.total = self.input.zip(self.output).map(|(input, output)| {
             [self.reasoning, self.cache_read, self.cache_write]
@@ -53,7 +53,7 @@ impl TokenBreakdown {
             .chain([self.output, self.reasoning])
             .flatten()
             .fold(0, u64::saturating_add);
-        // Reasoning that is not told apart is inside the output.
+        // Reasoning that is not counted on its own is part of the output.
         let is_complete = self.output.is_some() && inputs.iter().all(Option::is_some);
         (sum > total || (is_complete && sum != total)).then_some(sum)
     }
@@ -85,7 +85,7 @@ impl TokenBreakdown {
         }
     }
 
-    /// What a claim adds to counts of the same tokens: what it says otherwise, or all of it where their total is unknown.
+    /// The part of a claim that differs from counts of the same tokens, or all of it where their total is unknown.
     pub fn beside(&self, counted: &Self) -> Option<Self> {
         match counted.total {
             Some(_) => self.differing_from(counted),
@@ -118,7 +118,7 @@ impl TokenBreakdown {
         }
     }
 
-    /// Only the counts that another source of the same tokens tells otherwise. None where they agree as far as both know.
+    /// Only the counts that another source of the same tokens reports differently. None where they agree as far as both are known.
     ///
     /// Input and output mean the same only where both sources split them in the same way.
     pub fn differing_from(&self, other: &Self) -> Option<Self> {
@@ -144,7 +144,7 @@ impl TokenBreakdown {
 /// The tokens of several model calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenSum {
-    /// The sum. A count that one call does not tell is unknown.
+    /// The sum. A count that one call does not report is unknown.
     pub tokens: TokenBreakdown,
     /// The sum of what is known, where the total is not.
     pub at_least: Option<TokenBreakdown>,
@@ -189,7 +189,7 @@ impl TokenSum {
         }
     }
 
-    /// What is known in any case.
+    /// The known part, a lower bound.
     pub fn known(&self) -> TokenBreakdown {
         self.at_least.unwrap_or_else(|| self.tokens.known())
     }

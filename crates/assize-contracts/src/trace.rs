@@ -1,4 +1,4 @@
-//! What happened in a session, event by event.
+//! The events of a session.
 
 use crate::{CostSource, Millis, Timestamp, TokenBreakdown, ToolCallRecord, Usd};
 use serde::ser::SerializeMap;
@@ -30,13 +30,13 @@ pub struct SessionTrace {
     /// The agent's final text. Absent where it is the last text among the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// When user messages were sent, and how long the agent worked on each.
+    /// User messages, with the time the agent worked on each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user_turns: Vec<UserTurn>,
     /// The session was made up by the `simulated` provider.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
-    /// The agent's account and the wire's were joined: the events tell every tool call. Not stored.
+    /// The agent's account and the wire's were joined: the events hold every tool call. Not stored.
     #[serde(skip)]
     pub is_joined: bool,
 }
@@ -46,7 +46,7 @@ pub struct SessionTrace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserTurn {
-    /// When the message was sent. A program that is started for it starts then.
+    /// Time of sending. A program that is started for the message starts then.
     pub started_at: Timestamp,
     /// Time until the agent gave the word back, or was stopped.
     #[serde(default)]
@@ -80,12 +80,12 @@ impl SessionTrace {
         }
     }
 
-    /// The agent's final text; empty when it said nothing.
+    /// The agent's final text; empty when there is none.
     pub fn final_text(&self) -> &str {
         self.answer.as_deref().unwrap_or_else(|| self.last_text())
     }
 
-    /// Keeps the final text, where the events do not tell it.
+    /// Keeps the final text, where the events do not hold it.
     pub fn remember_final_text(&mut self, text: &str) {
         self.answer = (self.last_text() != text).then(|| text.to_owned());
     }
@@ -160,13 +160,13 @@ fn duration_between(start: Option<&Timestamp>, end: Option<&Timestamp>) -> Optio
 pub struct Turn {
     /// Counted as the provider counts.
     pub number: u64,
-    /// What happened in it.
+    /// Its events.
     pub events: Vec<Arc<TraceEvent>>,
-    /// When it began.
+    /// Start time.
     pub start_timestamp: Timestamp,
-    /// When it ended.
+    /// End time.
     pub end_timestamp: Timestamp,
-    /// How long it took.
+    /// Duration.
     #[serde(default)]
     pub duration_ms: Option<Millis>,
 }
@@ -188,7 +188,7 @@ pub struct TraceSummary {
     pub total_duration: Option<Millis>,
 }
 
-/// One request to a model, as seen on the wire or told by the agent.
+/// One request to a model, as seen on the wire or reported by the agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -206,7 +206,7 @@ pub struct ModelCall {
     /// The subagent that made the call. Absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// When the request was sent.
+    /// Time of the request.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
     /// Time to the first token.
@@ -230,19 +230,19 @@ pub struct ModelCall {
     /// Cost of this call.
     #[serde(default)]
     pub cost_usd: Option<Usd>,
-    /// Where the cost comes from.
+    /// Source of the cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
-    /// Why the model stopped, in the API's own word.
+    /// The API's own word for the reason the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     /// HTTP status of the final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How often it was tried again.
+    /// Number of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// How the exchange ended, where not with a whole answer.
+    /// The end of an exchange without a whole answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<CallEnding>,
     /// The capture proxy changed the request to ask for usage.
@@ -251,12 +251,12 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
-    /// Whether the API refused the request or could not be reached: nothing was generated, and nothing is billed.
+    /// True when the API refused the request or could not be reached: nothing was generated, and nothing is billed.
     pub fn is_refused(&self) -> bool {
         self.status.is_some_and(|status| status >= 400) || self.ending == Some(CallEnding::NoAnswer)
     }
 
-    /// Whether it was seen on the wire, and not only claimed by the agent.
+    /// True for a call that was seen on the wire, and not only claimed by the agent.
     pub fn is_seen(&self) -> bool {
         self.api.is_some()
     }
@@ -267,7 +267,7 @@ impl ModelCall {
     }
 }
 
-/// How an exchange with a model ended without a whole answer.
+/// The end of an exchange with a model that gave no whole answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -291,13 +291,13 @@ pub enum CallEnding {
 pub enum TraceEvent {
     /// Internal reasoning of the agent.
     Reasoning {
-        /// What it thought.
+        /// The thoughts.
         content: String,
-        /// How long it took.
+        /// Duration.
         duration_ms: Option<Millis>,
-        /// How many tokens it took.
+        /// Tokens used.
         token_count: Option<u64>,
-        /// Where the event belongs.
+        /// Place of the event in the session.
         #[cfg_attr(feature = "schema", schemars(flatten))]
         context: EventContext,
     },
@@ -305,18 +305,18 @@ pub enum TraceEvent {
     ToolCall {
         /// The tool's name.
         name: String,
-        /// What it was called with.
+        /// Arguments.
         input: Value,
-        /// What it returned.
+        /// Result.
         output: Value,
-        /// How long it ran.
+        /// Duration.
         duration_ms: Option<Millis>,
         /// `false` for a non-zero exit, a result marked as an error, a rejected or unknown tool. Absent when the agent
         /// reports none of it.
         success: Option<bool>,
-        /// What went wrong.
+        /// The error.
         error: Option<String>,
-        /// Where the event belongs.
+        /// Place of the event in the session.
         #[cfg_attr(feature = "schema", schemars(flatten))]
         context: EventContext,
     },
@@ -324,9 +324,9 @@ pub enum TraceEvent {
     TextOutput {
         /// The text.
         content: String,
-        /// How many tokens it took.
+        /// Tokens used.
         token_count: Option<u64>,
-        /// Where the event belongs.
+        /// Place of the event in the session.
         #[cfg_attr(feature = "schema", schemars(flatten))]
         context: EventContext,
     },
@@ -334,30 +334,30 @@ pub enum TraceEvent {
     TurnBoundary {
         /// Counted as the provider counts.
         turn_number: u64,
-        /// When it began.
+        /// Start time.
         timestamp: Timestamp,
     },
     /// Something went wrong.
     Error {
-        /// What it was.
+        /// The error.
         message: String,
-        /// Whether the session went on.
+        /// True if the session continued.
         recoverable: bool,
-        /// Where the event belongs.
+        /// Place of the event in the session.
         #[cfg_attr(feature = "schema", schemars(flatten))]
         context: EventContext,
     },
 }
 
-/// Where an event belongs: optional on every event, boxed because most have none of it.
+/// Place of an event: optional, boxed because most events have none of it.
 pub type EventContext = Option<Box<EventPlace>>;
 
-/// When and under whom an event happened.
+/// Time and agent of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPlace {
-    /// When it began.
+    /// Start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
     /// The subagent that did it.
@@ -375,13 +375,13 @@ pub struct EventPlace {
     /// The duration is an upper bound: only what happened before and after was seen.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub duration_is_bound: bool,
-    /// When the agent said that it was over, in milliseconds since 1970. Not stored: joining two accounts needs it.
+    /// End by the agent's account, in milliseconds since 1970. Not stored: joining two accounts needs it.
     #[serde(skip)]
     pub ended_ms: Option<i64>,
 }
 
 impl TraceEvent {
-    /// When the event began, where that is known.
+    /// Start time, where known.
     pub fn timestamp(&self) -> Option<&Timestamp> {
         match self {
             Self::TurnBoundary { timestamp, .. } => Some(timestamp),
@@ -389,7 +389,7 @@ impl TraceEvent {
         }
     }
 
-    /// Where the event belongs, where anything of that is known.
+    /// Place of the event, where known.
     pub fn place(&self) -> Option<&EventPlace> {
         match self {
             Self::TurnBoundary { .. } => None,
@@ -422,7 +422,7 @@ impl TraceEvent {
         })
     }
 
-    /// Whether its duration is known to be no more than an upper bound.
+    /// True where the duration is only an upper bound.
     pub fn duration_is_bound(&self) -> bool {
         self.place().is_some_and(|place| place.duration_is_bound)
     }

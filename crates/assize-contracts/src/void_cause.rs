@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a trial is void.
+/// The cause of a void trial.
 ///
 /// Void trials whose cause may depend on the mode widen the verdict to its worst and best case; the others are left out
 /// and repeated by `--resume --only void`. See [`may_depend_on_mode`](Self::may_depend_on_mode).

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. Terminal, JSON lines and files are readers of the same events.
+//! Events of a run. Terminal, JSON lines and files read the same events.
 
 use assize_contracts::{Caution, JsonMap, Outcome, ProfileRow, Usd};
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ pub enum Event<'a> {
     RunStarted {
         /// The run's id.
         run_id: &'a str,
-        /// Where it is kept.
+        /// Its directory.
         directory: &'a Path,
         /// Trials in the plan.
         cells: u64,
@@ -39,7 +39,7 @@ pub enum Event<'a> {
     },
     /// A trial is done and safely on disk.
     TrialFinished {
-        /// What progress needs to know of it.
+        /// The part that progress shows.
         #[serde(skip)]
         trial: &'a TrialBrief,
         /// The row as it was stored: JSON, secrets removed. In JSON its fields stand beside `event`.
@@ -53,7 +53,7 @@ pub enum Event<'a> {
     },
     /// A call into a plugin is still under way. Sent every ten seconds.
     Waiting {
-        /// What is waited for: `hook beforeScenario`, `scorer tests`, `provider agent init`.
+        /// The pending call: `hook beforeScenario`, `scorer tests`, `provider agent init`.
         call: &'a str,
         /// For how long.
         seconds: u64,
@@ -86,15 +86,15 @@ pub struct TrialBrief {
     pub position: Option<u64>,
     /// Its mode.
     pub mode: String,
-    /// What it taught.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Tokens it used.
     pub tokens_total: Option<u64>,
-    /// What it cost.
+    /// Its cost.
     pub cost_usd: Option<Usd>,
     /// Tokens that are known in any case, where their total is not.
     pub tokens_at_least: Option<u64>,
-    /// What those cost.
+    /// The cost of those tokens.
     pub cost_at_least_usd: Option<Usd>,
 }
 

@@ -1,13 +1,14 @@
 //! Bodies that property tests and fuzz targets share: whatever a crash left behind, it is repaired or refused.
 
-use crate::store::{RecordIds, repair};
+use crate::store::{RecordIds, RunFile, repair};
 use std::path::Path;
 
 /// Repairs a run directory whose files hold these bytes. A second repair must find nothing more to do.
 pub fn run_directory(directory: &Path, rows: &[u8], index: &[u8]) {
     let write = |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes);
     let _ = std::fs::create_dir_all(directory.join("traces"));
-    let written = write("rows.jsonl", rows).and_then(|()| write("traces/index.jsonl", index));
+    let written =
+        write(RunFile::Rows.name(), rows).and_then(|()| write("traces/index.jsonl", index));
     if written.is_err() {
         return;
     }

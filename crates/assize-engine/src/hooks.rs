@@ -5,7 +5,7 @@ use crate::guard::guarded;
 use crate::suite::Mode;
 use crate::watch::watched;
 use assize_contracts::{
-    AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookError, HookEvent,
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, BoxError, HookEvent, PluginError,
     RunContext, RunHooks,
 };
 use std::future::Future;
@@ -85,7 +85,7 @@ impl Hooks {
     pub(crate) async fn before_scenario(
         &self,
         mut context: BeforeScenarioContext,
-        errors: &mut Vec<HookError>,
+        errors: &mut Vec<PluginError>,
     ) -> Arc<BaseScenario> {
         for set in self.having(HookEvent::BeforeScenario) {
             let call = set.hooks.before_scenario(&context);
@@ -98,7 +98,7 @@ impl Hooks {
         context.scenario
     }
 
-    pub(crate) async fn after_scenario(&self, context: &AfterScenarioContext) -> Vec<HookError> {
+    pub(crate) async fn after_scenario(&self, context: &AfterScenarioContext) -> Vec<PluginError> {
         let mut errors = Vec::new();
         for set in self.having(HookEvent::AfterScenario) {
             let call = set.hooks.after_scenario(context);
@@ -109,7 +109,7 @@ impl Hooks {
     }
 
     /// `event` is one of the two mode hooks.
-    pub(crate) async fn around_mode(&self, event: HookEvent, mode: &str) -> Vec<HookError> {
+    pub(crate) async fn around_mode(&self, event: HookEvent, mode: &str) -> Vec<PluginError> {
         let mut errors = Vec::new();
         for set in self.having(event) {
             let call = match event {
@@ -126,7 +126,7 @@ impl Hooks {
         &self,
         event: HookEvent,
         context: &RunContext,
-    ) -> Vec<HookError> {
+    ) -> Vec<PluginError> {
         let mut errors = Vec::new();
         for set in self.having(event) {
             let call = match event {
@@ -139,14 +139,14 @@ impl Hooks {
     }
 }
 
-fn note(errors: &mut Vec<HookError>, event: HookEvent, result: Result<(), BoxError>) {
+fn note(errors: &mut Vec<PluginError>, event: HookEvent, result: Result<(), BoxError>) {
     if let Err(error) = result {
         errors.push(hook_error(event, &error));
     }
 }
 
-fn hook_error(event: HookEvent, error: &BoxError) -> HookError {
-    HookError {
+fn hook_error(event: HookEvent, error: &BoxError) -> PluginError {
+    PluginError {
         hook: event.as_str().to_owned(),
         message: error.to_string(),
     }

@@ -6,7 +6,7 @@ use crate::plan::Arm;
 use crate::profile::EngineError;
 use crate::suite::{Mode, ProfileSuite};
 use crate::watch::watched;
-use assize_contracts::{HookError, ProviderConfig, ProviderScope, SessionProvider};
+use assize_contracts::{PluginError, ProviderConfig, ProviderScope, SessionProvider};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Instances {
 }
 
 impl Instances {
-    /// Who serves the arm.
+    /// The instance that serves the arm.
     pub(crate) fn of(&self, arm: usize) -> &Arc<Instance> {
         &self.by_arm[&arm]
     }
@@ -67,24 +67,24 @@ impl Instances {
     }
 
     /// Ends the instances that can serve only one arm at a time.
-    pub(crate) async fn shut_down_exclusive(&mut self) -> Vec<HookError> {
+    pub(crate) async fn shut_down_exclusive(&mut self) -> Vec<PluginError> {
         let (exclusive, others) = self.up.drain(..).partition(|instance| instance.exclusive);
         self.up = others;
         shut_down(exclusive).await
     }
 
-    /// Ends all instances; what goes wrong is told, not thrown.
-    pub(crate) async fn shut_down(self) -> Vec<HookError> {
+    /// Shuts down all instances; errors are reported, not returned.
+    pub(crate) async fn shut_down(self) -> Vec<PluginError> {
         shut_down(self.up).await
     }
 }
 
-async fn shut_down(instances: Vec<Arc<Instance>>) -> Vec<HookError> {
+async fn shut_down(instances: Vec<Arc<Instance>>) -> Vec<PluginError> {
     let mut errors = Vec::new();
     for instance in instances {
         if let Err(error) = guarded_provider(instance.provider.shutdown()).await {
             let hook = format!("shutdown:{}", instance.name);
-            errors.push(HookError {
+            errors.push(PluginError {
                 hook,
                 message: error.message,
             });

@@ -1,6 +1,6 @@
 //! Plans, schedules and records trials: plan → schedule → trial → store. Never prints; progress goes out as events.
 //!
-//! Read in this order: `suite` says what a run needs, `plan` turns it into cells, `schedule` works through them,
+//! Read in this order: `suite` is the input of a run, `plan` turns it into cells, `schedule` works through them,
 //! `trial` does one with an agent and `task` one with a capability, `store` keeps the result. [`run_profile_suite`] is the way in.
 
 mod event;

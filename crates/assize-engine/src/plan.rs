@@ -1,4 +1,4 @@
-//! Which trials a run consists of and in which order. Pure: the same suite and seed give the same plan.
+//! The plan: the trials of a run in their order. Pure: the same suite and seed give the same plan.
 
 use crate::random::{derive_seed, shuffle};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Cells that are compared with each other run next to each other, in an order that is balanced over the run:
-    /// caches, rate limits and the time of day favour nobody.
+    /// caches, rate limits and the time of day favour no arm.
     #[default]
     Blocked,
     /// One mode after another.
@@ -44,11 +44,11 @@ pub struct Cell {
     pub position: u32,
     /// The scenario × repetition it belongs to; cells of a block are compared with each other.
     pub block: u32,
-    /// Which scenario.
+    /// The scenario's place in the plan.
     pub scenario: u32,
-    /// Which arm.
+    /// The arm's place in the plan.
     pub arm: u32,
-    /// Which repetition, from 0.
+    /// The repetition, from 0.
     pub iteration: u32,
 }
 
@@ -58,31 +58,31 @@ pub struct Cell {
 pub struct Plan {
     /// Scenario ids.
     pub scenarios: Vec<String>,
-    /// How many tasks follow the scenarios. Their ids are with the tasks.
+    /// The number of tasks after the scenarios. Their ids are with the tasks.
     pub tasks: u32,
     /// Conditions.
     pub arms: Vec<Arm>,
-    /// How often each scenario and task is done under each arm.
+    /// Repetitions of each scenario and task under each arm.
     pub repetitions: u32,
     /// The order the cells are in.
     pub order: Order,
-    /// What the order was drawn from.
+    /// The seed of the order.
     pub seed: u64,
     layout: Layout,
 }
 
-/// What is put through every arm and repetition: scenarios by id, and a number of tasks after them.
+/// The subjects of every arm and repetition: scenarios by id, and a number of tasks after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
     /// Scenario ids.
     pub scenarios: Vec<String>,
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: u32,
     /// The priority of each task; empty when all are alike. Scenarios have 0. Higher ones form earlier blocks.
     pub priorities: Vec<i64>,
 }
 
-/// What it takes to work out any cell.
+/// Everything needed to work out any cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layout {
     /// Arms in seeded order.
@@ -90,13 +90,13 @@ struct Layout {
     square: Vec<Vec<usize>>,
     /// Subjects by falling priority; empty when all are alike.
     ranking: Vec<u32>,
-    /// Where in the ranking each priority ends.
+    /// The ends of priorities in the ranking.
     groups: Vec<u32>,
     /// For the random order: which cell of the sequential one stands where.
     shuffled: Vec<u32>,
 }
 
-/// Why there is nothing to plan.
+/// The reason why there is nothing to plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// One of the lists is empty.
@@ -169,12 +169,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u32 {
         self.subjects() * self.arms.len() as u32 * self.repetitions
     }
 
-    /// Whether there is none. There never is.
+    /// Always false: a plan has at least one cell.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -200,7 +200,7 @@ impl Plan {
         &self.arms[cell.arm as usize]
     }
 
-    /// Which task a cell is about, if it is about one.
+    /// The number of the task that a cell is about, if it is about one.
     pub fn task(&self, cell: &Cell) -> Option<u32> {
         cell.scenario.checked_sub(self.scenarios.len() as u32)
     }

@@ -15,7 +15,7 @@ use crate::task::UsedRunner;
 use crate::trial::{Cancelled, Trials};
 use crate::voids::{VoidReason, Voids};
 use crate::workspace::{self, TrialWorkspaces};
-use assize_contracts::{Caution, CautionCode, HookError, HookEvent, RunContext, Timestamp};
+use assize_contracts::{Caution, CautionCode, HookEvent, PluginError, RunContext, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Where a run goes.
+/// The destination of a run.
 pub enum RunTarget {
     /// Into a new directory below this one.
     New(PathBuf),
@@ -33,18 +33,18 @@ pub enum RunTarget {
     ResumeVoid(RunDirectory),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub struct ProfileSuiteResult {
     /// The run.
     pub run_id: String,
-    /// Where it is kept.
+    /// Its directory.
     pub directory: PathBuf,
     /// Trials on disk.
     pub done: u64,
     /// Trials planned and not done.
     pub open: u64,
-    /// Why trials of this command are void.
+    /// The causes of this command's void trials.
     pub voids: Vec<VoidReason>,
 }
 
@@ -55,7 +55,7 @@ impl ProfileSuiteResult {
     }
 }
 
-/// Why a run could not be done.
+/// The error of a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -78,13 +78,13 @@ pub enum EngineError {
     Mode {
         /// The mode.
         mode: String,
-        /// What the resolver said.
+        /// The resolver's message.
         message: String,
     },
     /// A task could not be read back.
     #[error("cannot read a task: {message}")]
     Task {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
     /// The workspace of a scenario cannot be set up.
@@ -94,13 +94,13 @@ pub enum EngineError {
         scenario: String,
         /// The first mode with its variables.
         mode: String,
-        /// What happened.
+        /// The message.
         message: String,
     },
-    /// Workspaces cannot be made as the suite says.
+    /// Workspaces cannot be made by the suite's method.
     #[error("{message}")]
     Workspace {
-        /// Which method does not work, and why.
+        /// The method that does not work, and the reason.
         message: String,
     },
     /// A provider could not be started.
@@ -108,13 +108,13 @@ pub enum EngineError {
     ProviderInit {
         /// The provider.
         provider: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// No port could be had for a provider.
     #[error("cannot find a free port on the loopback interface")]
     NoPort {
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -164,7 +164,7 @@ pub async fn run_profile_suite(
             cancel: cancel.clone(),
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             room_at_runners: room_at_runners(&suite),
-            clashes: Mutex::default(),
+            reported: Mutex::default(),
         },
         plan,
         voids: Voids::new(
@@ -507,7 +507,7 @@ impl Run {
     }
 
     /// Ends every runner once, whichever modes and types it serves.
-    async fn shut_down_runners(&self) -> Vec<HookError> {
+    async fn shut_down_runners(&self) -> Vec<PluginError> {
         let mut used: BTreeMap<&str, &UsedRunner> = BTreeMap::new();
         for runner in self
             .suite()
@@ -520,7 +520,7 @@ impl Run {
         let mut errors = Vec::new();
         for (id, used) in used {
             if let Err(error) = guarded(used.runner.shutdown()).await {
-                errors.push(HookError {
+                errors.push(PluginError {
                     hook: format!("shutdown:{id}"),
                     message: error.to_string(),
                 });
@@ -529,9 +529,9 @@ impl Run {
         errors
     }
 
-    /// What broke outside of any trial is said, and the run goes on.
-    fn report(&self, errors: Vec<HookError>) {
-        for HookError { hook, message } in errors {
+    /// Reports errors outside of any trial; the run continues.
+    fn report(&self, errors: Vec<PluginError>) {
+        for PluginError { hook, message } in errors {
             self.scheduler
                 .trials
                 .listener

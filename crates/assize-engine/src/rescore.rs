@@ -20,20 +20,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// What came of scoring a run again.
+/// The result of scoring a run again.
 #[derive(Debug, Default)]
 pub struct Rescored {
     /// Trials that have a new score.
     pub scored: u64,
     /// Those whose outcome is another now: how many went from which to which.
     pub changed: BTreeMap<(Outcome, Outcome), u64>,
-    /// Trials that nobody can score by the new checks, by the reason. They are void now.
+    /// Trials that cannot be scored by the new checks, by reason. They are void now.
     pub lost: BTreeMap<String, u64>,
     /// Trials that are as before, by the reason.
     pub kept: BTreeMap<String, u64>,
 }
 
-/// Whether scores are kept.
+/// Keep the new scores, or only show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping {
     /// In the run, in place of the old ones.
@@ -44,7 +44,7 @@ pub enum Keeping {
 
 /// Scores every trial of the run that got as far as being scored.
 ///
-/// When not a single one can be scored, the run stays as it is.
+/// If not a single trial can be scored, the run stays as it is.
 pub async fn score_again(
     run: RunDirectory,
     mut suite: ProfileSuite,
@@ -81,7 +81,7 @@ pub async fn score_again(
     Ok(rescored)
 }
 
-/// What becomes of a trial.
+/// The result for one trial.
 enum Fate {
     Scored(ScorerResult),
     /// A task with new scores of its evaluators.
@@ -203,7 +203,7 @@ impl<'a> Rescorer<'a> {
         let trace = self.traces.trace(&CellKey::of(row));
         let trace = trace.map_err(|error| format!("its trace cannot be read: {error}"))?;
         let trace = trace.ok_or("its trace was not kept")?;
-        // Checks that need no files can do without the workspace; the others say that they cannot.
+        // Checks that need no files can do without the workspace; the others fail.
         let needs_it = self.suite.scorer.id() != "checks";
         let mut without = None;
         let (workspace, changes) = match &scenario.workspace {
@@ -242,7 +242,7 @@ impl<'a> Rescorer<'a> {
         }
     }
 
-    /// What of the task itself, not of its checks, is no longer what it was.
+    /// The parts of the task itself, not of its checks, that have changed.
     fn changed_task(&self, scenario: &BaseScenario) -> Option<&'static str> {
         let before = self.before.get(&scenario.id)?;
         let now = serde_json::to_value(scenario).ok()?;
@@ -298,7 +298,7 @@ impl<'a> Rescorer<'a> {
     }
 }
 
-/// The tasks of a run: what the suite says of them now, and what is stored of their executions.
+/// The tasks of a run: as the suite defines them now, with the stored records of their executions.
 struct StoredTasks<'a> {
     judges: Judges<'a>,
     /// By a hash of their id.
@@ -371,7 +371,7 @@ fn hash(id: &str) -> u64 {
     FixedState::default().hash_one(id)
 }
 
-/// What holds something else now than when the run began. A run that did not note it is trusted.
+/// The sources that have changed since the run began. A run that recorded none is trusted.
 fn edited(noted: Option<&Value>, suite: &ProfileSuite) -> BTreeSet<String> {
     let Some(noted) = noted else {
         return BTreeSet::new();
@@ -390,7 +390,7 @@ fn changed_nothing(row: &ProfileRow) -> bool {
         .all(|name| row.extensions.get(*name).and_then(Value::as_f64) == Some(0.0))
 }
 
-/// What the scorer saw the first time, from the records.
+/// The scorer's view of the trial, restored from the records.
 fn context(row: &ProfileRow, trace: SessionTrace, scenario: &BaseScenario) -> ScorerContext {
     let text = trace.final_text().to_owned();
     let has_tools = row.tool_calls.total.is_some();

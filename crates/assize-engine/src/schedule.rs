@@ -6,7 +6,7 @@ use crate::plan::{Cell, Plan};
 use crate::store::{Encoder, TrialRecord, WriterHandle};
 use crate::suite::Mode;
 use crate::task::TaskSlot;
-use crate::trial::{Cancelled, Slot, Trials};
+use crate::trial::{Cancelled, Slot, TrialCell, Trials};
 use crate::voids::{VoidReason, Voids};
 use assize_contracts::{Caution, CautionCode, Outcome, ProfileRow};
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ pub(crate) struct Scheduler {
     pub(crate) plan: Plan,
     pub(crate) encoder: Encoder,
     pub(crate) voids: Voids,
-    /// Nothing more is started; what runs goes on.
+    /// Nothing more is started; running trials continue.
     pub(crate) stop: CancellationToken,
 }
 
@@ -104,16 +104,15 @@ impl Scheduler {
         let cell = &self.plan.cell(first);
         let trial = match self.plan.task(cell) {
             None => {
-                let slot = Slot {
-                    iteration: -1,
-                    position: None,
-                    block: None,
-                    ..self.slot(cell, instances)
-                };
+                let mut slot = self.slot(cell, instances);
+                slot.cell = slot.cell.into_warmup();
                 self.trials.run(&slot).await
             }
             Some(number) => match self.task_slot(cell, number) {
-                Ok(slot) => self.trials.run_task(&slot.into_warmup()).await,
+                Ok(mut slot) => {
+                    slot.cell = slot.cell.into_warmup();
+                    self.trials.run_task(&slot).await
+                }
                 Err(Cancelled) => Err(Cancelled),
             },
         };
@@ -137,14 +136,20 @@ impl Scheduler {
             Cancelled
         })?;
         Ok(TaskSlot {
+            cell: self.trial_cell(cell),
             task,
             set,
+        })
+    }
+
+    fn trial_cell(&self, cell: &Cell) -> TrialCell<'_> {
+        TrialCell {
             mode: self.mode_of(cell),
             arm: self.plan.arm(cell),
             iteration: i64::from(cell.iteration),
             position: Some(u64::from(cell.position)),
             block: Some(u64::from(cell.block)),
-        })
+        }
     }
 
     fn mode_of(&self, cell: &Cell) -> &Mode {
@@ -157,12 +162,8 @@ impl Scheduler {
 
     fn slot<'a>(&'a self, cell: &Cell, instances: &'a Instances) -> Slot<'a> {
         Slot {
+            cell: self.trial_cell(cell),
             scenario: &self.trials.suite.scenarios[cell.scenario as usize],
-            mode: self.mode_of(cell),
-            arm: self.plan.arm(cell),
-            iteration: i64::from(cell.iteration),
-            position: Some(u64::from(cell.position)),
-            block: Some(u64::from(cell.block)),
             instance: instances.of(cell.arm as usize),
         }
     }
@@ -193,7 +194,7 @@ struct Lane {
     provider: Option<usize>,
 }
 
-/// How many run, and how many may.
+/// Running sessions and their limit.
 #[derive(Clone, Copy)]
 struct Room {
     running: usize,

@@ -1,4 +1,4 @@
-//! What a run needs to know: the experiment as values and the plugins as objects, names already resolved.
+//! The input of a run: the experiment as values and the plugins as objects, names already resolved.
 
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
@@ -23,15 +23,15 @@ pub struct ProfileSuite {
     pub modes: Vec<Mode>,
     /// The models; without any, each mode has its provider's own.
     pub models: Vec<String>,
-    /// What agents are asked to do.
+    /// The scenarios.
     pub scenarios: Vec<Arc<BaseScenario>>,
-    /// What capabilities are asked to do.
+    /// The tasks.
     pub tasks: Option<TaskSet>,
-    /// How often, in which order, how many at once.
+    /// Repetitions, order and concurrency.
     pub execution: Execution,
-    /// What is kept.
+    /// The scores that are kept.
     pub output: Output,
-    /// What agents may do without asking.
+    /// Permissions of agents: what they may do without asking.
     pub permissions: PermissionConfig,
     /// The directory relative paths refer to; providers get it as `workdir`.
     pub directory: PathBuf,
@@ -53,9 +53,9 @@ pub struct ProfileSuite {
     pub prices: Option<Prices>,
     /// Values that must not reach any record.
     pub secrets: Secrets,
-    /// What makes trials comparable, as it is kept in the manifest. A resumed run must have the same.
+    /// The description that makes trials comparable, as it is kept in the manifest. A resumed run must have the same.
     pub description: JsonMap,
-    /// How its trials are to be read as evidence, for the manifest.
+    /// The reading of its trials as evidence, for the manifest.
     pub reading: Reading,
     /// More facts for the manifest: versions, git state, paths.
     pub provenance: JsonMap,
@@ -66,7 +66,7 @@ pub struct ProfileSuite {
 pub struct Mode {
     /// Unique in the suite.
     pub name: String,
-    /// Which provider serves it. Empty where there are only tasks.
+    /// The provider that serves it. Empty where there are only tasks.
     pub provider: String,
     /// Settings for that provider.
     pub overrides: Arc<JsonMap>,
@@ -74,22 +74,22 @@ pub struct Mode {
     pub environment: Arc<BTreeMap<String, String>>,
     /// System instructions for the agent.
     pub system_instructions: String,
-    /// Which runner serves which task type.
+    /// Runners by task type.
     pub runners: Arc<BTreeMap<String, Arc<UsedRunner>>>,
 }
 
-/// How a run is carried out.
+/// Execution settings of a run.
 #[derive(Debug, Clone)]
 pub struct Execution {
-    /// How often each scenario is done under each arm.
+    /// Repetitions of each scenario under each arm.
     pub repetitions: u32,
     /// In which order.
     pub order: Order,
-    /// What all random choices derive from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many trials at once.
+    /// The most trials at once.
     pub concurrency: usize,
-    /// How many at once per provider.
+    /// The most trials at once per provider.
     pub limits: BTreeMap<String, usize>,
     /// One trial beforehand that is kept apart.
     pub warmup: bool,
@@ -97,7 +97,7 @@ pub struct Execution {
     pub retry_fails: bool,
     /// Start nothing more after the first trial that does not pass.
     pub fail_fast: bool,
-    /// How many trials at the start of a mode may be void for the same reason before no more of it are started; 0: any
+    /// The trials at the start of a mode that may be void for the same reason before the mode is stopped; 0: any
     /// number.
     pub stop_after_voids: u32,
     /// How long trying out the set-ups of workspaces may take before the first trial; zero tries none. Nothing is tried in
@@ -122,18 +122,18 @@ impl Default for Execution {
     }
 }
 
-/// What is kept of a run.
+/// Output settings of a run.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// Export sessions even when no analyzer needs them.
     pub session_export: bool,
     /// Keep every exported trace.
     pub store_traces: bool,
-    /// What of workspaces is kept.
+    /// The workspaces that are kept.
     pub keep_workspace: KeepWorkspace,
 }
 
-/// What of a trial's workspace is kept, as a compressed archive.
+/// The part of a trial's workspace that is kept, as a compressed archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepWorkspace {
@@ -221,7 +221,7 @@ impl ProfileSuite {
         }
     }
 
-    /// Why modes must run one after another, if they must.
+    /// The reason why modes must run one after another, if they must.
     pub fn sequential_because(&self) -> Option<String> {
         let has_mode_hook = |hooks: &Arc<dyn RunHooks>| {
             let events = hooks.events();
@@ -240,7 +240,7 @@ impl ProfileSuite {
         ))
     }
 
-    /// Whether only one instance of the provider can exist and serves one mode at a time.
+    /// True if only one instance of the provider can exist, which serves one mode at a time.
     pub(crate) fn is_exclusive(&self, provider: &str) -> bool {
         match self.providers.get(provider) {
             Some(ProviderSource::Single(instance)) => instance.scope() == ProviderScope::Mode,

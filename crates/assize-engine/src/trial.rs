@@ -1,5 +1,6 @@
 //! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
 
+mod cell;
 mod place;
 pub(crate) mod row;
 mod talk;
@@ -8,18 +9,18 @@ use crate::event::{Event, Listener};
 use crate::guard::{guarded, guarded_provider};
 use crate::hooks::Hooks;
 use crate::instances::Instance;
-use crate::plan::Arm;
 use crate::store::{SeenMetrics, TrialRecord};
-use crate::suite::{Mode, ProfileSuite};
+use crate::suite::ProfileSuite;
 use crate::watch::watched;
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    AfterScenarioContext, Attempt, BaseScenario, BeforeScenarioContext, Caution, CautionCode,
-    CreateSessionParams, CustomMetric, HookError, HookEvent, JsonMap, Metric, MetricValue, Nature,
-    Outcome, PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
+    AfterScenarioContext, Attempt, BaseScenario, Caution, CautionCode, CreateSessionParams,
+    CustomMetric, HookEvent, JsonMap, Metric, MetricValue, Nature, Outcome, PluginError,
+    PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
     SessionAnalysisBundle, SessionHandle, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
+pub(crate) use cell::TrialCell;
 pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
@@ -33,13 +34,13 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a session may take to end after a cancel, and a trial to be scored.
+/// The time for a session to end after a cancel, and for a trial to be scored.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// An answer that took this long was waited for.
 const WAITED_FOR: Duration = Duration::from_millis(1);
 
-/// What all trials of a run share.
+/// The state that all trials of a run share.
 pub(crate) struct Trials {
     pub(crate) run_id: String,
     pub(crate) suite: Arc<ProfileSuite>,
@@ -51,20 +52,16 @@ pub(crate) struct Trials {
     pub(crate) cancel: CancellationToken,
     /// Lets ended sessions through a few at a time, so that those which end meanwhile are timed without delay.
     pub(crate) turnstile: Semaphore,
-    /// How many executions runners with a limit may still begin, by their id.
+    /// Free executions of runners with a limit, by their id.
     pub(crate) room_at_runners: BTreeMap<String, Semaphore>,
-    /// Metric names that two collectors gave and that were said to clash.
-    pub(crate) clashes: Mutex<BTreeSet<String>>,
+    /// Metric names that two collectors gave and that were reported.
+    pub(crate) reported: Mutex<BTreeSet<String>>,
 }
 
-/// Which trial: a cell of the plan, or the warm-up.
+/// A trial of a scenario.
 pub(crate) struct Slot<'a> {
+    pub(crate) cell: TrialCell<'a>,
     pub(crate) scenario: &'a Arc<BaseScenario>,
-    pub(crate) mode: &'a Mode,
-    pub(crate) arm: &'a Arm,
-    pub(crate) iteration: i64,
-    pub(crate) position: Option<u64>,
-    pub(crate) block: Option<u64>,
     pub(crate) instance: &'a Instance,
 }
 
@@ -94,13 +91,8 @@ pub(crate) struct Cancelled;
 impl Trials {
     /// One trial of a scenario.
     pub(crate) async fn run(&self, slot: &Slot<'_>) -> Result<TrialRecord, Cancelled> {
-        self.listener.on_event(&Event::CellStarted {
-            position: slot.position,
-            scenario_id: &slot.scenario.id,
-            mode: &slot.arm.mode,
-            model: &slot.arm.model,
-            iteration: slot.iteration,
-        });
+        self.listener
+            .on_event(&slot.cell.started(&slot.scenario.id));
         let clock = Clock::start();
         let mut tries = Tries::allowing(slot.scenario.allowed_retries);
         loop {
@@ -111,7 +103,7 @@ impl Trials {
         }
     }
 
-    /// The record of the trial, unless it taught nothing and there are retries left.
+    /// The record of the trial, unless it is void and there are retries left.
     pub(crate) fn settled(
         &self,
         mut record: TrialRecord,
@@ -145,7 +137,7 @@ impl Trials {
         clock: &Clock,
     ) -> Result<TrialRecord, Cancelled> {
         let mut parts = RowParts::default();
-        let hooked = self.before_scenario(slot, &mut parts.losses);
+        let hooked = self.before_scenario(slot, &mut parts.plugin_errors);
         let hooked = self.unless_cancelled(hooked).await;
         let talked = match &hooked {
             Ok(scenario) => self.talk(slot, number, scenario, &mut parts).await,
@@ -191,7 +183,7 @@ impl Trials {
             .workspace
             .as_ref()
             .map_or(&*self.suite.directory, TrialWorkspace::path);
-        let scenario = filled(scenario, workdir, slot.iteration);
+        let scenario = filled(scenario, workdir, slot.cell.iteration);
         let opening = self.open_session(slot, number, workdir);
         match self.unless_cancelled(opening).await? {
             Err(error) => {
@@ -212,7 +204,7 @@ impl Trials {
                     }
                     Err(Cancelled) => Err(Cancelled),
                 };
-                self.destroy(slot, &session, talked.is_err(), &mut parts.losses)
+                self.destroy(slot, &session, talked.is_err(), &mut parts.plugin_errors)
                     .await;
                 parts.session = Some(session);
                 talked
@@ -220,7 +212,7 @@ impl Trials {
         }
     }
 
-    /// What is learnt from a conversation while its session lives.
+    /// Collects and scores a conversation while its session lives.
     async fn judge(
         &self,
         slot: &Slot<'_>,
@@ -229,7 +221,7 @@ impl Trials {
         talk: Talk,
         parts: &mut RowParts,
     ) {
-        parts.trace = self.export(slot, session, &mut parts.losses).await;
+        parts.trace = self.export(slot, session, &mut parts.plugin_errors).await;
         let Talk {
             mut result,
             sent,
@@ -246,7 +238,7 @@ impl Trials {
             }
         }
         parts
-            .losses
+            .plugin_errors
             .extend(contradicting_tokens(&result.metrics.tokens));
         parts.reckoning = Some(self.reckon(slot, &mut result, parts.trace.as_deref()));
         let result = Arc::new(result);
@@ -281,7 +273,7 @@ impl Trials {
         }
     }
 
-    /// The same for work that is nearly done: after a cancel it may go on for a moment.
+    /// The same for work that is nearly done: after a cancel it may continue for a moment.
     async fn unless_cancelled_for_long<T>(
         &self,
         work: impl Future<Output = T>,
@@ -300,13 +292,16 @@ impl Trials {
     async fn before_scenario(
         &self,
         slot: &Slot<'_>,
-        losses: &mut Vec<HookError>,
+        plugin_errors: &mut Vec<PluginError>,
     ) -> Arc<BaseScenario> {
         if !self.hooks.has(HookEvent::BeforeScenario) {
             return Arc::clone(slot.scenario);
         }
         self.hooks
-            .before_scenario(hook_context(slot, Arc::clone(slot.scenario)), losses)
+            .before_scenario(
+                slot.cell.hook_context(Arc::clone(slot.scenario)),
+                plugin_errors,
+            )
             .await
     }
 
@@ -317,16 +312,16 @@ impl Trials {
         workdir: &Path,
     ) -> Result<SessionHandle, ProviderError> {
         let params = CreateSessionParams {
-            system_instructions: slot.mode.system_instructions.clone(),
+            system_instructions: slot.cell.mode.system_instructions.clone(),
             scenario_id: slot.scenario.id.clone(),
-            iteration: slot.iteration,
+            iteration: slot.cell.iteration,
             attempt,
-            mode: slot.arm.mode.clone(),
-            model: slot.arm.model.clone(),
-            environment: Arc::clone(&slot.mode.environment),
+            mode: slot.cell.arm.mode.clone(),
+            model: slot.cell.arm.model.clone(),
+            environment: Arc::clone(&slot.cell.mode.environment),
             workdir: workdir.to_owned(),
             permissions: self.suite.permissions.clone(),
-            provider_overrides: Arc::clone(&slot.mode.overrides),
+            provider_overrides: Arc::clone(&slot.cell.mode.overrides),
             seed: self.seed_of(slot, attempt),
         };
         let name = ["provider", &slot.instance.name, "createSession"];
@@ -338,7 +333,7 @@ impl Trials {
         &self,
         slot: &Slot<'_>,
         session: &SessionHandle,
-        losses: &mut Vec<HookError>,
+        plugin_errors: &mut Vec<PluginError>,
     ) -> Option<Arc<SessionTrace>> {
         if !self.suite.output.session_export && self.suite.analyzers.is_empty() {
             return None;
@@ -359,7 +354,7 @@ impl Trials {
             Ok(Err(error)) => error.message,
             Err(_) => format!("no answer within {} s", limit.unwrap_or_default().as_secs()),
         };
-        losses.push(HookError {
+        plugin_errors.push(PluginError {
             hook: "exportSession".to_owned(),
             message: problem,
         });
@@ -376,14 +371,14 @@ impl Trials {
         let metrics = &mut result.metrics;
         // Whoever goes by another way than the API may not pay by the token, so only the agent's own figure counts.
         let prices = self.prices(slot).filter(|_| !metrics.not_captured);
-        let found = Reckoning::of(metrics, &slot.arm.model, trace, prices);
+        let found = Reckoning::of(metrics, &slot.cell.arm.model, trace, prices);
         metrics.cost = found.cost;
         metrics.cost_at_least_usd = found.at_least;
         metrics.reported_cost_usd = found.disputed;
         found
     }
 
-    /// What is made up has no price.
+    /// Simulated sessions have no price.
     fn prices(&self, slot: &Slot<'_>) -> Option<&Prices> {
         let is_real = slot.instance.provider.nature() != Nature::Simulated;
         self.suite.prices.as_ref().filter(|_| is_real)
@@ -400,11 +395,11 @@ impl Trials {
         let mut metrics = JsonMap::with_capacity(32);
         for collector in &self.suite.collectors {
             let trace = parts.trace.as_deref();
-            let call = collector.collect(result, scenario, &slot.arm.mode, trace);
+            let call = collector.collect(result, scenario, &slot.cell.arm.mode, trace);
             let name = ["collector", collector.id()];
             match watched(&*self.listener, &name, guarded(call)).await {
                 Ok(collected) => self.keep(collected, collector.id(), &mut metrics),
-                Err(error) => parts.losses.push(HookError {
+                Err(error) => parts.plugin_errors.push(PluginError {
                     hook: format!("collector:{}", collector.id()),
                     message: error.to_string(),
                 }),
@@ -431,8 +426,8 @@ impl Trials {
     }
 
     pub(crate) fn warn_duplicate_metric(&self, metric: &str, giver: &str) {
-        let mut clashes = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
-        if clashes.insert(metric.to_owned()) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.insert(metric.to_owned()) {
             self.listener.on_event(&Event::Caution(&Caution::about(
                 CautionCode::MetricClash,
                 format!(
@@ -458,19 +453,19 @@ impl Trials {
             schema_version: Some(SCHEMA_VERSION),
             session_id: session.session_id.clone(),
             scenario_id: slot.scenario.id.clone(),
-            mode: slot.arm.mode.clone(),
-            model: slot.arm.model.clone(),
-            iteration: Some(slot.iteration),
+            mode: slot.cell.arm.mode.clone(),
+            model: slot.cell.arm.model.clone(),
+            iteration: Some(slot.cell.iteration),
             results: Default::default(),
         };
         for analyzer in &self.suite.analyzers {
             let name = ["analyzer", analyzer.name()];
-            let call = guarded(analyzer.analyze(trace, scenario, &slot.arm.mode));
+            let call = guarded(analyzer.analyze(trace, scenario, &slot.cell.arm.mode));
             match watched(&*self.listener, &name, call).await {
                 Ok(result) => {
                     bundle.results.insert(analyzer.name().to_owned(), result);
                 }
-                Err(error) => parts.losses.push(HookError {
+                Err(error) => parts.plugin_errors.push(PluginError {
                     hook: format!("analyzer:{}", analyzer.name()),
                     message: error.to_string(),
                 }),
@@ -489,9 +484,9 @@ impl Trials {
         let context = ScorerContext {
             agent_output: result.text.clone(),
             trace: parts.trace.clone(),
-            mode: slot.arm.mode.clone(),
-            model: slot.arm.model.clone(),
-            iteration: slot.iteration,
+            mode: slot.cell.arm.mode.clone(),
+            model: slot.cell.arm.model.clone(),
+            iteration: slot.cell.iteration,
             metadata: scenario.extensions.clone(),
             result: Some(Arc::clone(result)),
             workspace: parts
@@ -499,7 +494,7 @@ impl Trials {
                 .as_ref()
                 .map(|workspace| workspace.path().to_owned()),
             changes: parts.changes.clone(),
-            environment: Arc::clone(&slot.mode.environment),
+            environment: Arc::clone(&slot.cell.mode.environment),
         };
         let name = ["scorer", self.suite.scorer.id()];
         let call = guarded(self.suite.scorer.evaluate(scenario, &context));
@@ -515,7 +510,7 @@ impl Trials {
         if let Some(message) = score.error.take() {
             match parts.failure {
                 // That it failed is known without any check.
-                Some(_) => parts.losses.push(HookError {
+                Some(_) => parts.plugin_errors.push(PluginError {
                     hook: format!("scorer:{}", self.suite.scorer.id()),
                     message,
                 }),
@@ -534,7 +529,7 @@ impl Trials {
         slot: &Slot<'_>,
         session: &SessionHandle,
         cancelled: bool,
-        losses: &mut Vec<HookError>,
+        plugin_errors: &mut Vec<PluginError>,
     ) {
         let call = guarded_provider(slot.instance.provider.destroy_session(session));
         let problem = if cancelled {
@@ -545,11 +540,11 @@ impl Trials {
         } else {
             call.await.err().map(|error| error.message)
         };
-        let loss = |message| HookError {
+        let error = |message| PluginError {
             hook: "destroySession".to_owned(),
             message,
         };
-        losses.extend(problem.map(loss));
+        plugin_errors.extend(problem.map(error));
     }
 
     async fn after_scenario(
@@ -562,7 +557,7 @@ impl Trials {
             return;
         }
         let context = AfterScenarioContext {
-            before: hook_context(slot, scenario),
+            before: slot.cell.hook_context(scenario),
             result: record.row.clone(),
             trace: record.trace.clone(),
         };
@@ -573,20 +568,11 @@ impl Trials {
     }
 }
 
-/// What is wrong with counts of tokens whose parts do not add up.
-fn contradicting_tokens(tokens: &TokenBreakdown) -> Option<HookError> {
+/// The error of token counts whose parts do not add up.
+fn contradicting_tokens(tokens: &TokenBreakdown) -> Option<PluginError> {
     let (sum, total) = (tokens.contradicting_sum()?, tokens.total?);
-    Some(HookError {
+    Some(PluginError {
         hook: "tokens".to_owned(),
         message: format!("the parts add up to {sum}, but `total` is {total}"),
     })
-}
-
-fn hook_context(slot: &Slot<'_>, scenario: Arc<BaseScenario>) -> BeforeScenarioContext {
-    BeforeScenarioContext {
-        scenario,
-        mode: slot.arm.mode.clone(),
-        model: slot.arm.model.clone(),
-        iteration: slot.iteration,
-    }
 }

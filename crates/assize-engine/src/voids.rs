@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why trials of a mode are void.
+/// The cause of a mode's void trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoidReason {
     /// The mode.
     pub mode: String,
     /// The reason in words, secrets removed: that of the first such trial.
     pub reason: String,
-    /// How many trials are void for it.
+    /// The number of void trials with this cause.
     pub trials: u64,
     /// The first such trial's place in the plan.
     pub position: Option<u64>,
@@ -21,9 +21,9 @@ pub struct VoidReason {
     pub stopped: bool,
 }
 
-/// Counts void trials while a run goes on.
+/// Counts void trials during a run.
 pub(crate) struct Voids {
-    /// How many trials at the start of a mode may be void for the same reason; 0 for any number.
+    /// The trials at the start of a mode that may be void for the same reason; 0 for any number.
     limit: u32,
     redactor: Redactor,
     modes: Mutex<BTreeMap<String, ModeVoids>>,
@@ -78,12 +78,12 @@ impl Voids {
         Some(reason.clone())
     }
 
-    /// Whether any mode was stopped.
+    /// True if any mode was stopped.
     pub(crate) fn has_stopped_any(&self) -> bool {
         self.has_stopped_any.load(Ordering::Acquire)
     }
 
-    /// Whether no more trials of the mode are to be started.
+    /// True if no more trials of the mode are started.
     pub(crate) fn has_stopped(&self, mode: &str) -> bool {
         self.modes().get(mode).is_some_and(|mode| mode.is_stopped)
     }

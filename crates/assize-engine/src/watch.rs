@@ -1,4 +1,4 @@
-//! Calls that take long: whoever waits for one is told what is being waited for.
+//! Reports calls that take long.
 
 use crate::event::{Event, Listener};
 use futures_util::poll;
@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often a wait is reported.
+/// The interval of reports about a wait.
 const STEP: Duration = Duration::from_secs(10);
 
 /// Awaits a call into a plugin and reports every ten seconds that it is still under way. `call` is its name, word by word.

@@ -2,6 +2,7 @@
 
 mod sources;
 
+use crate::store::RunFile;
 use crate::suite::{KeepWorkspace, ProfileSuite};
 use assize_contracts::{WorkspaceChange, WorkspaceSpec};
 use assize_process::workspace::{
@@ -21,7 +22,7 @@ use tokio::task::spawn_blocking;
 
 const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How much of a set-up command's output is kept from each end.
+/// Bytes of a set-up command's output that are kept from each end.
 const SETUP_OUTPUT: u64 = 2_000;
 
 /// Makes workspaces for the attempts of a run and keeps what they leave.
@@ -29,7 +30,7 @@ pub(crate) struct TrialWorkspaces {
     /// Made for the first scenario that needs one.
     place: OnceCell<Arc<Workspaces>>,
     sources: Sources,
-    /// Where archives go.
+    /// The folder of archives.
     kept: PathBuf,
     keep: KeepWorkspace,
     /// Made ahead, each for the first attempt that wants the same.
@@ -50,7 +51,7 @@ pub(crate) struct TrialWorkspace {
 
 pub(crate) use sources::methods;
 
-/// What the directories that workspaces are copied from hold now, by their name in the suite. One that cannot be read is
+/// The content hashes of the directories that workspaces are copied from, by their name in the suite. One that cannot be read is
 /// left out.
 pub(crate) fn fixtures(suite: &ProfileSuite) -> BTreeMap<&str, String> {
     let specs = suite
@@ -76,19 +77,19 @@ pub(crate) fn archive_name(attempt_seed: u64) -> String {
     format!("{attempt_seed:016x}.tar.zst")
 }
 
-/// What an agent left behind.
+/// The state of a workspace after the agent.
 pub(crate) struct Observed {
-    /// Files and links, not directories, and nothing of git's own. An error says why nobody knows.
+    /// Files and links, not directories, and nothing of git's own. `Err` explains why the changes are unknown.
     pub(crate) changes: Result<Vec<WorkspaceChange>, String>,
-    /// Why nothing is kept of it, if something should be.
-    pub(crate) loss: Option<String>,
+    /// The error that kept it from being archived.
+    pub(crate) archive_error: Option<String>,
 }
 
 impl Observed {
     fn nothing(reason: String) -> Self {
         Self {
             changes: Err(reason),
-            loss: None,
+            archive_error: None,
         }
     }
 }
@@ -115,7 +116,7 @@ impl TrialWorkspaces {
         Self {
             place: OnceCell::new(),
             sources: Sources::of(suite),
-            kept: run_directory.join("workspaces"),
+            kept: RunFile::Workspaces.within(run_directory),
             keep,
             ready: Mutex::default(),
         }
@@ -123,10 +124,10 @@ impl TrialWorkspaces {
 
     /// Puts archives below another run directory.
     pub(crate) fn keep_below(&mut self, run_directory: &Path) {
-        self.kept = run_directory.join("workspaces");
+        self.kept = RunFile::Workspaces.within(run_directory);
     }
 
-    /// Makes a workspace for the first attempt that wants the same. An error says in words why there is none.
+    /// Makes a workspace for the first attempt that wants the same. `Err` explains why there is none.
     pub(crate) async fn prepare_ahead(&self, setting: &Setting<'_>) -> Result<(), String> {
         let workspace = self.prepare(setting).await?;
         self.ready().push(Ready {
@@ -158,7 +159,7 @@ impl TrialWorkspaces {
         }
     }
 
-    /// A fresh workspace, set up. An error says in words why there is none.
+    /// A fresh workspace, set up. `Err` explains why there is none.
     pub(crate) async fn prepare(&self, setting: &Setting<'_>) -> Result<TrialWorkspace, String> {
         if let Some(workspace) = self.take_ready(setting) {
             return Ok(workspace);
@@ -185,7 +186,7 @@ impl TrialWorkspaces {
         })
     }
 
-    /// Brings a fresh workspace to the state in which an agent left it, and tells what that agent changed. An error says in
+    /// Restores a workspace to the state in which an agent left it, and returns what that agent changed. `Err` says in
     /// words why that cannot be done.
     pub(crate) async fn bring_back(
         &self,
@@ -290,8 +291,8 @@ fn bring_back(
     let changes = workspace.changes().map_err(explained)?;
     Ok(changes
         .iter()
-        .filter(|change| is_told(change))
-        .map(told)
+        .filter(|change| is_reported(change))
+        .map(reported)
         .collect())
 }
 
@@ -309,10 +310,13 @@ fn observe(workspace: &Workspace, keep: KeepWorkspace, archive: &Path) -> Observ
             .changes(path)
             .and_then(|all| archive_of(path, &all, archive)),
     };
-    let told = changes.iter().filter(|change| is_told(change)).map(told);
+    let shown = changes
+        .iter()
+        .filter(|change| is_reported(change))
+        .map(reported);
     Observed {
-        changes: Ok(told.collect()),
-        loss: kept.err().map(|error| error.explained()),
+        changes: Ok(shown.collect()),
+        archive_error: kept.err().map(|error| error.explained()),
     }
 }
 
@@ -347,11 +351,11 @@ fn archive_of(path: &Path, changes: &[Change], archive: &Path) -> Result<(), Err
 }
 
 /// Directories come and go with their files, and git writes to its own on every look.
-fn is_told(change: &Change) -> bool {
+fn is_reported(change: &Change) -> bool {
     change.node != Node::Directory && !change.path.iter().any(|part| part == ".git")
 }
 
-fn told(change: &Change) -> WorkspaceChange {
+fn reported(change: &Change) -> WorkspaceChange {
     let kind = match change.kind {
         ChangeKind::Added => "added",
         ChangeKind::Modified => "modified",

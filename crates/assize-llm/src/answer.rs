@@ -17,9 +17,9 @@ pub struct ModelAnswer {
     pub status: u16,
     /// The model that says it answered.
     pub model: Option<String>,
-    /// What it took.
+    /// Time, tokens and cost.
     pub usage: Usage,
-    /// Why the model stopped, in the API's own word.
+    /// The API's own word for the reason the model stopped.
     pub stop_reason: Option<String>,
     /// Reasoning, text and tool calls, in the order they came.
     pub parts: Vec<Part>,

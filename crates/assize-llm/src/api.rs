@@ -1,15 +1,22 @@
 //! The LLM APIs that are understood, and how a request is recognized as one of them.
 
-/// An API through which models are asked to generate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+
+/// An API through which models are asked to generate. Suites name it by a word, e.g. `anthropic`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Api {
     /// Anthropic Messages.
+    #[serde(rename = "anthropic")]
     AnthropicMessages,
     /// OpenAI Chat Completions and everything compatible with it.
+    #[serde(rename = "openai")]
     OpenAiChat,
     /// OpenAI Responses.
+    #[serde(rename = "openai-responses")]
     OpenAiResponses,
     /// Gemini `generateContent`, plain and streamed.
+    #[serde(rename = "gemini")]
     Gemini,
 }
 
@@ -54,6 +61,31 @@ impl Api {
         }
     }
 
+    /// The API that suites name by this word.
+    pub fn named(word: &str) -> Option<Self> {
+        let word: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
+            word.into_deserializer();
+        Self::deserialize(word).ok()
+    }
+
+    /// The environment variable in which its clients expect a key.
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "ANTHROPIC_API_KEY",
+            Self::OpenAiChat | Self::OpenAiResponses => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+        }
+    }
+
+    /// The environment variable in which its clients expect another address.
+    pub fn base_url_variable(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "ANTHROPIC_BASE_URL",
+            Self::OpenAiChat | Self::OpenAiResponses => "OPENAI_BASE_URL",
+            Self::Gemini => "GOOGLE_GEMINI_BASE_URL",
+        }
+    }
+
     /// The word in records, e.g. `anthropic-messages`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,6 +126,19 @@ mod tests {
 
     fn check(path: &str, expected: Option<Api>) {
         assert_eq!(Api::of("POST", path), expected, "{path}");
+    }
+
+    #[test]
+    fn suites_name_every_api() {
+        for (word, api) in [
+            ("anthropic", Api::AnthropicMessages),
+            ("openai", Api::OpenAiChat),
+            ("openai-responses", Api::OpenAiResponses),
+            ("gemini", Api::Gemini),
+        ] {
+            assert_eq!(Api::named(word), Some(api));
+        }
+        assert_eq!(Api::named("openai-chat"), None);
     }
 
     #[test]

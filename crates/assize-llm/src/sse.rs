@@ -10,6 +10,8 @@ pub struct SseReader {
     line: Vec<u8>,
     data: Vec<u8>,
     name: Vec<u8>,
+    id: Vec<u8>,
+    retry_ms: Option<u64>,
     has_data: bool,
     is_oversized: bool,
     ended_by_cr: bool,
@@ -24,6 +26,10 @@ pub struct SseEvent<'a> {
     pub name: &'a [u8],
     /// The `data` lines, joined by line feeds. Bytes, because nobody promised UTF-8.
     pub data: &'a [u8],
+    /// The last `id` of the stream so far; empty when there was none.
+    pub id: &'a [u8],
+    /// How long the server asks clients to wait before they connect again.
+    pub retry_ms: Option<u64>,
 }
 
 impl SseReader {
@@ -34,6 +40,8 @@ impl SseReader {
             line: Vec::new(),
             data: Vec::new(),
             name: Vec::new(),
+            id: Vec::new(),
+            retry_ms: None,
             has_data: false,
             is_oversized: false,
             ended_by_cr: false,
@@ -123,6 +131,14 @@ impl SseReader {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
+            b"id" if !value.contains(&0) => {
+                self.id.clear();
+                self.id.extend_from_slice(value);
+            }
+            b"retry" => {
+                let number = std::str::from_utf8(value).ok();
+                self.retry_ms = number.and_then(|number| number.parse().ok());
+            }
             _ => {}
         }
     }
@@ -134,6 +150,8 @@ impl SseReader {
             on_event(SseEvent {
                 name: &self.name,
                 data: &self.data,
+                id: &self.id,
+                retry_ms: self.retry_ms.take(),
             });
         }
         self.has_data = false;
@@ -169,6 +187,16 @@ mod tests {
         assert_eq!(read(&[bytes], 1000).0, expected);
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(read(&single, 1000).0, expected, "byte by byte");
+    }
+
+    #[test]
+    fn ids_last_and_times_to_wait_do_not() {
+        let mut reader = SseReader::new(100);
+        let mut events = Vec::new();
+        reader.feed(b"id: 7\nretry: 50\ndata:\n\ndata: x\n\n", |event| {
+            events.push((event.id.to_vec(), event.retry_ms));
+        });
+        assert_eq!(events, [(b"7".to_vec(), Some(50)), (b"7".to_vec(), None)]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn read_openai(draft: &mut Draft, usage: &Value) {
         usage,
         ["completion_tokens_details", "output_tokens_details"],
     );
-    let told = Told {
+    let reported = ReportedUsage {
         input: either("prompt_tokens", "input_tokens"),
         cache_read: count(&input_details["cached_tokens"])
             .or_else(|| count(&usage["prompt_cache_hit_tokens"])),
@@ -47,10 +47,10 @@ pub(crate) fn read_openai(draft: &mut Draft, usage: &Value) {
         reasoning: count(&output_details["reasoning_tokens"]),
         total: count(&usage["total_tokens"]),
     };
-    if told.input.is_none() && told.output.is_none() {
+    if reported.input.is_none() && reported.output.is_none() {
         return;
     }
-    draft.usage.tokens = told.disjoint(&mut draft.flaws);
+    draft.usage.tokens = reported.disjoint(&mut draft.flaws);
     if let Some(cost) = usage["cost"].as_f64() {
         draft.usage.reported_cost = Usd::new(cost);
     }
@@ -81,7 +81,7 @@ pub(crate) fn read_service_tier(draft: &mut Draft, tier: &Value) {
 }
 
 /// Counts where the input includes the cache and the output includes reasoning.
-struct Told {
+struct ReportedUsage {
     input: Option<u64>,
     cache_read: Option<u64>,
     cache_write: Option<u64>,
@@ -90,7 +90,7 @@ struct Told {
     total: Option<u64>,
 }
 
-impl Told {
+impl ReportedUsage {
     fn disjoint(self, flaws: &mut Flaws) -> TokenBreakdown {
         let excludes_reasoning = self.excludes_reasoning();
         let mut within = |whole: Option<u64>, part: Option<u64>| {

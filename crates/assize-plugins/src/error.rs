@@ -24,7 +24,7 @@ pub enum CallError {
     GivenUp {
         /// The plugin.
         plugin: String,
-        /// What happened.
+        /// The message.
         why: String,
     },
     /// No answer came in time.
@@ -101,7 +101,7 @@ impl FailureData {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct StartError {
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,

@@ -141,7 +141,7 @@ pub struct ProviderOffer {
     pub timeout_grace_ms: Option<u64>,
 }
 
-/// How much one instance of a provider can serve.
+/// The part of a run that one instance of a provider can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -403,7 +403,7 @@ pub struct ExecutionSetting<'a> {
     pub model: Cow<'a, str>,
     /// The repetition; −1 for the warm-up.
     pub iteration: i64,
-    /// Which try this is, from 0.
+    /// The number of the attempt, from 0.
     pub attempt: u32,
     /// The step of a chain that is executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -493,7 +493,7 @@ pub struct LogParams {
     /// How much it matters: `debug`, `info`, `warn`, `error`.
     #[serde(default = "info")]
     pub level: String,
-    /// What happened.
+    /// The message.
     pub message: String,
 }
 
@@ -543,7 +543,7 @@ pub struct FailureData {
     /// A word for machines; becomes the row's `errorCode`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What was used before it broke.
+    /// Usage before the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<PromptResult>,
     /// Why the trial is void, where the provider knows it.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use crate::environment::host_value;
 use crate::wire::Order;
 use crate::{cgroup, open_files};
 
@@ -130,7 +131,7 @@ impl Command {
 
     /// Passes a variable of the host on, if it is set there.
     pub fn pass_env(self, name: impl AsRef<OsStr>) -> Self {
-        match std::env::var_os(&name) {
+        match host_value(&name) {
             Some(value) => self.env(name.as_ref(), value),
             None => self,
         }

@@ -19,7 +19,7 @@ pub enum Error {
         cwd: PathBuf,
         /// What to do about it, where that can be told.
         hint: Option<String>,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -29,7 +29,7 @@ pub enum Error {
     KeeperNotStarted {
         /// The program it should have kept.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -48,7 +48,7 @@ pub enum Error {
         action: &'static str,
         /// What it was done to.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

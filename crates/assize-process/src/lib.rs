@@ -33,6 +33,7 @@ pub mod workspace;
 
 mod cgroup;
 mod command;
+mod environment;
 mod error;
 mod exit;
 mod explain;
@@ -45,6 +46,7 @@ mod sys;
 mod wire;
 
 pub use command::{Bound, Command, Stdin, USUAL_ENVIRONMENT};
+pub use environment::{host_variable, places_in_path};
 pub use error::{Error, Result};
 pub use exit::{CpuTime, Exit, PeakMemory, Scope, Status, Stopped, Volume};
 pub use lines::{Line, LineSplitter};

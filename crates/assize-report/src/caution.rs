@@ -329,7 +329,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             |n| {
                 let trials = count(n, "trial used", "trials used");
                 format!(
-                    "{trials} tokens at a cost of 0: nobody priced them, so their cost is unknown."
+                    "{trials} tokens at a cost of 0: they have no price, so their cost is unknown."
                 )
             },
         ),

@@ -134,19 +134,19 @@ impl Serialize for Comparison {
     /// The numbers, and the sentence that every other output shows.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a, T> {
+        struct WithSentence<'a, T> {
             #[serde(flatten)]
             comparison: &'a T,
             sentence: String,
         }
         let sentence = sentence(self);
         match self {
-            Self::Success(comparison) => Told {
+            Self::Success(comparison) => WithSentence {
                 comparison: &**comparison,
                 sentence,
             }
             .serialize(serializer),
-            Self::Metric(comparison) => Told {
+            Self::Metric(comparison) => WithSentence {
                 comparison: &**comparison,
                 sentence,
             }

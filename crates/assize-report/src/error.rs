@@ -18,7 +18,7 @@ pub enum ReportError {
     Row {
         /// Which one, counted from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The baseline that was asked for is none of the modes.

@@ -14,7 +14,7 @@ pub use parse::GateError;
 pub use plan::Shortfall;
 pub use result::{GateMeasure, GateResult, gate_bounds_note, gates_note, worst};
 
-use assize_contracts::Metric;
+use assize_contracts::Catalog;
 use assize_stats::{Relation, Scope, Statistic};
 
 /// One sentence, understood.
@@ -96,21 +96,21 @@ impl Gate {
 
 impl Subject {
     /// A share between 0 and 1 by its nature.
-    pub(crate) fn is_rate(&self) -> bool {
+    pub(crate) fn is_rate(&self, catalog: &Catalog) -> bool {
         match self {
             Self::Success | Self::PassAt(_) | Self::PassHat(_) => true,
             Self::Metric { name, .. } => {
-                let metric = Metric::named(name);
+                let metric = catalog.metric(name);
                 metric.is_ratio() && metric.field().is_some()
             }
         }
     }
 
     /// Perhaps a share: nothing is known about the unit of a metric that is not built in before it was measured.
-    pub(crate) fn may_be_rate(&self) -> bool {
+    pub(crate) fn may_be_rate(&self, catalog: &Catalog) -> bool {
         match self {
             Self::Metric { name, .. } => {
-                let metric = Metric::named(name);
+                let metric = catalog.metric(name);
                 metric.is_ratio() || metric.unit.is_empty()
             }
             _ => true,

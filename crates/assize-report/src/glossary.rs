@@ -4,7 +4,7 @@
 pub(crate) const GLOSSARY: [(&str, &str); 13] = [
     (
         "success",
-        "trials that reached their goal, of those that could be judged. Void trials taught nothing about the agent.",
+        "trials that reached their goal, of those that could be judged. Void trials are no result about the agent.",
     ),
     (
         "interval",

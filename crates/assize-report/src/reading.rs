@@ -2,7 +2,7 @@
 
 use crate::{Analysis, Gate, GateError};
 use assize_contracts::{
-    AnalysisSpec, Better, GateSpec, MarginSpec, ScopeName, StatisticName, StatisticSpec,
+    AnalysisSpec, Better, Catalog, GateSpec, MarginSpec, ScopeName, StatisticName, StatisticSpec,
 };
 use assize_stats::{Direction, Level, Scope, Statistic};
 
@@ -12,7 +12,7 @@ use assize_stats::{Direction, Level, Scope, Statistic};
 pub struct AnalysisError {
     /// The key in the analysis.
     pub key: &'static str,
-    /// What was found and what is expected.
+    /// The value found and the value expected.
     pub message: String,
 }
 
@@ -100,12 +100,12 @@ pub fn statistic(name: StatisticName) -> Statistic {
 }
 
 impl Gate {
-    /// The gate that a suite asks for.
-    pub fn of(spec: &GateSpec) -> Result<Self, GateError> {
+    /// The gate that a suite asks for, on the metrics of this catalog.
+    pub fn of(spec: &GateSpec, catalog: &Catalog) -> Result<Self, GateError> {
         match spec {
-            GateSpec::AllModes(text) => text.parse(),
+            GateSpec::AllModes(text) => Self::parse(text, catalog),
             GateSpec::SomeModes(spec) => {
-                let mut gate: Self = spec.gate.parse()?;
+                let mut gate = Self::parse(&spec.gate, catalog)?;
                 gate.modes = Some(spec.modes.clone());
                 Ok(gate)
             }

@@ -30,7 +30,7 @@ pub struct Row<'a> {
     pub model: Cow<'a, str>,
     /// The repetition.
     pub iteration: i64,
-    /// Whether the goal was reached.
+    /// True if the goal was reached.
     pub success: bool,
     /// What was learnt. Absent in foreign rows, which know only `success`.
     #[serde(default)]

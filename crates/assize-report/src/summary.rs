@@ -130,12 +130,12 @@ impl<T> Named<T> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// How many there are.
+    /// The number of them.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -532,14 +532,18 @@ impl Summary {
 
     /// The metrics to follow over runs: those that decide, and tokens, time and cost where they were measured.
     pub fn followed(&self) -> Vec<String> {
-        const USUAL: [&str; 3] = ["tokens_active", "latency_wall_ms", "cost_total_usd"];
+        const USUAL: [RowField; 3] = [
+            RowField::TokensActive,
+            RowField::WallTime,
+            RowField::CostTotal,
+        ];
         let is_measured = |name: &str| {
             self.modes
                 .iter()
                 .any(|(_, mode)| mode.metrics.find(name).is_some())
         };
         let mut followed = self.primary.clone();
-        for name in USUAL {
+        for name in USUAL.map(|field| self.catalog.name_of(field)) {
             if is_measured(name) && !followed.iter().any(|known| known == name) {
                 followed.push(name.to_owned());
             }

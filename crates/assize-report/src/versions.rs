@@ -1,17 +1,20 @@
 //! Rows of different versions: metrics whose meaning changed between them are not compared.
 
 use crate::{Caution, Row, SummaryBuilder};
-use assize_contracts::{RowField, SCHEMA_VERSION};
+use assize_contracts::{Catalog, RowField, SCHEMA_VERSION};
 
 /// The metrics that mean something else since version 2: turns are model answers of the main agent, and failed tool calls
 /// follow one rule for all agents.
-pub fn changed_metrics() -> [&'static str; 4] {
-    [
-        RowField::AgentTurns.name(),
-        RowField::ToolCallsFailed.name(),
-        RowField::ToolCallsRetried.name(),
-        RowField::ToolErrorRate.name(),
-    ]
+const CHANGED: [RowField; 4] = [
+    RowField::AgentTurns,
+    RowField::ToolCallsFailed,
+    RowField::ToolCallsRetried,
+    RowField::ToolErrorRate,
+];
+
+/// The names of the metrics whose meaning changed between versions.
+pub fn changed_metrics(catalog: &Catalog) -> [String; 4] {
+    CHANGED.map(|field| catalog.name_of(field).to_owned())
 }
 
 /// The sentence about metrics that changed their meaning.
@@ -49,7 +52,8 @@ impl SummaryBuilder {
 
     /// Forgets the changed metrics of the trials that are meant.
     pub(crate) fn forget_changed_metrics(&mut self, is_meant: fn(bool) -> bool) {
-        let places = changed_metrics().map(|name| self.names.metrics.find(name));
+        let catalog = &self.names.catalog;
+        let places = CHANGED.map(|field| self.names.metrics.find(catalog.name_of(field)));
         for cell in self.arms.iter_mut().flat_map(|arm| arm.cells.values_mut()) {
             for place in places.into_iter().flatten() {
                 cell.forget(place, is_meant);
@@ -59,7 +63,7 @@ impl SummaryBuilder {
 
     pub(crate) fn version_caution(&self) -> Option<Caution> {
         self.has_mixed_versions.then(|| {
-            let metrics = changed_metrics().map(str::to_owned).to_vec();
+            let metrics = changed_metrics(&self.names.catalog).to_vec();
             Caution::new(
                 assize_contracts::CautionCode::NotComparable,
                 not_comparable(),

@@ -23,19 +23,71 @@ pub fn verdict_line(comparison: &Comparison) -> String {
 
 /// The same without the mode, where it stands above.
 pub fn clause(comparison: &Comparison) -> String {
-    match comparison {
-        Comparison::Success(found) => success::clause(found),
-        Comparison::Metric(found) => metric::clause(found),
+    Clause::of(comparison).to_string()
+}
+
+/// A comparison in a clause. The name stands apart for readers that show it elsewhere.
+pub(crate) enum Clause<'a> {
+    /// A claim, whole on its own.
+    Known(String),
+    /// Nothing can be told about the metric of this name.
+    Unknown {
+        /// The metric's label.
+        name: &'a str,
+        /// The tasks it is about, such as ` on exactly these 8 tasks`; empty where the reader knows them.
+        place: String,
+        /// The reason, or what the data fit.
+        why: String,
+    },
+}
+
+impl<'a> Clause<'a> {
+    pub(crate) fn of(comparison: &'a Comparison) -> Self {
+        match comparison {
+            Comparison::Success(found) => Self::Known(success::clause(found)),
+            Comparison::Metric(found) => metric::clause(found),
+        }
+    }
+
+    /// The clause where metric and verdict stand above it.
+    pub(crate) fn without_name(self) -> String {
+        match self {
+            Self::Known(text) => text,
+            Self::Unknown { place, why, .. } => match place.trim_start() {
+                "" => why,
+                place => format!("{place}: {why}"),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Clause<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Known(text) => formatter.write_str(text),
+            Self::Unknown { name, place, why } => {
+                write!(formatter, "cannot tell for {name}{place} ({why})")
+            }
+        }
     }
 }
 
 /// One line about all given comparisons of one pair of modes. Exploratory ones are no part of it.
 pub fn closing_line<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Option<String> {
+    let mut comparisons = comparisons.into_iter().peekable();
+    let mode = comparisons.peek()?.mode_a();
+    Some(format!("{mode}: {}", closing_clauses(comparisons)?))
+}
+
+/// The same without the mode. Absent where all comparisons are exploratory.
+pub(crate) fn closing_clauses<'a>(
+    comparisons: impl IntoIterator<Item = &'a Comparison>,
+) -> Option<String> {
     let mut declared = comparisons
         .into_iter()
         .filter(|comparison| !comparison.is_exploratory())
         .peekable();
-    let mode = declared.peek()?.mode_a().to_owned();
+    declared.peek()?;
     // What is known comes before what is not.
     let (known, open): (Vec<_>, Vec<_>) =
         declared.partition(|comparison| comparison.verdict() != Verdict::Inconclusive);
@@ -47,7 +99,7 @@ pub fn closing_line<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
         let names = names.collect::<Vec<_>>().join(", ");
         clauses.push(format!("cannot tell for {names}"));
     }
-    Some(format!("{mode}: {}", clauses.join(", ")))
+    Some(clauses.join(", "))
 }
 
 /// A whole sentence with scope, interval and design, and what would help where nothing can be told.

@@ -101,13 +101,13 @@ pub(crate) struct TryArguments {
     /// A command to try (give at least two; the others are compared with the first)
     #[arg(short = 'm', long = "mode", value_name = "COMMAND", required = true)]
     pub(crate) mode: Vec<String>,
-    /// What every command is asked
+    /// The prompt of every command
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) prompt: String,
     /// A shell command that must succeed afterwards, in the run's directory (may be repeated)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) check: Vec<String>,
-    /// How often each command is run
+    /// Runs of each command
     #[arg(short = 'n', long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repetitions: u32,
@@ -155,10 +155,10 @@ pub(crate) struct RecordArguments {
     pub(crate) command: Vec<std::ffi::OsString>,
     #[command(flatten)]
     pub(crate) capture: CaptureArguments,
-    /// Where the trace goes [default: .assize/recordings/TIME-PROGRAM.json]
+    /// File for the trace [default: .assize/recordings/TIME-PROGRAM.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// End the command after so many milliseconds
+    /// Time limit in milliseconds
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
     /// The profile as one JSON object on stdout; what the command prints goes to stderr
@@ -169,19 +169,19 @@ pub(crate) struct RecordArguments {
 /// Where requests go.
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArguments {
-    /// The base URL of an API: anthropic, openai or gemini [default: as the environment says, else the real one]
+    /// The base URL of an API: anthropic, openai or gemini [default: from the environment, else the real one]
     #[arg(long, value_name = "API=URL")]
     pub(crate) upstream: Vec<String>,
     /// Record all exchanges to this file
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) cassette: Option<PathBuf>,
-    /// Answer from this file instead of asking anybody
+    /// Answer from this file, without any request to a model
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// With --replay: pass requests on that were not recorded, instead of refusing them
     #[arg(long, requires = "replay")]
     pub(crate) fall_through: bool,
-    /// With --replay: how long answers take
+    /// With --replay: the time that answers take
     #[arg(
         long,
         value_name = "TIMING",
@@ -218,7 +218,7 @@ pub(crate) struct ProxyArguments {
         hide_default_value = true
     )]
     pub(crate) port: u16,
-    /// Where the trace goes at the end [default: nowhere]
+    /// File for the trace at the end [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// One JSON object per call and line
@@ -228,7 +228,7 @@ pub(crate) struct ProxyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// Where to write it; created if need be
+    /// Directory to write to; created if it is missing
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
     /// A plugin in this language, with a suite that uses it
@@ -273,13 +273,13 @@ Examples:
   assize plugins test node plugin.mjs
   assize plugins test --options '{\"model\": \"small\"}' python3 plugin.py")]
 pub(crate) struct PluginsTestArguments {
-    /// What the plugin is told when it starts, as a JSON object
+    /// Settings of the plugin, as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) options: Option<String>,
     /// A mode that its mode resolver must know (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub(crate) mode: Vec<String>,
-    /// How long each call may take, in milliseconds
+    /// Time limit of each call, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     pub(crate) timeout: u64,
     /// The program and its arguments
@@ -300,9 +300,9 @@ Examples:
   assize run                          run the suite in this directory
   assize run suite.yaml --dry-run     see the plan, run nothing
   assize run -n 20 --mode fast        20 repetitions of one mode
-  assize run --resume last            go on where a run was interrupted
+  assize run --resume last            resume a run that was interrupted
   assize run --resume last --only void
-                                      run trials again that taught nothing")]
+                                      run void trials again")]
 pub(crate) struct RunArguments {
     /// Suite file, or a directory with an assize.yaml, .toml or .json [default: this directory]
     pub(crate) path: Option<PathBuf>,
@@ -326,7 +326,7 @@ pub(crate) struct RunArguments {
     /// Only scenarios of this set
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub(crate) scenario_set: Option<String>,
-    /// How often each scenario is done in each mode
+    /// Repetitions of each scenario in each mode
     #[arg(
         short = 'n',
         long,
@@ -335,7 +335,7 @@ pub(crate) struct RunArguments {
         help_heading = "How to run"
     )]
     pub(crate) repetitions: Option<u32>,
-    /// How often a void trial is tried again
+    /// Retries of a void trial
     #[arg(
         long,
         value_name = "N",
@@ -346,7 +346,7 @@ pub(crate) struct RunArguments {
     /// No warm-up trial beforehand
     #[arg(long, help_heading = "How to run")]
     pub(crate) skip_warmup: bool,
-    /// In which order trials start
+    /// Order of trials
     #[arg(
         long,
         value_name = "ORDER",
@@ -354,7 +354,7 @@ pub(crate) struct RunArguments {
         help_heading = "How to run"
     )]
     pub(crate) order: Option<OrderArgument>,
-    /// How many trials at once
+    /// Most trials at once
     #[arg(
         short = 'j',
         long,
@@ -363,7 +363,7 @@ pub(crate) struct RunArguments {
         help_heading = "How to run"
     )]
     pub(crate) concurrency: Option<usize>,
-    /// What all random choices derive from
+    /// Seed of all random choices
     #[arg(
         long,
         value_name = "N",
@@ -381,7 +381,7 @@ pub(crate) struct RunArguments {
     /// Start nothing more after the first trial that does not pass
     #[arg(long, help_heading = "How to run")]
     pub(crate) fail_fast: bool,
-    /// Where runs are kept, instead of the suite's `results_dir`
+    /// Directory of runs, instead of the suite's `results_dir`
     #[arg(
         long,
         value_name = "DIR",
@@ -389,7 +389,7 @@ pub(crate) struct RunArguments {
         help_heading = "Where it goes"
     )]
     pub(crate) output: Option<PathBuf>,
-    /// Go on with a run: exactly the missing trials
+    /// Resume a run: exactly the missing trials
     #[arg(long, value_name = "ID", help_heading = "Where it goes",
           conflicts_with_all = ["mode", "model", "scenario", "tag", "scenario_set", "order", "seed", "dry_run"])]
     pub(crate) resume: Option<String>,
@@ -470,14 +470,14 @@ impl From<OrderArgument> for Order {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum OnlyArgument {
-    /// Trials that taught nothing: a service, a plugin or the scorer broke
+    /// Void trials: a service, a plugin or the scorer failed
     Void,
 }
 
 /// Where runs are looked for.
 #[derive(Debug, Args, Clone, Default)]
 pub(crate) struct Where {
-    /// The suite whose runs are meant [default: this directory]
+    /// The suite that the runs belong to [default: this directory]
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) suite: Option<PathBuf>,
     /// The directory that holds the runs
@@ -512,10 +512,10 @@ pub(crate) enum RunsAction {
     },
     /// Remove all but the newest runs
     Prune {
-        /// How many to keep
+        /// Number of runs to keep
         #[arg(long, default_value_t = 10, value_name = "N")]
         keep: usize,
-        /// Only say what would be removed
+        /// Show what would be removed, and remove nothing
         #[arg(long)]
         dry_run: bool,
     },
@@ -550,13 +550,13 @@ pub(crate) struct ReportArguments {
     pub(crate) place: Where,
     #[command(flatten)]
     pub(crate) against: Against,
-    /// What to write (may be repeated)
+    /// Format to write (may be repeated)
     #[arg(long, value_name = "FORMAT", default_value = "all")]
     pub(crate) format: Vec<ReportFormat>,
     /// The comparisons whose p-values are adjusted for each other
     #[arg(long, value_name = "FAMILY", default_value = "report")]
     pub(crate) family: FamilyArgument,
-    /// Where to write it [default: `report` in the run, or here]
+    /// Directory to write to [default: `report` in the run, or here]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -599,10 +599,10 @@ pub(crate) struct CompareArguments {
     /// Only this metric (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Vec<String>,
-    /// What summarises the runs of one scenario
+    /// Statistic that summarizes the runs of one scenario
     #[arg(long, value_name = "STATISTIC")]
     pub(crate) statistic: Option<StatisticArgument>,
-    /// What the verdict speaks about
+    /// Scope of the verdict
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArgument>,
     /// The comparisons whose p-values are adjusted for each other
@@ -635,7 +635,7 @@ pub(crate) struct HistoryArguments {
     /// This metric, run by run (may be repeated) [default: the deciding ones]
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Vec<String>,
-    /// How many runs
+    /// Number of runs
     #[arg(short = 'n', long = "runs", value_name = "N", default_value_t = 20)]
     pub(crate) runs: usize,
     /// One JSON object per metric, mode and line
@@ -665,7 +665,7 @@ pub(crate) struct GateArguments {
     /// Only these modes (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub(crate) mode: Vec<String>,
-    /// What gates on success speak about: exactly these tasks, or new tasks like these
+    /// Scope of gates on success: exactly these tasks, or new tasks like these
     #[arg(long, value_name = "SCOPE", default_value = "suite")]
     pub(crate) scope: ScopeArgument,
     /// One JSON object per gate, mode and line
@@ -823,7 +823,7 @@ pub(crate) struct ScoreArguments {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Only say what would change
+    /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask before a judge may cost money
@@ -836,6 +836,6 @@ pub(crate) struct ScoreArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArguments {
-    /// What to describe; without it, the names there are
+    /// Schema to print; without it, the names of all
     pub(crate) name: Option<String>,
 }

@@ -4,7 +4,7 @@
 
 use crate::terminal::{say, warn};
 use assize_contracts::Timestamp;
-use assize_engine::store::Redactor;
+use assize_engine::store::{Redactor, RunFile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -19,9 +19,6 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// The environment variable that names a level.
 const VARIABLE: &str = "ASSIZE_LOG";
-
-/// The file in a run's directory.
-pub(crate) const FILE: &str = "log.jsonl";
 
 /// Lines kept until the run has a directory.
 const MOST_WAITING: usize = 10_000;
@@ -123,7 +120,7 @@ pub(crate) fn keep_in(directory: &Path, redactor: impl FnOnce() -> Redactor) {
     if LevelFilter::current() == LevelFilter::OFF {
         return;
     }
-    let path = directory.join(FILE);
+    let path = RunFile::Log.within(directory);
     match File::options().create(true).append(true).open(&path) {
         Ok(file) => {
             let new = Sink::File(file, Box::new(redactor()));

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Union
 
 
 class AfterScenarioContext(TypedDict):
-    """What `after_scenario` is told."""
+    """The argument of `after_scenario`."""
 
     #: The scenario about to run.
     scenario: BaseScenario
@@ -33,7 +33,7 @@ class AnalysisFindingNumber(TypedDict):
     """A quantity."""
 
     type: Literal["number"]
-    #: How much.
+    #: The amount.
     value: float
     #: Of what.
     unit: str
@@ -71,7 +71,7 @@ class AnalysisFindingRatio(TypedDict):
     type: Literal["ratio"]
     #: Usually between 0 and 1.
     value: float
-    #: What is divided by what.
+    #: Numerator and denominator in words.
     label: str
 
 
@@ -79,7 +79,7 @@ AnalysisFinding = Union["AnalysisFindingNumber", "AnalysisFindingString", "Analy
 
 
 class AnalysisResult(TypedDict):
-    """What one analyzer found in one session."""
+    """Findings of one analyzer in one session."""
 
     #: The analyzer's name.
     analyzer: str
@@ -118,7 +118,7 @@ AtomicTask = TypedDict("AtomicTask", {"id": "str", "name": "str", "type": "str",
 class Attempt(TypedDict):
     """An attempt that was tried again."""
 
-    #: What the attempt taught.
+    #: The outcome of the attempt.
     outcome: Outcome
     #: Its session. Absent when none was created.
     sessionId: NotRequired[Union[str, None]]
@@ -130,11 +130,11 @@ class Attempt(TypedDict):
     tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
     #: The cost of that part.
     costAtLeastUsd: NotRequired[Union[float, None]]
-    #: How long it took.
+    #: Duration.
     wallMs: NotRequired[Union[float, None]]
-    #: What went wrong.
+    #: The error.
     error: NotRequired[Union[str, None]]
-    #: What went wrong, as a word for machines.
+    #: Error code for machines.
     errorCode: NotRequired[Union[str, None]]
 
 
@@ -145,13 +145,13 @@ class BaseScenario(TypedDict):
     id: str
     #: A short title.
     name: str
-    #: What the scenario tests.
+    #: The purpose of the scenario.
     description: str
     #: The first user message.
     prompt: str
-    #: How long all turns together may take.
+    #: The time limit for all turns together.
     timeoutMs: int
-    #: How often a void attempt is tried again.
+    #: Retries of a void attempt.
     allowedRetries: int
     #: For choosing scenarios.
     tags: list[str]
@@ -163,14 +163,14 @@ class BaseScenario(TypedDict):
     workspace: NotRequired[Union[WorkspaceSpec, None]]
     #: JSON Schema of a valid answer; decides `outputValid`.
     outputSchema: NotRequired[Any]
-    #: What must hold afterwards, in the form the `checks` scorer reads.
+    #: The checks, in the form the `checks` scorer reads.
     checks: NotRequired[list[Any]]
-    #: What a judge looks for, in the form the `judge` scorer reads.
+    #: The rubric, in the form the `judge` scorer reads.
     rubric: NotRequired[Any]
 
 
 class BeforeScenarioContext(TypedDict):
-    """What `before_scenario` is told."""
+    """The argument of `before_scenario`."""
 
     #: The scenario about to run.
     scenario: BaseScenario
@@ -281,7 +281,7 @@ CostSource = Union[Literal["computed"], Literal["reported"], Literal["unknown"]]
 
 
 class CreateSessionParams(TypedDict):
-    """What a session is created with. The first three fields are for everyone; the others carry what a session-scoped provider needs to know."""
+    """Settings of a session. The first three fields are for everyone; the others carry what a session-scoped provider needs to know."""
 
     #: System instructions for the agent.
     systemInstructions: str
@@ -289,7 +289,7 @@ class CreateSessionParams(TypedDict):
     scenarioId: str
     #: The repetition, for labelling; −1 for the warm-up.
     iteration: int
-    #: Which try this is, from 0.
+    #: The number of the attempt, from 0.
     attempt: int
     #: The mode to serve.
     mode: str
@@ -299,7 +299,7 @@ class CreateSessionParams(TypedDict):
     environment: dict[str, str]
     #: The directory the agent works in.
     workdir: str
-    #: What the agent may do without asking.
+    #: Permissions of the agent: what it may do without asking.
     permissions: PermissionConfig
     #: The mode's settings for this provider.
     providerOverrides: dict[str, Any]
@@ -358,13 +358,13 @@ class EvaluatorOffer(TypedDict):
 
 
 class Evidence(TypedDict):
-    """Why a score is what it is, for a person to follow."""
+    """Evidence for a score, for people to follow."""
 
     #: In words.
     explanation: NotRequired[Union[str, None]]
     #: The passages that decided it.
     snippets: NotRequired[Union[list[str], None]]
-    #: What was compared with what.
+    #: The values that were compared.
     alignment: NotRequired[Union[dict[str, Any], None]]
 
 
@@ -377,7 +377,7 @@ class ExecutionSetting(TypedDict):
     model: str
     #: The repetition; −1 for the warm-up.
     iteration: int
-    #: Which try this is, from 0.
+    #: The number of the attempt, from 0.
     attempt: int
     #: The step of a chain that is executed.
     step: NotRequired[Union[str, None]]
@@ -396,7 +396,7 @@ class FailureData(TypedDict):
     fault: NotRequired[Union[Fault, None]]
     #: A word for machines; becomes the row's `errorCode`.
     code: NotRequired[Union[str, None]]
-    #: What was used before it broke.
+    #: Usage before the error.
     partial: NotRequired[Union[PromptResult, None]]
     #: Why the trial is void, where the provider knows it.
     voidCause: NotRequired[Union[VoidCause, None]]
@@ -415,11 +415,11 @@ class GitSource(TypedDict):
 
 
 class HookError(TypedDict):
-    """A part of the trial that broke and was left out."""
+    """An error of a plugin, or of another part of the trial that is not needed for its result: that part is left out."""
 
-    #: Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
+    #: The part that failed: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`.
     hook: str
-    #: What it said.
+    #: Its message.
     message: str
 
 
@@ -476,7 +476,7 @@ class LogParams(TypedDict):
 
     #: How much it matters: `debug`, `info`, `warn`, `error`.
     level: str
-    #: What happened.
+    #: The message.
     message: str
 
 
@@ -484,7 +484,7 @@ MetricValue = Union[float, str]
 
 
 class ModeConfig(TypedDict):
-    """What a mode sets."""
+    """The settings of a mode."""
 
     #: Variables for every process started for a session of the mode.
     environment: dict[str, str]
@@ -505,7 +505,7 @@ ModeResolverOffer = dict[str, Any]
 
 
 class ModelCall(TypedDict):
-    """One request to a model, as seen on the wire or told by the agent."""
+    """One request to a model, as seen on the wire or reported by the agent."""
 
     #: Unique within the trace; events refer to it as `callRef`.
     id: str
@@ -517,7 +517,7 @@ class ModelCall(TypedDict):
     side: bool
     #: The subagent that made the call. Absent for the main agent.
     agentId: NotRequired[Union[str, None]]
-    #: When the request was sent.
+    #: Time of the request.
     startedAt: Union[Timestamp, None]
     #: Time to the first token.
     ttftMs: Union[float, None]
@@ -533,15 +533,15 @@ class ModelCall(TypedDict):
     serviceTier: NotRequired[Union[str, None]]
     #: Cost of this call.
     costUsd: Union[float, None]
-    #: Where the cost comes from.
+    #: Source of the cost.
     costSource: NotRequired[Union[CostSource, None]]
-    #: Why the model stopped, in the API's own word.
+    #: The API's own word for the reason the model stopped.
     stopReason: NotRequired[Union[str, None]]
     #: HTTP status of the final answer.
     status: NotRequired[Union[int, None]]
-    #: How often it was tried again.
+    #: Number of retries.
     retries: NotRequired[Union[int, None]]
-    #: How the exchange ended, where not with a whole answer.
+    #: The end of an exchange without a whole answer.
     ending: NotRequired[Union[CallEnding, None]]
     #: The capture proxy changed the request to ask for usage.
     askedForUsage: NotRequired[bool]
@@ -557,7 +557,7 @@ Outcome = Union[Literal["pass"], Literal["fail"], Literal["void"]]
 
 
 class PermissionConfig(TypedDict):
-    """What the agent may do without asking."""
+    """Permissions of the agent: what it may do without asking."""
 
     #: Every tool call goes without confirmation.
     autoApprove: bool
@@ -578,9 +578,9 @@ class ProfileRow(TypedDict):
     model: str
     #: The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`.
     iteration: int
-    #: When the trial began.
+    #: Start time of the trial.
     startedAt: Timestamp
-    #: When the trial ended.
+    #: End time of the trial.
     completedAt: Timestamp
     #: Tokens used by the last attempt.
     tokens: TokenBreakdown
@@ -590,7 +590,7 @@ class ProfileRow(TypedDict):
     toolCalls: ToolCallSummary
     #: Money spent by the last attempt: the reading that `costSource` names.
     cost: CostBreakdown
-    #: Whether the goal was reached.
+    #: True if the goal was reached.
     success: bool
     #: Checks that hold.
     checkpointsPassed: int
@@ -598,27 +598,27 @@ class ProfileRow(TypedDict):
     checkpointsTotal: int
     #: Each check.
     checkpointDetails: list[ScorerCheckResult]
-    #: Whether the answer has the form the scenario asks for; independent of `success`.
+    #: True if the answer has the form the scenario asks for; independent of `success`.
     outputValid: bool
     #: The provider's id.
     provider: str
     #: The provider's id of the session. Absent when none was created.
     sessionId: NotRequired[Union[str, None]]
-    #: Turns the agent took: model answers of the main agent. Absent when nobody saw them.
+    #: Turns the agent took: model answers of the main agent. Absent when they were not seen.
     agentTurns: NotRequired[Union[int, None]]
-    #: Why the session ended. Absent when it never began.
+    #: The reason why the session ended. Absent when it never began.
     completionReason: NotRequired[Union[CompletionReason, None]]
     #: Metrics of the collectors, by name.
     extensions: dict[str, Any]
-    #: What went wrong.
+    #: The error.
     error: NotRequired[Union[str, None]]
-    #: What went wrong, as a word for machines.
+    #: Error code for machines.
     errorCode: NotRequired[Union[str, None]]
     #: Version of the record's form. Absent in foreign ones.
     schemaVersion: NotRequired[Union[int, None]]
-    #: What was learnt: pass, fail or nothing.
+    #: The outcome: pass, fail or void.
     outcome: NotRequired[Union[Outcome, None]]
-    #: Why the trial is void. Absent for other outcomes, and in rows of version 1.
+    #: The cause of the void. Absent for other outcomes, and in rows of version 1.
     voidCause: NotRequired[Union[VoidCause, None]]
     #: The known part of the tokens, where their total is unknown because a model call is incomplete.
     tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
@@ -634,7 +634,7 @@ class ProfileRow(TypedDict):
     position: NotRequired[Union[int, None]]
     #: The group of cells that are compared with each other.
     block: NotRequired[Union[int, None]]
-    #: Where `cost` comes from.
+    #: Source of `cost`.
     costSource: NotRequired[Union[CostSource, None]]
     #: All readings of the cost.
     costReadings: NotRequired[Union[CostReadings, None]]
@@ -679,7 +679,7 @@ class ProgressParams(TypedDict):
 class PromptMetrics(TypedDict):
     """What a provider measured during a prompt."""
 
-    #: Tokens used. Unknown where one model call did not tell them.
+    #: Tokens used. Unknown where one model call did not report them.
     tokens: TokenBreakdown
     #: The known part of the tokens, where their total is unknown because a model call is incomplete.
     tokensAtLeast: NotRequired[Union[TokenBreakdown, None]]
@@ -693,7 +693,7 @@ class PromptMetrics(TypedDict):
     cost: CostBreakdown
     #: The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete.
     costAtLeastUsd: NotRequired[Union[float, None]]
-    #: What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding.
+    #: The cost reported by the agent, where `cost` was computed from the same tokens and differs by more than rounding.
     reportedCostUsd: NotRequired[Union[float, None]]
     #: The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims.
     notCaptured: NotRequired[bool]
@@ -715,7 +715,7 @@ class PromptResult(TypedDict):
 
 
 class Provenance(TypedDict):
-    """What it takes to do an execution again."""
+    """Everything needed to repeat an execution."""
 
     #: The runner used; `scenario` for a chain.
     runnerId: str
@@ -732,7 +732,7 @@ class Provenance(TypedDict):
 
 
 class ProviderConfig(TypedDict):
-    """What a provider instance is started with."""
+    """Settings of a provider instance."""
 
     #: A free loopback port, one per instance, for a server if it needs one.
     port: int
@@ -740,7 +740,7 @@ class ProviderConfig(TypedDict):
     model: str
     #: The mode to serve. The first one for a session-scoped provider.
     mode: str
-    #: What the agent may do without asking.
+    #: Permissions of the agent: what it may do without asking.
     permissions: PermissionConfig
     #: Variables for every process started for a session.
     environment: dict[str, str]
@@ -828,7 +828,7 @@ class RpcError(TypedDict):
 
 
 class RunContext(TypedDict):
-    """What the run hooks are told."""
+    """The argument of the run hooks."""
 
     #: The run's id.
     runId: str
@@ -836,23 +836,23 @@ class RunContext(TypedDict):
     modes: list[str]
     #: All scenarios.
     scenarios: list[BaseScenario]
-    #: How often each cell is repeated.
+    #: Repetitions of each scenario under each arm.
     repetitions: int
 
 
 class RunError(TypedDict):
-    """What went wrong in an execution."""
+    """The error of an execution."""
 
-    #: What it was.
+    #: The error.
     message: str
     #: The step or phase in which it happened.
     step: NotRequired[Union[str, None]]
-    #: Where in the runner's code, when it told.
+    #: Stack trace of the runner, if it gave one.
     stack: NotRequired[Union[str, None]]
 
 
 class RunMetrics(TypedDict):
-    """What an execution took."""
+    """Time, tokens and cost of an execution."""
 
     #: Wall time in milliseconds.
     latency: float
@@ -860,7 +860,7 @@ class RunMetrics(TypedDict):
     tokens: NotRequired[Union[int, None]]
     #: Money spent, in US dollars.
     cost: NotRequired[Union[float, None]]
-    #: How that is known, where the runner says.
+    #: Source of the cost, if the runner gave it.
     costSource: NotRequired[Union[CostSource, None]]
 
 
@@ -880,25 +880,25 @@ class RunRecord(TypedDict):
     id: str
     #: The task executed.
     taskId: str
-    #: Whether that is one capability or a chain.
+    #: One capability, or a chain.
     taskType: TaskKind
-    #: How it ended. Stored records are completed or failed.
+    #: Status. Stored records are completed or failed.
     status: RunStatus
-    #: What the capability gave.
+    #: Output of the capability.
     output: NotRequired[Any]
-    #: What went wrong and where.
+    #: The error and its place.
     error: NotRequired[Union[RunError, None]]
-    #: What it took.
+    #: Time, tokens and cost.
     metrics: RunMetrics
-    #: What happened: at least started, and completed or failed.
+    #: Events: at least started, and completed or failed.
     trace: list[TaskEvent]
-    #: How each step of a chain went.
+    #: The steps of a chain.
     steps: NotRequired[Union[list[StepSummary], None]]
-    #: When it began.
+    #: Start time.
     startedAt: Timestamp
-    #: When it ended.
+    #: End time.
     completedAt: NotRequired[Union[Timestamp, None]]
-    #: What it takes to do it again.
+    #: Everything needed to repeat the execution.
     provenance: Provenance
 
 
@@ -941,17 +941,17 @@ class ScoreRecord(TypedDict):
     id: str
     #: The run record it scores.
     runId: str
-    #: What is scored, e.g. `accuracy`.
+    #: The metric, e.g. `accuracy`.
     metric: str
     #: The score.
     value: ScoreValue
-    #: Which part of the execution is scored.
+    #: The part of the execution that is scored.
     target: ScoreTarget
-    #: Why the score is what it is.
+    #: Evidence for the score.
     evidence: NotRequired[Union[Evidence, None]]
-    #: Who scored.
+    #: The evaluator.
     evaluatorId: str
-    #: When.
+    #: Time of scoring.
     createdAt: Timestamp
 
 
@@ -966,20 +966,20 @@ class ScorerCheckResult(TypedDict):
 
     #: Unique in the scenario.
     id: str
-    #: What is checked, in words.
+    #: The check in words.
     description: str
-    #: Whether it holds.
+    #: True if it holds.
     passed: bool
-    #: What was found.
+    #: The value found.
     actual: NotRequired[Any]
-    #: What was expected.
+    #: The value expected.
     expected: NotRequired[Any]
-    #: Why it could not be checked.
+    #: The reason why it could not be checked.
     error: NotRequired[Union[str, None]]
 
 
 class ScorerContext(TypedDict):
-    """What a scorer sees of a trial."""
+    """The view of a trial that a scorer gets."""
 
     #: The agent's final text.
     agentOutput: str
@@ -997,7 +997,7 @@ class ScorerContext(TypedDict):
     result: NotRequired[Union[PromptResult, None]]
     #: The directory the agent worked in.
     workspace: NotRequired[Union[str, None]]
-    #: What the agent changed there.
+    #: Changes the agent made there.
     changes: NotRequired[list[WorkspaceChange]]
 
 
@@ -1022,9 +1022,9 @@ class ScorerOffer(TypedDict):
 
 
 class ScorerResult(TypedDict):
-    """What a scorer found."""
+    """The judgement of a scorer."""
 
-    #: Whether the goal was reached.
+    #: True if the goal was reached.
     success: bool
     #: Checks that hold.
     passed: int
@@ -1032,11 +1032,11 @@ class ScorerResult(TypedDict):
     total: int
     #: Each check.
     details: list[ScorerCheckResult]
-    #: Whether the answer has the form the scenario asks for; independent of `success`.
+    #: True if the answer has the form the scenario asks for; independent of `success`.
     outputValid: bool
-    #: Why the trial could not be judged.
+    #: The reason why the trial could not be judged.
     error: NotRequired[Union[str, None]]
-    #: What judging took, apart from what the agent took. Becomes part of the row's `extensions`.
+    #: Metrics of the judging, apart from those of the agent. They become part of the row's `extensions`.
     metrics: NotRequired[list[CustomMetric]]
 
 
@@ -1047,7 +1047,7 @@ class SessionHandle(TypedDict):
     sessionId: str
     #: The provider's id.
     provider: str
-    #: When the session was created.
+    #: Time of creation.
     createdAt: Timestamp
 
 
@@ -1068,7 +1068,7 @@ class SessionTrace(TypedDict):
     modelCalls: NotRequired[list[ModelCall]]
     #: The agent's final text. Absent where it is the last text among the events.
     answer: NotRequired[Union[str, None]]
-    #: When user messages were sent, and how long the agent worked on each.
+    #: User messages, with the time the agent worked on each.
     userTurns: NotRequired[list[UserTurn]]
     #: The session was made up by the `simulated` provider.
     simulated: NotRequired[bool]
@@ -1078,13 +1078,13 @@ StepStatus = Union[Literal["completed"], Literal["failed"], Literal["skipped"]]
 
 
 class StepSummary(TypedDict):
-    """How one step of a chain went."""
+    """One step of a chain."""
 
     #: The step's id.
     stepId: str
     #: The step's name.
     stepName: str
-    #: How it ended.
+    #: Its end.
     status: StepStatus
     #: Wall time in milliseconds.
     latency: float
@@ -1092,22 +1092,22 @@ class StepSummary(TypedDict):
     tokens: NotRequired[Union[int, None]]
     #: Money spent, in US dollars.
     cost: NotRequired[Union[float, None]]
-    #: What it gave.
+    #: Its output.
     output: NotRequired[Any]
-    #: What went wrong.
+    #: The error.
     error: NotRequired[Union[str, None]]
 
 
 class TaskEvent(TypedDict):
     """An event in a task's trace. Log-like, other than a session's `TraceEvent`."""
 
-    #: When it happened.
+    #: Time of the event.
     timestamp: Timestamp
-    #: How much it matters.
+    #: Severity.
     level: TaskEventLevel
     #: The step it happened in.
     step: NotRequired[Union[str, None]]
-    #: What happened, e.g. `started`.
+    #: Name of the event, e.g. `started`.
     event: str
     #: More about it.
     data: NotRequired[Any]
@@ -1126,7 +1126,7 @@ class TaskMetadata(TypedDict):
     tags: NotRequired[Union[list[str], None]]
     #: Higher runs in an earlier block.
     priority: NotRequired[Union[int, None]]
-    #: How long it may take, in milliseconds.
+    #: Time limit in milliseconds.
     timeout: NotRequired[Union[int, None]]
 
 
@@ -1154,7 +1154,7 @@ class TimingSegment(TypedDict):
 
 
 class TokenBreakdown(TypedDict):
-    """Disjoint counts of tokens. A count that the source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
+    """Disjoint counts of tokens. A count that the source does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
 
     #: Input that was neither read from nor written to a cache.
     input: Union[int, None]
@@ -1181,9 +1181,9 @@ class ToolCallRecord(TypedDict):
     category: str
     #: `false` for a non-zero exit of a command, a result that is marked as an error, and a call that was rejected or names an unknown tool. Absent when the agent reports none of it.
     success: Union[bool, None]
-    #: How long it ran. Absent when nobody timed it.
+    #: Duration. Absent when it was not timed.
     durationMs: Union[float, None]
-    #: What went wrong.
+    #: The error.
     error: NotRequired[Union[str, None]]
     #: The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing.
     callRef: NotRequired[Union[str, None]]
@@ -1192,13 +1192,13 @@ class ToolCallRecord(TypedDict):
 class ToolCallSummary(TypedDict):
     """The tools called during a trial."""
 
-    #: How many. Absent when the provider cannot see tools, as are the other numbers.
+    #: All calls. Absent when the provider cannot see tools, as are the other numbers.
     total: NotRequired[Union[int, None]]
-    #: How many of each category.
+    #: Calls by category.
     byCategory: dict[str, int]
-    #: How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell.
+    #: Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell.
     failed: NotRequired[Union[int, None]]
-    #: How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
+    #: Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     retried: NotRequired[Union[int, None]]
     #: Failed divided by total; 0 without calls. Absent when `failed` is.
     errorRate: NotRequired[Union[float, None]]
@@ -1210,13 +1210,13 @@ class TraceEventReasoning(TypedDict):
     """Internal reasoning of the agent."""
 
     type: Literal["reasoning"]
-    #: What it thought.
+    #: The thoughts.
     content: str
-    #: How long it took.
+    #: Duration.
     durationMs: NotRequired[Union[float, None]]
-    #: How many tokens it took.
+    #: Tokens used.
     tokenCount: NotRequired[Union[int, None]]
-    #: When it began.
+    #: Start time.
     timestamp: NotRequired[Union[Timestamp, None]]
     #: The subagent that did it.
     agentId: NotRequired[Union[str, None]]
@@ -1236,17 +1236,17 @@ class TraceEventToolCall(TypedDict):
     type: Literal["tool_call"]
     #: The tool's name.
     name: str
-    #: What it was called with.
+    #: Arguments.
     input: Any
-    #: What it returned.
+    #: Result.
     output: Any
-    #: How long it ran.
+    #: Duration.
     durationMs: NotRequired[Union[float, None]]
     #: `false` for a non-zero exit, a result marked as an error, a rejected or unknown tool. Absent when the agent reports none of it.
     success: NotRequired[Union[bool, None]]
-    #: What went wrong.
+    #: The error.
     error: NotRequired[Union[str, None]]
-    #: When it began.
+    #: Start time.
     timestamp: NotRequired[Union[Timestamp, None]]
     #: The subagent that did it.
     agentId: NotRequired[Union[str, None]]
@@ -1266,9 +1266,9 @@ class TraceEventTextOutput(TypedDict):
     type: Literal["text_output"]
     #: The text.
     content: str
-    #: How many tokens it took.
+    #: Tokens used.
     tokenCount: NotRequired[Union[int, None]]
-    #: When it began.
+    #: Start time.
     timestamp: NotRequired[Union[Timestamp, None]]
     #: The subagent that did it.
     agentId: NotRequired[Union[str, None]]
@@ -1288,7 +1288,7 @@ class TraceEventTurnBoundary(TypedDict):
     type: Literal["turn_boundary"]
     #: Counted as the provider counts.
     turnNumber: int
-    #: When it began.
+    #: Start time.
     timestamp: Timestamp
 
 
@@ -1296,11 +1296,11 @@ class TraceEventError(TypedDict):
     """Something went wrong."""
 
     type: Literal["error"]
-    #: What it was.
+    #: The error.
     message: str
-    #: Whether the session went on.
+    #: True if the session continued.
     recoverable: bool
-    #: When it began.
+    #: Start time.
     timestamp: NotRequired[Union[Timestamp, None]]
     #: The subagent that did it.
     agentId: NotRequired[Union[str, None]]
@@ -1335,20 +1335,20 @@ class Turn(TypedDict):
 
     #: Counted as the provider counts.
     number: int
-    #: What happened in it.
+    #: Its events.
     events: list[TraceEvent]
-    #: When it began.
+    #: Start time.
     startTimestamp: Timestamp
-    #: When it ended.
+    #: End time.
     endTimestamp: Timestamp
-    #: How long it took.
+    #: Duration.
     durationMs: Union[float, None]
 
 
 class UserTurn(TypedDict):
     """One user message of a session."""
 
-    #: When the message was sent. A program that is started for it starts then.
+    #: Time of sending. A program that is started for the message starts then.
     startedAt: Timestamp
     #: Time until the agent gave the word back, or was stopped.
     durationMs: Union[float, None]

@@ -1,6 +1,6 @@
 // Made from the contracts in Rust by `UPDATE_SCHEMAS=1 cargo test kit_types`. Not for editing.
 
-/** What `after_scenario` is told. */
+/** The argument of `after_scenario`. */
 export interface AfterScenarioContext {
   /** The scenario about to run. */
   readonly scenario: BaseScenario
@@ -25,7 +25,7 @@ export interface AfterScenarioParams {
 /** One finding, in a form that a report can show. */
 export type AnalysisFinding = { readonly type: "number"; readonly value: number; readonly unit: string } | { readonly type: "string"; readonly value: string } | { readonly type: "list"; readonly values: readonly string[] } | { readonly type: "table"; readonly headers: readonly string[]; readonly rows: readonly (readonly string[])[] } | { readonly type: "ratio"; readonly value: number; readonly label: string }
 
-/** What one analyzer found in one session. */
+/** Findings of one analyzer in one session. */
 export interface AnalysisResult {
   /** The analyzer's name. */
   readonly analyzer: string
@@ -64,9 +64,9 @@ export interface AtomicTask {
   readonly name: string
   /** The capability, e.g. `intent`; a runner serves one. */
   readonly type: string
-  /** What the capability gets. */
+  /** The input of the capability. */
   readonly input: unknown
-  /** What it should give. */
+  /** The expected output. */
   readonly expected?: unknown
   /** More that it may use. */
   readonly context?: Readonly<Record<string, unknown>> | null
@@ -80,7 +80,7 @@ export interface AtomicTask {
 
 /** An attempt that was tried again. */
 export interface Attempt {
-  /** What the attempt taught. */
+  /** The outcome of the attempt. */
   readonly outcome: Outcome
   /** Its session. Absent when none was created. */
   readonly sessionId?: string | null
@@ -92,11 +92,11 @@ export interface Attempt {
   readonly tokensAtLeast?: TokenBreakdown | null
   /** The cost of that part. */
   readonly costAtLeastUsd?: number | null
-  /** How long it took. */
+  /** Duration. */
   readonly wallMs?: number | null
-  /** What went wrong. */
+  /** The error. */
   readonly error?: string | null
-  /** What went wrong, as a word for machines. */
+  /** Error code for machines. */
   readonly errorCode?: string | null
 }
 
@@ -106,13 +106,13 @@ export interface BaseScenario {
   readonly id: string
   /** A short title. */
   readonly name: string
-  /** What the scenario tests. */
+  /** The purpose of the scenario. */
   readonly description: string
   /** The first user message. */
   readonly prompt: string
-  /** How long all turns together may take. */
+  /** The time limit for all turns together. */
   readonly timeoutMs: number
-  /** How often a void attempt is tried again. */
+  /** Retries of a void attempt. */
   readonly allowedRetries: number
   /** For choosing scenarios. */
   readonly tags: readonly string[]
@@ -124,13 +124,13 @@ export interface BaseScenario {
   readonly workspace?: WorkspaceSpec | null
   /** JSON Schema of a valid answer; decides `outputValid`. */
   readonly outputSchema?: unknown
-  /** What must hold afterwards, in the form the `checks` scorer reads. */
+  /** The checks, in the form the `checks` scorer reads. */
   readonly checks?: readonly unknown[]
-  /** What a judge looks for, in the form the `judge` scorer reads. */
+  /** The rubric, in the form the `judge` scorer reads. */
   readonly rubric?: unknown
 }
 
-/** What `before_scenario` is told. */
+/** The argument of `before_scenario`. */
 export interface BeforeScenarioContext {
   /** The scenario about to run. */
   readonly scenario: BaseScenario
@@ -151,7 +151,7 @@ export interface BeforeScenarioParams {
 /** The direction in which a metric gets better. */
 export type Better = "lower" | "higher"
 
-/** How an exchange with a model ended without a whole answer. */
+/** The end of an exchange with a model that gave no whole answer. */
 export type CallEnding = "cut" | "client_gone" | "no_answer"
 
 /** `$/cancel`, in either direction: the answer to this request is not needed any more. */
@@ -205,7 +205,7 @@ export interface CollectorOffer {
 /** Why a turn ended. */
 export type CompletionReason = "stop" | "timeout" | "error" | "tool_limit"
 
-/** How many sessions one instance of a provider can have at once. In JSON a number, or `any`. */
+/** The most sessions one instance of a provider can have at once. In JSON a number, or `any`. */
 export type Concurrency = number | AnyNumber
 
 /** Money spent, by what it was spent on. */
@@ -230,10 +230,10 @@ export interface CostReadings {
   readonly cacheNeutralUsd: number | null
 }
 
-/** Where a cost comes from. */
+/** The source of a cost. */
 export type CostSource = "computed" | "reported" | "unknown"
 
-/** What a session is created with. The first three fields are for everyone; the others carry what a session-scoped provider needs to know. */
+/** Settings of a session. The first three fields are for everyone; the others carry what a session-scoped provider needs to know. */
 export interface CreateSessionParams {
   /** System instructions for the agent. */
   readonly systemInstructions: string
@@ -241,7 +241,7 @@ export interface CreateSessionParams {
   readonly scenarioId: string
   /** The repetition, for labelling; −1 for the warm-up. */
   readonly iteration: number
-  /** Which try this is, from 0. */
+  /** The number of the attempt, from 0. */
   readonly attempt: number
   /** The mode to serve. */
   readonly mode: string
@@ -251,7 +251,7 @@ export interface CreateSessionParams {
   readonly environment: Readonly<Record<string, string>>
   /** The directory the agent works in. */
   readonly workdir: string
-  /** What the agent may do without asking. */
+  /** Permissions of the agent: what it may do without asking. */
   readonly permissions: PermissionConfig
   /** The mode's settings for this provider. */
   readonly providerOverrides: Readonly<Record<string, unknown>>
@@ -305,13 +305,13 @@ export interface EvaluatorOffer {
   readonly metrics: readonly string[]
 }
 
-/** Why a score is what it is, for a person to follow. */
+/** Evidence for a score, for people to follow. */
 export interface Evidence {
   /** In words. */
   readonly explanation?: string | null
   /** The passages that decided it. */
   readonly snippets?: readonly string[] | null
-  /** What was compared with what. */
+  /** The values that were compared. */
   readonly alignment?: Readonly<Record<string, unknown>> | null
 }
 
@@ -323,7 +323,7 @@ export interface ExecutionSetting {
   readonly model: string
   /** The repetition; −1 for the warm-up. */
   readonly iteration: number
-  /** Which try this is, from 0. */
+  /** The number of the attempt, from 0. */
   readonly attempt: number
   /** The step of a chain that is executed. */
   readonly step?: string | null
@@ -341,7 +341,7 @@ export interface FailureData {
   readonly fault?: Fault | null
   /** A word for machines; becomes the row's `errorCode`. */
   readonly code?: string | null
-  /** What was used before it broke. */
+  /** Usage before the error. */
   readonly partial?: PromptResult | null
   /** Why the trial is void, where the provider knows it. */
   readonly voidCause?: VoidCause | null
@@ -358,11 +358,11 @@ export interface GitSource {
   readonly ref: string
 }
 
-/** A part of the trial that broke and was left out. */
+/** An error of a plugin, or of another part of the trial that is not needed for its result: that part is left out. */
 export interface HookError {
-  /** Where: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`. */
+  /** The part that failed: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`. */
   readonly hook: string
-  /** What it said. */
+  /** Its message. */
   readonly message: string
 }
 
@@ -419,14 +419,14 @@ export interface InputMapping {
 export interface LogParams {
   /** How much it matters: `debug`, `info`, `warn`, `error`. */
   readonly level: string
-  /** What happened. */
+  /** The message. */
   readonly message: string
 }
 
 /** A metric's value. */
 export type MetricValue = number | string
 
-/** What a mode sets. */
+/** The settings of a mode. */
 export interface ModeConfig {
   /** Variables for every process started for a session of the mode. */
   readonly environment: Readonly<Record<string, string>>
@@ -445,7 +445,7 @@ export interface ModeParams {
 /** The plugin resolves modes. */
 export type ModeResolverOffer = Readonly<Record<string, unknown>>
 
-/** One request to a model, as seen on the wire or told by the agent. */
+/** One request to a model, as seen on the wire or reported by the agent. */
 export interface ModelCall {
   /** Unique within the trace; events refer to it as `callRef`. */
   readonly id: string
@@ -457,7 +457,7 @@ export interface ModelCall {
   readonly side: boolean
   /** The subagent that made the call. Absent for the main agent. */
   readonly agentId?: string | null
-  /** When the request was sent. */
+  /** Time of the request. */
   readonly startedAt: Timestamp | null
   /** Time to the first token. */
   readonly ttftMs: number | null
@@ -473,15 +473,15 @@ export interface ModelCall {
   readonly serviceTier?: string | null
   /** Cost of this call. */
   readonly costUsd: number | null
-  /** Where the cost comes from. */
+  /** Source of the cost. */
   readonly costSource?: CostSource | null
-  /** Why the model stopped, in the API's own word. */
+  /** The API's own word for the reason the model stopped. */
   readonly stopReason?: string | null
   /** HTTP status of the final answer. */
   readonly status?: number | null
-  /** How often it was tried again. */
+  /** Number of retries. */
   readonly retries?: number | null
-  /** How the exchange ended, where not with a whole answer. */
+  /** The end of an exchange without a whole answer. */
   readonly ending?: CallEnding | null
   /** The capture proxy changed the request to ask for usage. */
   readonly askedForUsage?: boolean
@@ -490,13 +490,13 @@ export interface ModelCall {
 /** What the sessions of a provider are. */
 export type OfferedNature = "live" | "replayed" | "simulated"
 
-/** How much one instance of a provider can serve. */
+/** The part of a run that one instance of a provider can serve. */
 export type OfferedScope = "session" | "mode" | "single"
 
-/** What a trial taught about the agent. */
+/** The result of a trial. */
 export type Outcome = "pass" | "fail" | "void"
 
-/** What the agent may do without asking. */
+/** Permissions of the agent: what it may do without asking. */
 export interface PermissionConfig {
   /** Every tool call goes without confirmation. */
   readonly autoApprove: boolean
@@ -516,9 +516,9 @@ export interface ProfileRow {
   readonly model: string
   /** The repetition, from 0. A warm-up is −1 and never in `rows.jsonl`. */
   readonly iteration: number
-  /** When the trial began. */
+  /** Start time of the trial. */
   readonly startedAt: Timestamp
-  /** When the trial ended. */
+  /** End time of the trial. */
   readonly completedAt: Timestamp
   /** Tokens used by the last attempt. */
   readonly tokens: TokenBreakdown
@@ -528,7 +528,7 @@ export interface ProfileRow {
   readonly toolCalls: ToolCallSummary
   /** Money spent by the last attempt: the reading that `costSource` names. */
   readonly cost: CostBreakdown
-  /** Whether the goal was reached. */
+  /** True if the goal was reached. */
   readonly success: boolean
   /** Checks that hold. */
   readonly checkpointsPassed: number
@@ -536,27 +536,27 @@ export interface ProfileRow {
   readonly checkpointsTotal: number
   /** Each check. */
   readonly checkpointDetails: readonly ScorerCheckResult[]
-  /** Whether the answer has the form the scenario asks for; independent of `success`. */
+  /** True if the answer has the form the scenario asks for; independent of `success`. */
   readonly outputValid: boolean
   /** The provider's id. */
   readonly provider: string
   /** The provider's id of the session. Absent when none was created. */
   readonly sessionId?: string | null
-  /** Turns the agent took: model answers of the main agent. Absent when nobody saw them. */
+  /** Turns the agent took: model answers of the main agent. Absent when they were not seen. */
   readonly agentTurns?: number | null
-  /** Why the session ended. Absent when it never began. */
+  /** The reason why the session ended. Absent when it never began. */
   readonly completionReason?: CompletionReason | null
   /** Metrics of the collectors, by name. */
   readonly extensions: Readonly<Record<string, unknown>>
-  /** What went wrong. */
+  /** The error. */
   readonly error?: string | null
-  /** What went wrong, as a word for machines. */
+  /** Error code for machines. */
   readonly errorCode?: string | null
   /** Version of the record's form. Absent in foreign ones. */
   readonly schemaVersion?: number | null
-  /** What was learnt: pass, fail or nothing. */
+  /** The outcome: pass, fail or void. */
   readonly outcome?: Outcome | null
-  /** Why the trial is void. Absent for other outcomes, and in rows of version 1. */
+  /** The cause of the void. Absent for other outcomes, and in rows of version 1. */
   readonly voidCause?: VoidCause | null
   /** The known part of the tokens, where their total is unknown because a model call is incomplete. */
   readonly tokensAtLeast?: TokenBreakdown | null
@@ -572,7 +572,7 @@ export interface ProfileRow {
   readonly position?: number | null
   /** The group of cells that are compared with each other. */
   readonly block?: number | null
-  /** Where `cost` comes from. */
+  /** Source of `cost`. */
   readonly costSource?: CostSource | null
   /** All readings of the cost. */
   readonly costReadings?: CostReadings | null
@@ -614,7 +614,7 @@ export interface ProgressParams {
 
 /** What a provider measured during a prompt. */
 export interface PromptMetrics {
-  /** Tokens used. Unknown where one model call did not tell them. */
+  /** Tokens used. Unknown where one model call did not report them. */
   readonly tokens: TokenBreakdown
   /** The known part of the tokens, where their total is unknown because a model call is incomplete. */
   readonly tokensAtLeast?: TokenBreakdown | null
@@ -628,7 +628,7 @@ export interface PromptMetrics {
   readonly cost: CostBreakdown
   /** The cost of the known part of the tokens, where the cost is unknown because a model call is incomplete. */
   readonly costAtLeastUsd?: number | null
-  /** What the agent says it cost, where `cost` was computed from the same tokens and differs by more than rounding. */
+  /** The cost reported by the agent, where `cost` was computed from the same tokens and differs by more than rounding. */
   readonly reportedCostUsd?: number | null
   /** The agent reached its model by a way that the capture proxy does not see: all numbers are its own claims. */
   readonly notCaptured?: boolean
@@ -648,7 +648,7 @@ export interface PromptResult {
   readonly completionReason: CompletionReason
 }
 
-/** What it takes to do an execution again. */
+/** Everything needed to repeat an execution. */
 export interface Provenance {
   /** The runner used; `scenario` for a chain. */
   readonly runnerId: string
@@ -664,7 +664,7 @@ export interface Provenance {
   readonly inputHash?: string | null
 }
 
-/** What a provider instance is started with. */
+/** Settings of a provider instance. */
 export interface ProviderConfig {
   /** A free loopback port, one per instance, for a server if it needs one. */
   readonly port: number
@@ -672,7 +672,7 @@ export interface ProviderConfig {
   readonly model: string
   /** The mode to serve. The first one for a session-scoped provider. */
   readonly mode: string
-  /** What the agent may do without asking. */
+  /** Permissions of the agent: what it may do without asking. */
   readonly permissions: PermissionConfig
   /** Variables for every process started for a session. */
   readonly environment: Readonly<Record<string, string>>
@@ -752,7 +752,7 @@ export interface RpcError {
   readonly data?: unknown
 }
 
-/** What the run hooks are told. */
+/** The argument of the run hooks. */
 export interface RunContext {
   /** The run's id. */
   readonly runId: string
@@ -760,21 +760,21 @@ export interface RunContext {
   readonly modes: readonly string[]
   /** All scenarios. */
   readonly scenarios: readonly BaseScenario[]
-  /** How often each cell is repeated. */
+  /** Repetitions of each scenario under each arm. */
   readonly repetitions: number
 }
 
-/** What went wrong in an execution. */
+/** The error of an execution. */
 export interface RunError {
-  /** What it was. */
+  /** The error. */
   readonly message: string
   /** The step or phase in which it happened. */
   readonly step?: string | null
-  /** Where in the runner's code, when it told. */
+  /** Stack trace of the runner, if it gave one. */
   readonly stack?: string | null
 }
 
-/** What an execution took. */
+/** Time, tokens and cost of an execution. */
 export interface RunMetrics {
   /** Wall time in milliseconds. */
   readonly latency: number
@@ -782,7 +782,7 @@ export interface RunMetrics {
   readonly tokens?: number | null
   /** Money spent, in US dollars. */
   readonly cost?: number | null
-  /** How that is known, where the runner says. */
+  /** Source of the cost, if the runner gave it. */
   readonly costSource?: CostSource | null
 }
 
@@ -800,29 +800,29 @@ export interface RunRecord {
   readonly id: string
   /** The task executed. */
   readonly taskId: string
-  /** Whether that is one capability or a chain. */
+  /** One capability, or a chain. */
   readonly taskType: TaskKind
-  /** How it ended. Stored records are completed or failed. */
+  /** Status. Stored records are completed or failed. */
   readonly status: RunStatus
-  /** What the capability gave. */
+  /** Output of the capability. */
   readonly output?: unknown
-  /** What went wrong and where. */
+  /** The error and its place. */
   readonly error?: RunError | null
-  /** What it took. */
+  /** Time, tokens and cost. */
   readonly metrics: RunMetrics
-  /** What happened: at least started, and completed or failed. */
+  /** Events: at least started, and completed or failed. */
   readonly trace: readonly TaskEvent[]
-  /** How each step of a chain went. */
+  /** The steps of a chain. */
   readonly steps?: readonly StepSummary[] | null
-  /** When it began. */
+  /** Start time. */
   readonly startedAt: Date
-  /** When it ended. */
+  /** End time. */
   readonly completedAt?: Date | null
-  /** What it takes to do it again. */
+  /** Everything needed to repeat the execution. */
   readonly provenance: Provenance
 }
 
-/** How far an execution has come. */
+/** The status of an execution. */
 export type RunStatus = "pending" | "running" | "completed" | "failed"
 
 /** `runner/execute`. */
@@ -853,7 +853,7 @@ export interface ScenarioTask {
   readonly id: string
   /** A short title. */
   readonly name: string
-  /** What the chain tests. */
+  /** The purpose of the chain. */
   readonly description: string
   /** Done in this order. */
   readonly steps: readonly AtomicTask[]
@@ -861,7 +861,7 @@ export interface ScenarioTask {
   readonly input_map: Readonly<Record<string, readonly InputMapping[]>>
   /** `tags`, `priority`, `timeout` and `scenarioInput`, and labels of the author's own. */
   readonly metadata: Readonly<Record<string, unknown>>
-  /** What `input:` paths refer to. */
+  /** The value that `input:` paths refer to. */
   readonly input?: unknown
   /** Fields of the module's own. */
   readonly extensions?: Readonly<Record<string, unknown>> | null
@@ -877,17 +877,17 @@ export interface ScoreRecord {
   readonly id: string
   /** The run record it scores. */
   readonly runId: string
-  /** What is scored, e.g. `accuracy`. */
+  /** The metric, e.g. `accuracy`. */
   readonly metric: string
   /** The score. */
   readonly value: ScoreValue
-  /** Which part of the execution is scored. */
+  /** The part of the execution that is scored. */
   readonly target: ScoreTarget
-  /** Why the score is what it is. */
+  /** Evidence for the score. */
   readonly evidence?: Evidence | null
-  /** Who scored. */
+  /** The evaluator. */
   readonly evaluatorId: string
-  /** When. */
+  /** Time of scoring. */
   readonly createdAt: Date
 }
 
@@ -901,19 +901,19 @@ export type ScoreValue = boolean | number | string
 export interface ScorerCheckResult {
   /** Unique in the scenario. */
   readonly id: string
-  /** What is checked, in words. */
+  /** The check in words. */
   readonly description: string
-  /** Whether it holds. */
+  /** True if it holds. */
   readonly passed: boolean
-  /** What was found. */
+  /** The value found. */
   readonly actual?: unknown
-  /** What was expected. */
+  /** The value expected. */
   readonly expected?: unknown
-  /** Why it could not be checked. */
+  /** The reason why it could not be checked. */
   readonly error?: string | null
 }
 
-/** What a scorer sees of a trial. */
+/** The view of a trial that a scorer gets. */
 export interface ScorerContext {
   /** The agent's final text. */
   readonly agentOutput: string
@@ -931,7 +931,7 @@ export interface ScorerContext {
   readonly result?: PromptResult | null
   /** The directory the agent worked in. */
   readonly workspace?: string | null
-  /** What the agent changed there. */
+  /** Changes the agent made there. */
   readonly changes?: readonly WorkspaceChange[]
 }
 
@@ -953,9 +953,9 @@ export interface ScorerOffer {
   readonly id: string
 }
 
-/** What a scorer found. */
+/** The judgement of a scorer. */
 export interface ScorerResult {
-  /** Whether the goal was reached. */
+  /** True if the goal was reached. */
   readonly success: boolean
   /** Checks that hold. */
   readonly passed: number
@@ -963,11 +963,11 @@ export interface ScorerResult {
   readonly total: number
   /** Each check. */
   readonly details: readonly ScorerCheckResult[]
-  /** Whether the answer has the form the scenario asks for; independent of `success`. */
+  /** True if the answer has the form the scenario asks for; independent of `success`. */
   readonly outputValid: boolean
-  /** Why the trial could not be judged. */
+  /** The reason why the trial could not be judged. */
   readonly error?: string | null
-  /** What judging took, apart from what the agent took. Becomes part of the row's `extensions`. */
+  /** Metrics of the judging, apart from those of the agent. They become part of the row's `extensions`. */
   readonly metrics?: readonly CustomMetric[]
 }
 
@@ -977,7 +977,7 @@ export interface SessionHandle {
   readonly sessionId: string
   /** The provider's id. */
   readonly provider: string
-  /** When the session was created. */
+  /** Time of creation. */
   readonly createdAt: Timestamp
 }
 
@@ -997,22 +997,22 @@ export interface SessionTrace {
   readonly modelCalls?: readonly ModelCall[]
   /** The agent's final text. Absent where it is the last text among the events. */
   readonly answer?: string | null
-  /** When user messages were sent, and how long the agent worked on each. */
+  /** User messages, with the time the agent worked on each. */
   readonly userTurns?: readonly UserTurn[]
   /** The session was made up by the `simulated` provider. */
   readonly simulated?: boolean
 }
 
-/** How a step ended. */
+/** The status of a step. */
 export type StepStatus = "completed" | "failed" | "skipped"
 
-/** How one step of a chain went. */
+/** One step of a chain. */
 export interface StepSummary {
   /** The step's id. */
   readonly stepId: string
   /** The step's name. */
   readonly stepName: string
-  /** How it ended. */
+  /** Its end. */
   readonly status: StepStatus
   /** Wall time in milliseconds. */
   readonly latency: number
@@ -1020,27 +1020,27 @@ export interface StepSummary {
   readonly tokens?: number | null
   /** Money spent, in US dollars. */
   readonly cost?: number | null
-  /** What it gave. */
+  /** Its output. */
   readonly output?: unknown
-  /** What went wrong. */
+  /** The error. */
   readonly error?: string | null
 }
 
 /** An event in a task's trace. Log-like, other than a session's `TraceEvent`. */
 export interface TaskEvent {
-  /** When it happened. */
+  /** Time of the event. */
   readonly timestamp: Date
-  /** How much it matters. */
+  /** Severity. */
   readonly level: TaskEventLevel
   /** The step it happened in. */
   readonly step?: string | null
-  /** What happened, e.g. `started`. */
+  /** Name of the event, e.g. `started`. */
   readonly event: string
   /** More about it. */
   readonly data?: unknown
 }
 
-/** How much an event matters. */
+/** Severity of an event. */
 export type TaskEventLevel = "info" | "debug" | "warn" | "error"
 
 /** The two kinds of task. */
@@ -1052,7 +1052,7 @@ export interface TaskMetadata {
   readonly tags?: readonly string[] | null
   /** Higher runs in an earlier block. */
   readonly priority?: number | null
-  /** How long it may take, in milliseconds. */
+  /** Time limit in milliseconds. */
   readonly timeout?: number | null
 }
 
@@ -1077,7 +1077,7 @@ export interface TimingSegment {
   readonly endMs: number
 }
 
-/** Disjoint counts of tokens. A count that the source does not tell is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
+/** Disjoint counts of tokens. A count that the source does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
 export interface TokenBreakdown {
   /** Input that was neither read from nor written to a cache. */
   readonly input: number | null
@@ -1103,9 +1103,9 @@ export interface ToolCallRecord {
   readonly category: string
   /** `false` for a non-zero exit of a command, a result that is marked as an error, and a call that was rejected or names an unknown tool. Absent when the agent reports none of it. */
   readonly success: boolean | null
-  /** How long it ran. Absent when nobody timed it. */
+  /** Duration. Absent when it was not timed. */
   readonly durationMs: number | null
-  /** What went wrong. */
+  /** The error. */
   readonly error?: string | null
   /** The model call whose answer asked for it. Calls of one answer run in parallel and repeat nothing. */
   readonly callRef?: string | null
@@ -1113,13 +1113,13 @@ export interface ToolCallRecord {
 
 /** The tools called during a trial. */
 export interface ToolCallSummary {
-  /** How many. Absent when the provider cannot see tools, as are the other numbers. */
+  /** All calls. Absent when the provider cannot see tools, as are the other numbers. */
   readonly total?: number | null
-  /** How many of each category. */
+  /** Calls by category. */
   readonly byCategory: Readonly<Record<string, number>>
-  /** How many failed: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell. */
+  /** Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell. */
   readonly failed?: number | null
-  /** How many repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is. */
+  /** Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is. */
   readonly retried?: number | null
   /** Failed divided by total; 0 without calls. Absent when `failed` is. */
   readonly errorRate?: number | null
@@ -1146,25 +1146,25 @@ export interface TraceSummary {
 export interface Turn {
   /** Counted as the provider counts. */
   readonly number: number
-  /** What happened in it. */
+  /** Its events. */
   readonly events: readonly TraceEvent[]
-  /** When it began. */
+  /** Start time. */
   readonly startTimestamp: Timestamp
-  /** When it ended. */
+  /** End time. */
   readonly endTimestamp: Timestamp
-  /** How long it took. */
+  /** Duration. */
   readonly durationMs: number
 }
 
 /** One user message of a session. */
 export interface UserTurn {
-  /** When the message was sent. A program that is started for it starts then. */
+  /** Time of sending. A program that is started for the message starts then. */
   readonly startedAt: Timestamp
   /** Time until the agent gave the word back, or was stopped. */
   readonly durationMs: number | null
 }
 
-/** Why a trial is void. Void trials whose cause may depend on the mode widen the verdict to its worst and best case; the others are left out and repeated by `--resume --only void`. See [`may_depend_on_mode`](Self::may_depend_on_mode). */
+/** The cause of a void trial. Void trials whose cause may depend on the mode widen the verdict to its worst and best case; the others are left out and repeated by `--resume --only void`. See [`may_depend_on_mode`](Self::may_depend_on_mode). */
 export type VoidCause = "workspace_setup" | "agent_start" | "no_model_answer" | "llm_error" | "llm_no_answer" | "provider" | "runner" | "workspace_lost" | "scorer" | "unknown"
 
 /** One file the agent touched. */
@@ -1175,22 +1175,22 @@ export interface WorkspaceChange {
   readonly kind: string
 }
 
-/** How every attempt gets a directory of its own. What the agent finds there is the same by every method. */
+/** The method that gives every attempt a directory of its own. The agent finds the same files by every method. */
 export type WorkspaceMethod = "auto" | "overlay" | "reflink" | "recycle" | "copy"
 
-/** Where an agent's files come from: a directory, a git commit or nothing at all, then set-up commands. */
+/** The source of an agent's files: a directory, a git commit or nothing at all, then set-up commands. */
 export interface WorkspaceSpec {
   /** A directory that is copied afresh for every attempt, relative to the suite. */
   readonly from?: string | null
   /** A commit that is checked out afresh for every attempt. */
   readonly git?: GitSource | null
-  /** How an attempt gets its own view of the source. Default: `auto`. */
+  /** The method that gives an attempt its own view of the source. Default: `auto`. */
   readonly method?: WorkspaceMethod | null
   /** Commands run once per run; every attempt begins with what they left. */
   readonly setupOnce?: readonly string[]
   /** Commands run in the workspace before the agent starts. */
   readonly setup?: readonly string[]
-  /** How long each of them may take. Default: ten minutes. */
+  /** The time limit of each of them. Default: ten minutes. */
   readonly setupTimeoutMs?: number | null
   /** Environment of the set-up commands. */
   readonly environment?: Readonly<Record<string, string>>

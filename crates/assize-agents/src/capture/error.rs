@@ -27,7 +27,7 @@ pub enum CaptureError {
         service: Service,
         /// As it was given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
     /// A cassette cannot be written or read.
@@ -35,7 +35,7 @@ pub enum CaptureError {
     Cassette {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
 }

@@ -109,7 +109,7 @@ impl<'a> Words<'a> {
 }
 
 /// A tool call of one account, as far as it helps to find it in the other.
-struct Told<'a> {
+struct KnownCall<'a> {
     place: usize,
     id: Option<&'a str>,
     name: &'a str,
@@ -118,7 +118,7 @@ struct Told<'a> {
     end: Option<i64>,
 }
 
-fn told(events: &Events) -> Vec<Told<'_>> {
+fn known_calls(events: &Events) -> Vec<KnownCall<'_>> {
     let calls = events.iter().enumerate().filter_map(|(place, event)| {
         let TraceEvent::ToolCall {
             name,
@@ -131,7 +131,7 @@ fn told(events: &Events) -> Vec<Told<'_>> {
         };
         let start = event.timestamp().and_then(Timestamp::unix_ms);
         let took = duration_ms.map(|ms| ms.value().ceil() as i64);
-        Some(Told {
+        Some(KnownCall {
             place,
             id: event.place().and_then(|place| place.call_id.as_deref()),
             name,
@@ -147,7 +147,7 @@ fn told(events: &Events) -> Vec<Told<'_>> {
 
 /// Which call of the agent is which on the wire, by their places.
 fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
-    let (own, mut open) = (told(own), told(wire));
+    let (own, mut open) = (known_calls(own), known_calls(wire));
     let mut pairs = HashMap::new();
     let mut others = Vec::new();
     let by_id: HashMap<&str, usize> = open
@@ -164,7 +164,7 @@ fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
     open.retain(|call| !taken.contains(&call.place));
     for call in others {
         // The first of those that are equally alike.
-        let alike = |(position, other): (usize, &Told<'_>)| {
+        let alike = |(position, other): (usize, &KnownCall<'_>)| {
             Some((likeness(&call, other)?, std::cmp::Reverse(position)))
         };
         let best = open.iter().enumerate().filter_map(alike).max();
@@ -176,7 +176,7 @@ fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
 }
 
 /// How much a call of the agent is like one on the wire. Absent where it cannot be the same.
-fn likeness(own: &Told<'_>, wire: &Told<'_>) -> Option<u8> {
+fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     let is_before = |one: Option<i64>, other: Option<i64>| {
         one.zip(other)
             .is_some_and(|(one, other)| one + SLACK < other)

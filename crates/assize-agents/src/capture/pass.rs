@@ -10,6 +10,7 @@ use super::exchange::{Exchange, ReadRequest};
 use super::normal_form::{Known, fingerprint, normal_form};
 use super::proxy::Shared;
 use super::session::{Ending, Session};
+use assize_contracts::with_causes;
 use assize_llm::{Api, ModelRequest, ask_for_usage};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
@@ -366,14 +367,8 @@ fn readable(body: Bytes, encoding: Option<&str>) -> Bytes {
 
 /// An error and everything behind it, without the address, which may hold a key.
 fn causes(error: &reqwest::Error) -> String {
-    let mut words = Vec::new();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push(cause.to_string());
-        source = cause.source();
-    }
-    match words.is_empty() {
-        true => "it broke off".to_owned(),
-        false => words.join(": "),
+    match error.source() {
+        Some(cause) => with_causes(cause),
+        None => "it broke off".to_owned(),
     }
 }

@@ -11,7 +11,7 @@ use assize_contracts::{
     CompletionReason, Concurrency, CreateSessionParams, JsonMap, Millis, ModelUse, Nature,
     OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
     SessionHandle, SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent,
-    async_trait,
+    async_trait, with_causes,
 };
 use assize_llm::Prices;
 use std::collections::{BTreeMap, HashMap};
@@ -444,11 +444,5 @@ fn unknown() -> PromptResult {
 }
 
 fn not_captured(error: CaptureError) -> ProviderError {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        message.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    ProviderError::service(message).with_code("not_captured")
+    ProviderError::service(with_causes(&error)).with_code("not_captured")
 }

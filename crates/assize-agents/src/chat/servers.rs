@@ -8,12 +8,12 @@ mod tests;
 
 use super::tools::{LARGEST_TEXT, ToolOutput};
 use crate::mcp::{self, Reach};
-use assize_contracts::ProviderError;
+use assize_contracts::{ProviderError, with_causes};
 use assize_llm::ToolSpec;
 use assize_process::Command;
 use for_models::{name_for_models, parameters, returned, within};
 use futures_util::future::{join_all, try_join_all};
-use program::{ServerProgram, Told};
+use program::{ServerNotes, ServerProgram};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
@@ -25,7 +25,6 @@ use rmcp::service::{
 };
 use rmcp::transport::DynamicTransportError;
 use serde_json::Value;
-use std::error::Error;
 use std::time::Duration;
 
 /// The least of what the APIs take in one request.
@@ -49,7 +48,7 @@ type Client = RunningService<RoleClient, ClientConfig>;
 struct Connected {
     name: String,
     client: Client,
-    told: Told,
+    told: ServerNotes,
 }
 
 /// A tool of a server under the name that the model knows.
@@ -150,7 +149,7 @@ impl Connected {
         patience: Duration,
     ) -> Result<(Self, Vec<Tool>), ProviderError> {
         let mcp::Server { name, reach } = server;
-        let told = Told::default();
+        let told = ServerNotes::default();
         let not_ready = |why: String| {
             let message = format!("the MCP server `{name}` {why}");
             ProviderError::service(message).with_code("mcp_not_ready")
@@ -221,7 +220,7 @@ impl Connected {
 async fn connect(
     reach: Reach,
     command: impl Fn(&str) -> Command,
-    told: &Told,
+    told: &ServerNotes,
 ) -> Result<Client, String> {
     let newest = ClientLifecycleMode::Discover {
         preferred_versions: vec![ProtocolVersion::LATEST],
@@ -238,7 +237,7 @@ async fn connect(
 async fn greet(
     reach: &Reach,
     command: impl Fn(&str) -> Command,
-    told: &Told,
+    told: &ServerNotes,
     lifecycle: ClientLifecycleMode,
 ) -> Result<Result<Client, ClientInitializeError>, String> {
     let us = Implementation::new("assize", env!("CARGO_PKG_VERSION"));
@@ -263,7 +262,7 @@ async fn greet(
     })
 }
 
-fn not_greeted(error: ClientInitializeError, told: &Told) -> String {
+fn not_greeted(error: ClientInitializeError, told: &ServerNotes) -> String {
     match (told.ended(), error) {
         (Some(how), _) => how,
         (None, ClientInitializeError::TransportError { error, .. }) => {
@@ -330,18 +329,12 @@ fn in_words(error: ServiceError) -> String {
 }
 
 fn on_the_way(error: &DynamicTransportError) -> String {
-    match error.error.downcast_ref::<remote::Problem>() {
-        Some(remote::Problem::Client(trouble)) => brief(trouble.to_string()),
-        _ => with_causes(&*error.error),
+    match error.error.downcast_ref::<remote::RemoteError>() {
+        Some(remote::RemoteError::Client(error)) => brief(error.to_string()),
+        _ => brief(with_causes(&*error.error)),
     }
 }
 
 fn brief(text: String) -> String {
     within(LONGEST_REASON, text)
-}
-
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    let causes: Vec<String> = causes.map(ToString::to_string).collect();
-    brief(causes.join(": "))
 }

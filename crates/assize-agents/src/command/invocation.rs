@@ -1,7 +1,7 @@
 //! From settings, session and prompt to the program that is started.
 
 use super::settings::CommandSettings;
-use assize_contracts::CreateSessionParams;
+use assize_contracts::{CreateSessionParams, fill_template};
 use assize_process::{Bound, Command, Stdin};
 use std::borrow::Cow;
 use std::io;
@@ -215,20 +215,16 @@ impl Invocation {
     }
 }
 
-/// Replaces placeholders in one go, so that a prompt that mentions one keeps it.
+/// Replaces placeholders; the names of values stand in braces.
 pub(crate) fn fill_in(template: &str, values: &[(String, String)]) -> String {
-    let mut filled = String::new();
-    let mut rest = template;
-    while let Some(start) = rest.find('{') {
-        let (before, after) = rest.split_at(start);
-        filled.push_str(before);
-        let known = values.iter().find(|(name, _)| after.starts_with(name));
-        let (name, value) = known.map_or(("{", "{"), |(name, value)| (name, value));
-        filled.push_str(value);
-        rest = &after[name.len()..];
-    }
-    filled.push_str(rest);
-    filled
+    fill_template(template, |name| {
+        let is_named = |known: &String| {
+            let inside = known.strip_prefix('{');
+            inside.and_then(|inside| inside.strip_suffix('}')) == Some(name)
+        };
+        let found = values.iter().find(|(known, _)| is_named(known));
+        found.map(|(_, value)| Cow::Borrowed(value.as_str()))
+    })
 }
 
 fn absolute(path: &Path) -> PathBuf {

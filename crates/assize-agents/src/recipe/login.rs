@@ -4,6 +4,7 @@
 use super::Additions;
 use super::sign_in::SignInProblem;
 use assize_contracts::{JsonMap, unix_ms_now};
+use assize_process::host_variable;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -106,9 +107,9 @@ impl LoginForm {
             Self::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
             Self::Codex => ("CODEX_HOME", ".codex", "auth.json"),
         };
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let named = set(variable).map(PathBuf::from);
-        let directory = named.or_else(|| Some(PathBuf::from(set("HOME")?).join(usual)))?;
+        let named = host_variable(variable).map(PathBuf::from);
+        let directory =
+            named.or_else(|| Some(PathBuf::from(host_variable("HOME")?).join(usual)))?;
         Some(directory.join(name))
     }
 

@@ -7,6 +7,7 @@ use crate::command::{CommandSettings, Invocation, Plan, fill_in};
 use crate::mcp::{McpServers, Reach, Server};
 use crate::settings::{problem, read};
 use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError, VoidCause};
+use assize_process::host_variable;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -227,7 +228,7 @@ impl Order<'_> {
         }
         let permissions = &self.params.permissions;
         let cannot = |what: &str| {
-            let message = format!("`{}` cannot be told to {what}", recipe.name);
+            let message = format!("`{}` has no setting to {what}", recipe.name);
             ProviderError::service(message).with_code("permissions_unsupported")
         };
         if permissions.auto_approve {
@@ -312,7 +313,7 @@ impl Order<'_> {
         let overrides = &self.params.provider_overrides;
         given
             .or_else(|| self.recipe.base_urls_of_login(overrides).remove(name))
-            .or_else(|| std::env::var(name).ok())
+            .or_else(|| host_variable(name))
             .filter(|value| !value.is_empty())
     }
 

@@ -2,6 +2,7 @@
 
 use super::Recipe;
 use super::login::{StoredLogin, is_wanted};
+use crate::settings::variable;
 use assize_contracts::JsonMap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -229,11 +230,4 @@ impl Recipe {
             ),
         }
     }
-}
-
-/// A variable of the mode, else of Assize's own environment. An empty one is none.
-fn variable(environment: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    let own = environment.get(name).cloned();
-    own.or_else(|| std::env::var(name).ok())
-        .filter(|value| !value.is_empty())
 }

@@ -5,6 +5,7 @@ use super::template::{ValueTemplate, part};
 use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
     AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
+    with_causes,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -135,14 +136,8 @@ fn client(url: &reqwest::Url) -> Result<reqwest::Client, OverrideProblem> {
 
 /// The address is left out: it may hold a password.
 fn unreachable(error: reqwest::Error) -> BoxError {
-    let error = error.without_url();
-    let mut message = format!("the service cannot be reached: {error}");
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        message = format!("{message}: {error}");
-        cause = error.source();
-    }
-    message.into()
+    let why = with_causes(&error.without_url());
+    format!("the service cannot be reached: {why}").into()
 }
 
 #[async_trait]

@@ -12,6 +12,7 @@ use assize_llm::{
     Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, Message, OutputSchema, Prices,
     Purchase,
 };
+use assize_process::host_variable;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -25,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    api: ApiName,
+    api: Api,
     #[serde(default)]
     base_url: Option<String>,
     /// Without it the suite's `models` say.
@@ -56,36 +57,6 @@ struct Settings {
     prices: Option<String>,
 }
 
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum ApiName {
-    Anthropic,
-    #[serde(rename = "openai")]
-    OpenAi,
-    #[serde(rename = "openai-responses")]
-    OpenAiResponses,
-    Gemini,
-}
-
-impl ApiName {
-    fn api(self) -> Api {
-        match self {
-            Self::Anthropic => Api::AnthropicMessages,
-            Self::OpenAi => Api::OpenAiChat,
-            Self::OpenAiResponses => Api::OpenAiResponses,
-            Self::Gemini => Api::Gemini,
-        }
-    }
-
-    fn usual_key(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-            Self::OpenAi | Self::OpenAiResponses => "OPENAI_API_KEY",
-        }
-    }
-}
-
 /// The runner `llm`.
 pub(super) struct Model {
     role: Role,
@@ -103,21 +74,20 @@ impl Model {
     pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
         let settings: Settings = read(setup)?;
         let wrong = crate::settings::problem;
-        let mut endpoint = Endpoint::of(settings.api.api());
+        let mut endpoint = Endpoint::of(settings.api);
         if let Some(base_url) = settings.base_url {
             endpoint.base_url = base_url;
         }
         endpoint.timeout = LONGEST;
         endpoint.max_retries = settings.retries.unwrap_or(endpoint.max_retries);
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         endpoint.key = match &settings.key_env {
-            Some(name) => Some(variable(name).ok_or_else(|| {
+            Some(name) => Some(host_variable(name).ok_or_else(|| {
                 wrong(
                     "key_env",
                     format!("the environment variable `{name}` is not set"),
                 )
             })?),
-            None => variable(settings.api.usual_key()),
+            None => host_variable(settings.api.key_variable()),
         }
         .map(ApiKey::new);
         let client =

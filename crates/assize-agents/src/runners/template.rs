@@ -1,6 +1,6 @@
 //! Texts and values with places to fill in from a task: `{input}`, `{input.text}`, `{context.user}`.
 
-use assize_contracts::{AtomicTask, as_text};
+use assize_contracts::{AtomicTask, TemplatePiece, as_text, split_template};
 use serde_json::Value;
 
 /// What a template is made of. A brace that names nothing in a task stays what it is.
@@ -15,34 +15,11 @@ enum Piece {
 
 impl Template {
     pub(super) fn parse(text: &str) -> Self {
-        let mut pieces = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(start) = rest.find('{') {
-            let (before, after) = (&rest[..start], &rest[start + 1..]);
-            plain.push_str(before);
-            match after
-                .find('}')
-                .and_then(|end| Some((place(&after[..end])?, end)))
-            {
-                Some((path, end)) => {
-                    if !plain.is_empty() {
-                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
-                    }
-                    pieces.push(Piece::Place(path));
-                    rest = &after[end + 1..];
-                }
-                None => {
-                    plain.push('{');
-                    rest = after;
-                }
-            }
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
-        }
-        Self(pieces)
+        let piece = |piece| match piece {
+            TemplatePiece::Text(text) => Piece::Text(str::to_owned(text)),
+            TemplatePiece::Value(path) => Piece::Place(path),
+        };
+        Self(split_template(text, place).into_iter().map(piece).collect())
     }
 
     /// The text with everything filled in. An error names what the task does not have.

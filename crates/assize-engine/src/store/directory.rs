@@ -6,7 +6,7 @@ use super::reader::{Lines, RowReader};
 use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
-use super::{RUNS, SCORES, files, writer::Writer};
+use super::{RunFile, files, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
@@ -16,9 +16,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-const ROWS: &str = "rows.jsonl";
-const LOCK: &str = "lock";
 
 /// Bytes that are worth a write of their own.
 const ENOUGH: usize = 1 << 20;
@@ -55,9 +52,14 @@ impl RunDirectory {
         })
     }
 
+    /// True for a directory that has a manifest.
+    pub fn is_run(path: &Path) -> bool {
+        RunFile::Manifest.within(path).exists()
+    }
+
     /// Finds a run by its id, the beginning or end of its id, `last`, or its path.
     pub fn find(results: &Path, id: &str) -> Result<Self, StoreError> {
-        if Path::new(id).join("manifest.json").exists() {
+        if Self::is_run(Path::new(id)) {
             return Self::open(Path::new(id));
         }
         let missing = || StoreError::NotFound {
@@ -87,19 +89,24 @@ impl RunDirectory {
         &self.manifest.run_id
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was run.
+    /// The path of one of its files.
+    pub fn file(&self, file: RunFile) -> PathBuf {
+        file.within(&self.path)
+    }
+
+    /// The manifest: what was run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
     /// Its rows, in the order in which trials ended.
     pub fn rows(&self) -> Result<RowReader, StoreError> {
-        RowReader::open(&self.path.join(ROWS))
+        RowReader::open(&self.file(RunFile::Rows))
     }
 
     /// Its traces.
@@ -109,7 +116,7 @@ impl RunDirectory {
 
     /// The record of a task's execution. Absent for trials of scenarios.
     pub fn run_record(&self, row: &ProfileRow) -> Result<Option<RunRecord>, StoreError> {
-        let mut lines = Lines::open(&self.path.join(RUNS))?;
+        let mut lines = Lines::open(&self.file(RunFile::RunRecords))?;
         while let Some(record) = lines.parse::<RunRecord>("run record")? {
             if Some(&record.id) == row.session_id.as_ref() {
                 return Ok(Some(record));
@@ -118,9 +125,9 @@ impl RunDirectory {
         Ok(None)
     }
 
-    /// What evaluators said about a task's execution.
+    /// The scores of a task's execution.
     pub fn scores(&self, row: &ProfileRow) -> Result<Vec<ScoreRecord>, StoreError> {
-        let mut lines = Lines::open(&self.path.join(SCORES))?;
+        let mut lines = Lines::open(&self.file(RunFile::Scores))?;
         let mut scores = Vec::new();
         while let Some(score) = lines.parse::<ScoreRecord>("score record")? {
             if Some(&score.run_id) == row.session_id.as_ref() {
@@ -135,7 +142,7 @@ impl RunDirectory {
         let cell = [&*row.scenario_id, &row.mode, &row.model];
         let seed = self.manifest.plan.seed;
         let seed = attempt_seed(seed, cell, row.iteration, row.attempts.len());
-        let archive = self.path.join("workspaces").join(archive_name(seed));
+        let archive = self.file(RunFile::Workspaces).join(archive_name(seed));
         archive.is_file().then_some(archive)
     }
 
@@ -143,7 +150,7 @@ impl RunDirectory {
         (self.path, self.manifest)
     }
 
-    /// Whether a process is writing to it right now.
+    /// True while a process writes to it.
     pub fn is_locked(&self) -> bool {
         matches!(lock(&self.path, self.id()), Err(StoreError::Locked { .. }))
     }
@@ -181,7 +188,7 @@ impl OpenRun {
         })
     }
 
-    /// Opens a run to go on with it: locks, repairs, and checks that new trials would be comparable.
+    /// Opens a run to resume it: locks, repairs, and checks that new trials would be comparable.
     pub(crate) fn resume(run: RunDirectory, now: &Manifest) -> Result<Self, StoreError> {
         let lock = lock(&run.path, run.id())?;
         let changes = run.manifest.differences(now);
@@ -206,11 +213,11 @@ impl OpenRun {
         })
     }
 
-    /// Moves the rows of void trials out of the way, so that their cells are open again. Tells which.
+    /// Moves the rows of void trials away, so that their cells are open again, and returns those cells.
     pub(crate) fn reopen_void(&mut self) -> Result<CellSet, StoreError> {
-        let path = self.path.join(ROWS);
+        let path = RunFile::Rows.within(&self.path);
         // First into the archive: a crash in between keeps a row twice rather than not at all.
-        let mut archive = files::AppendFile::new(self.path.join("superseded.jsonl"));
+        let mut archive = files::AppendFile::new(RunFile::Superseded.within(&self.path));
         let mut void = Vec::new();
         let mut reopened = CellSet::new(record_ids(&self.manifest));
         for row in RowReader::open(&path)? {
@@ -234,7 +241,7 @@ impl OpenRun {
         Ok(reopened)
     }
 
-    /// Starts the thread that writes trials. It cancels the token if it cannot go on.
+    /// Starts the thread that writes trials. It cancels the token if it cannot continue.
     pub(crate) fn into_writer(
         self,
         listener: Arc<dyn Listener>,
@@ -249,7 +256,7 @@ pub(super) fn record_ids(manifest: &Manifest) -> RecordIds {
 }
 
 pub(super) fn lock(run: &Path, id: &str) -> Result<File, StoreError> {
-    let path = run.join(LOCK);
+    let path = RunFile::Lock.within(run);
     let mut file = File::options()
         .create(true)
         .append(true)

@@ -1,33 +1,33 @@
-//! What can go wrong with a run directory.
+//! Errors of run directories.
 
 use std::path::{Path, PathBuf};
 
-/// Why a run could not be read or written.
+/// An error of reading or writing a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file system said no.
+    /// An error of the file system.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried: `read`, `write`, `create`.
+        /// The action: `read`, `write`, `create`.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// There is no such run.
     #[error("no run `{id}` in `{}`", directory.display())]
     NotFound {
-        /// What was asked for.
+        /// The id asked for.
         id: String,
-        /// Where it was looked for.
+        /// The directory searched.
         directory: PathBuf,
     },
     /// A shortened id fits several runs.
     #[error("`{id}` fits {} runs: {}", matches.len(), matches.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The id asked for.
         id: String,
         /// The ids it fits.
         matches: Vec<String>,
@@ -37,7 +37,7 @@ pub enum StoreError {
     Foreign {
         /// The directory or file.
         path: PathBuf,
-        /// How that shows.
+        /// The evidence for it.
         reason: String,
     },
     /// A newer Assize wrote it.
@@ -63,9 +63,9 @@ pub enum StoreError {
         path: PathBuf,
         /// Counted from 1.
         line: u64,
-        /// What should stand there.
+        /// The kind of record expected.
         expected: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A part of how the run is to be read is not understood.
@@ -75,7 +75,7 @@ pub enum StoreError {
         id: String,
         /// The path of the key in the manifest.
         place: String,
-        /// What was found and what is expected.
+        /// The value found and the value expected.
         reason: String,
     },
     /// The suite is no longer the one that the run was started with.
@@ -83,7 +83,7 @@ pub enum StoreError {
     Changed {
         /// The run.
         id: String,
-        /// What changed, in words.
+        /// The changes, in words.
         changes: Vec<String>,
     },
 }
@@ -105,7 +105,7 @@ impl StoreError {
             Self::Ambiguous { .. } => Some("give more of the id"),
             Self::Newer { .. } => Some("update Assize to read it"),
             Self::Locked { .. } => Some("wait for it to end, or start a new run"),
-            Self::Corrupt { .. } => Some("remove the line to go on without that trial"),
+            Self::Corrupt { .. } => Some("remove the line to continue without that trial"),
             Self::Changed { .. } => Some("undo the change, or start a new run"),
             Self::Reading { .. } => Some(
                 "correct or remove that key (a newer Assize may have written it); trials are not affected",

@@ -55,7 +55,7 @@ impl AppendFile {
         }
     }
 
-    /// Where the next bytes will lie.
+    /// The offset of the next bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

@@ -1,5 +1,6 @@
-//! What was run, kept beside the results so that they can be understood and continued.
+//! The manifest: what was run, kept beside the results so that they can be understood and continued.
 
+use super::RunFile;
 use super::error::{StoreError, io};
 use super::files;
 use crate::plan::{Arm, Order, Plan};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const FORMAT: &str = "assize-run";
-const FILE: &str = "manifest.json";
+const FILE: &str = RunFile::Manifest.name();
 
 /// The head of a run directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,17 +26,17 @@ pub struct Manifest {
     pub run_id: String,
     /// The suite's name.
     pub name: String,
-    /// When the run was first started.
+    /// Time of the first start.
     pub created_at: Timestamp,
-    /// Whether all cells are done.
+    /// The state: running, or complete.
     pub state: RunState,
     /// Version of Assize that started the run.
     pub assize_version: String,
     /// Hash of everything that could change a trial's result. Equal suites have equal fingerprints.
     pub fingerprint: String,
-    /// What the plan was made of.
+    /// The plan.
     pub plan: PlanRecord,
-    /// What makes trials comparable: the resolved suite. Environment values are only referred to.
+    /// The resolved suite, which makes trials comparable. Environment values are only referred to.
     pub suite: JsonMap,
     /// Environment values the suite uses: names and hashes, never values.
     pub environment: BTreeMap<String, String>,
@@ -45,7 +46,7 @@ pub struct Manifest {
     /// Units of the metrics seen so far, by name. All that runs of 0.1 stored about metrics.
     #[serde(default)]
     pub metric_units: BTreeMap<String, String>,
-    /// How the trials are read as evidence; typed by [`Manifest::reading`]. Runs of 0.1 keep it in `provenance`.
+    /// The reading of trials as evidence; typed by [`Manifest::reading`]. Runs of 0.1 keep it in `provenance`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     reading: Value,
     /// Facts: versions, git state, paths.
@@ -56,11 +57,11 @@ pub struct Manifest {
 /// The parts of a reading. Runs of 0.1 have them in `provenance`.
 const READING: [&str; 5] = ["analysis", "gates", "baseline", "prices", "primary"];
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Under way, or ended without being able to say so.
+    /// Running, or ended by a crash.
     Running,
     /// Ended with cells open.
     Incomplete,
@@ -68,7 +69,7 @@ pub enum RunState {
     Complete,
 }
 
-/// What a plan is made of; the cells follow from it.
+/// The input of a plan; the cells follow from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanRecord {
@@ -87,11 +88,11 @@ pub struct PlanRecord {
     pub seed: u64,
 }
 
-/// Which tasks a run has. They may be many, so that not their ids but what they follow from is kept.
+/// The tasks of a run. They may be many, so that not their ids but what they follow from is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskPlan {
-    /// How many.
+    /// Their number.
     pub count: u32,
     /// Hash of their content, in order.
     pub hash: String,
@@ -173,7 +174,7 @@ impl Manifest {
         catalog
     }
 
-    /// How the trials of the run are read as evidence. A part that cannot be read is an error: without it verdicts would differ.
+    /// The reading of the run's trials as evidence. A part that cannot be read is an error: without it verdicts would differ.
     pub fn reading(&self) -> Result<Reading, StoreError> {
         if let Value::Object(reading) = &self.reading
             && let Some(key) = reading.keys().find(|key| !READING.contains(&key.as_str()))
@@ -304,7 +305,7 @@ impl Manifest {
         self.fingerprint = fingerprint(&self.suite, &self.environment);
     }
 
-    /// What in a suite makes its trials incomparable with this run's, in words. Empty: they are comparable.
+    /// The differences that make a suite's trials incomparable with this run's, in words. Empty: they are comparable.
     pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
         let mut changes = Vec::new();
         let suites = (

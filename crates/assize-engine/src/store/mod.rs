@@ -5,7 +5,7 @@
 //!   manifest.json      what was run: resolved suite, plan, versions, fingerprint, units
 //!   rows.jsonl         one row per trial: the commit
 //!   runs.jsonl         one run record per trial of a task
-//!   scores.jsonl       what evaluators said about it
+//!   scores.jsonl       the scores of evaluators
 //!   analysis.jsonl     one bundle of findings per trial that has a trace
 //!   traces/            traces.zst (one zstd frame per trace) and index.jsonl (where each one lies)
 //!   workspaces/        what agents left in theirs, one compressed archive per attempt
@@ -23,6 +23,7 @@ mod reader;
 mod record_id;
 mod redact;
 mod repair;
+mod run_file;
 mod run_records;
 mod scoring;
 mod trace_pack;
@@ -38,10 +39,8 @@ pub use reader::RowReader;
 pub(crate) use record_id::RecordIds;
 pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
+pub use run_file::RunFile;
 pub(crate) use run_records::RunRecords;
 pub(crate) use scoring::Scoring;
 pub use trace_pack::TraceReader;
 pub(crate) use writer::{Encoder, SeenMetrics, TaskRecords, TrialRecord, WriterHandle};
-
-const RUNS: &str = "runs.jsonl";
-const SCORES: &str = "scores.jsonl";

@@ -61,7 +61,7 @@ impl CellSet {
         self.numbers.contains(&self.ids.number(key))
     }
 
-    /// Whether the cell of a run record with this id is there.
+    /// True if the cell of a run record with this id is there.
     pub(crate) fn contains_record(&self, id: &str) -> bool {
         let number = self.ids.number_in(id);
         number.is_some_and(|number| self.numbers.contains(&number))

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 const REDACTED: &str = "[redacted]";
 
-/// Shorter values cannot be told from ordinary text; replacing them would ruin the records.
+/// Shorter values cannot be distinguished from ordinary text; replacing them would ruin the records.
 const SHORTEST_SECRET: usize = 4;
 
 /// Values from the environment that a suite uses. They go to agents and nowhere else.
@@ -44,14 +44,14 @@ impl Secrets {
     }
 }
 
-/// Never shows a value, whoever asks.
+/// Never shows a value.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-/// What keys of the usual services look like. Each begins with a literal, so that text without any is passed quickly.
+/// Patterns of the keys of usual services. Each begins with a literal, so that text without any is passed quickly.
 static KEY_LIKE: LazyLock<String> = LazyLock::new(|| {
     [
         r"sk-[A-Za-z0-9_-]{20,}",

@@ -1,11 +1,11 @@
 //! Puts a run directory back into order after a crash: cuts half-written lines, drops records whose row never came.
 
+use super::RunFile;
 use super::error::{StoreError, io};
 use super::files;
 use super::reader::Lines;
 use super::record_id::{CellSet, RecordIds};
 use super::trace_pack::{self, IndexEntry};
-use super::{RUNS, SCORES};
 use assize_contracts::CellKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,20 +13,20 @@ use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Repairs the directory and tells which cells are done.
+/// Repairs the directory and returns the cells that are done.
 pub(crate) fn repair(run: &Path, ids: RecordIds) -> Result<CellSet, StoreError> {
-    for name in [
-        "rows.jsonl",
-        "analysis.jsonl",
-        RUNS,
-        SCORES,
-        "warmup.jsonl",
-        "superseded.jsonl",
+    for file in [
+        RunFile::Rows,
+        RunFile::Analysis,
+        RunFile::RunRecords,
+        RunFile::Scores,
+        RunFile::Warmup,
+        RunFile::Superseded,
     ] {
-        cut_torn_line(&run.join(name))?;
+        cut_torn_line(&file.within(run))?;
     }
-    cut_torn_line(&run.join(trace_pack::DIRECTORY).join(trace_pack::INDEX))?;
-    let done = committed(&run.join("rows.jsonl"), ids)?;
+    cut_torn_line(&RunFile::Traces.within(run).join(trace_pack::INDEX))?;
+    let done = committed(&RunFile::Rows.within(run), ids)?;
     drop_uncommitted(run, &done)?;
     tracing::info!(run = %run.display(), "repaired the run directory");
     Ok(done)
@@ -34,11 +34,11 @@ pub(crate) fn repair(run: &Path, ids: RecordIds) -> Result<CellSet, StoreError> 
 
 /// Drops everything about trials that are not done.
 pub(crate) fn drop_uncommitted(run: &Path, done: &CellSet) -> Result<(), StoreError> {
-    for name in ["rows.jsonl", "analysis.jsonl"] {
-        keep_committed::<CellKey>(&run.join(name), |key| done.contains(key))?;
+    for file in [RunFile::Rows, RunFile::Analysis] {
+        keep_committed::<CellKey>(&file.within(run), |key| done.contains(key))?;
     }
     drop_task_records(run, done)?;
-    drop_traces(&run.join(trace_pack::DIRECTORY), done)
+    drop_traces(&RunFile::Traces.within(run), done)
 }
 
 fn committed(rows: &Path, ids: RecordIds) -> Result<CellSet, StoreError> {
@@ -71,8 +71,10 @@ fn drop_task_records(run: &Path, done: &CellSet) -> Result<(), StoreError> {
     struct Score {
         run_id: String,
     }
-    keep_committed::<Run>(&run.join(RUNS), |record| done.contains_record(&record.id))?;
-    keep_committed::<Score>(&run.join(SCORES), |score| {
+    keep_committed::<Run>(&RunFile::RunRecords.within(run), |record| {
+        done.contains_record(&record.id)
+    })?;
+    keep_committed::<Score>(&RunFile::Scores.within(run), |score| {
         done.contains_record(&score.run_id)
     })
 }

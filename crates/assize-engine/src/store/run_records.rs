@@ -1,6 +1,6 @@
 //! Run records of a stored run by id, read one at a time.
 
-use super::RUNS;
+use super::RunFile;
 use super::error::{StoreError, io};
 use super::reader::Lines;
 use assize_contracts::RunRecord;
@@ -35,7 +35,7 @@ struct Id {
 impl RunRecords {
     /// A run without tasks has none.
     pub(crate) fn open(run: &Path) -> Result<Self, StoreError> {
-        let path = run.join(RUNS);
+        let path = RunFile::RunRecords.within(run);
         let mut places = HashMap::new();
         let mut lines = Lines::open(&path)?;
         let mut offset = 0;

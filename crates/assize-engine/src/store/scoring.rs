@@ -1,5 +1,5 @@
 //! New scores in place of old ones. Rows are replaced all at once, so that a reader sees either scoring and never a mixture; the
-//! old rows are kept in `superseded.jsonl`, and the manifest says by what the run is scored now.
+//! old rows are kept in `superseded.jsonl`, and the manifest records the checks that the run is scored by now.
 
 use super::directory::{RunDirectory, lock, record_ids};
 use super::error::{StoreError, io};
@@ -7,7 +7,7 @@ use super::files::{AppendFile, sync_directory};
 use super::manifest::Manifest;
 use super::reader::Lines;
 use super::redact::Redactor;
-use super::{SCORES, repair};
+use super::{RunFile, repair};
 use crate::rescore::Rescored;
 use crate::suite::ProfileSuite;
 use assize_contracts::{Catalog, CustomMetric, JsonMap, ProfileRow, ScoreRecord, Timestamp};
@@ -45,7 +45,7 @@ struct OfRun {
 }
 
 impl Scoring {
-    /// Locks the run. Its rows may have been opened before: nobody else can have changed them.
+    /// Locks the run. Its rows may have been opened before: no other process can have changed them.
     pub(crate) fn start(run: RunDirectory) -> Result<Self, StoreError> {
         let (path, manifest) = run.into_parts();
         let lock = lock(&path, &manifest.run_id)?;
@@ -110,7 +110,7 @@ impl Scoring {
     /// Puts the old scores where they belong: among the new ones, or out of the way.
     fn sort_old_scores(&mut self) -> Result<(), StoreError> {
         let (new, old) = (self.run.join(NEW_SCORES), self.run.join(OLD_SCORES));
-        let mut lines = Lines::open(&self.run.join(SCORES))?;
+        let mut lines = Lines::open(&RunFile::Scores.within(&self.run))?;
         let mut away = BufWriter::new(File::create(&old).map_err(io("create", &old))?);
         while let Some(line) = lines.next()? {
             let of_run = serde_json::from_slice::<OfRun>(line);
@@ -138,7 +138,7 @@ impl Scoring {
     }
 
     /// Puts the new rows in place. The old ones go into the archive first: a crash in between keeps a row twice rather than
-    /// not at all. Rows are what everybody reads; a crash between scores and rows is put right by scoring again.
+    /// not at all. Rows are what everybody reads; a crash between scores and rows is repaired by scoring again.
     pub(crate) fn commit(
         mut self,
         suite: &ProfileSuite,
@@ -146,17 +146,18 @@ impl Scoring {
     ) -> Result<(), StoreError> {
         let (new, old) = (self.run.join(ROWS), self.run.join(SUPERSEDED));
         self.superseded.flush().map_err(io("write", &old))?;
-        append(&old, &self.run.join("superseded.jsonl"))?;
+        append(&old, &RunFile::Superseded.within(&self.run))?;
         self.rows.flush().map_err(io("write", &new))?;
         self.rows.get_ref().sync_data().map_err(io("write", &new))?;
-        if self.run.join(SCORES).exists() {
+        if RunFile::Scores.within(&self.run).exists() {
             self.sort_old_scores()?;
-            let away = self.run.join("superseded-scores.jsonl");
+            let away = RunFile::SupersededScores.within(&self.run);
             append(&self.run.join(OLD_SCORES), &away)?;
             let scores = self.run.join(NEW_SCORES);
-            std::fs::rename(&scores, self.run.join(SCORES)).map_err(io("replace", &scores))?;
+            std::fs::rename(&scores, RunFile::Scores.within(&self.run))
+                .map_err(io("replace", &scores))?;
         }
-        std::fs::rename(&new, self.run.join("rows.jsonl")).map_err(io("replace", &new))?;
+        std::fs::rename(&new, RunFile::Rows.within(&self.run)).map_err(io("replace", &new))?;
         sync_directory(&self.run)?;
         // Where something of a task itself is new, the tasks are no longer those of the run.
         let tasks = suite.tasks.as_ref().filter(|_| rescored.lost.is_empty());
@@ -197,7 +198,7 @@ fn append(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// When the run was scored again, and what came of it.
+/// Time and result of scoring a run again.
 fn note(provenance: &mut JsonMap, rescored: &Rescored) {
     let scorings = provenance.entry("scoredAgain").or_insert_with(|| json!([]));
     if let Value::Array(scorings) = scorings {

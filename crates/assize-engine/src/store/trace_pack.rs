@@ -1,5 +1,6 @@
 //! Traces: one zstd frame each in one file, and an index of where each lies. `zstd -dc traces.zst` shows them all.
 
+use super::RunFile;
 use super::error::{StoreError, io};
 use super::reader::Lines;
 use assize_contracts::CellKey;
@@ -10,14 +11,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-pub(crate) const DIRECTORY: &str = "traces";
 pub(crate) const PACK: &str = "traces.zst";
 pub(crate) const INDEX: &str = "index.jsonl";
 
 /// No agent produces more; a frame that claims to is damaged or hostile.
 const LARGEST_TRACE: u64 = 1 << 30;
 
-/// Where a trace lies in the pack.
+/// The place of a trace in the pack.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IndexEntry {
@@ -35,7 +35,7 @@ pub struct TraceReader {
 
 impl TraceReader {
     pub(crate) fn open(run: &Path) -> Result<Self, StoreError> {
-        let directory = run.join(DIRECTORY);
+        let directory = RunFile::Traces.within(run);
         let mut lines = Lines::open(&directory.join(INDEX))?;
         let mut places = HashMap::new();
         while let Some(entry) = lines.parse::<IndexEntry>("trace index entry")? {
@@ -47,7 +47,7 @@ impl TraceReader {
         })
     }
 
-    /// Whether a trace of the trial was stored.
+    /// True if a trace of the trial was stored.
     pub fn has(&self, key: &CellKey) -> bool {
         self.places.contains_key(key)
     }

@@ -1,11 +1,11 @@
-//! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then tells.
+//! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then reports them.
 
+use super::RunFile;
 use super::error::{StoreError, io};
 use super::files::AppendFile;
 use super::manifest::{Manifest, RunState};
 use super::redact::Redactor;
 use super::trace_pack::{self, IndexEntry};
-use super::{RUNS, SCORES};
 use crate::event::{Event, Listener, TrialBrief};
 use assize_contracts::CellKey;
 use assize_contracts::{
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 /// Trials that may wait for the disk before trials wait for the writer.
 const QUEUE: usize = 512;
 
-/// How long the first trial of a batch waits for others. Nobody waits for it meanwhile.
+/// The time that the first trial of a batch waits for others. Nobody waits for it meanwhile.
 const GATHER: Duration = Duration::from_millis(4);
 
 /// Bytes that hold most rows and many traces.
@@ -45,7 +45,7 @@ pub(crate) struct TrialRecord {
     pub(crate) task: Option<TaskRecords>,
 }
 
-/// What else is kept of the trial of a task.
+/// The other records of a task's trial.
 pub(crate) struct TaskRecords {
     pub(crate) run: RunRecord,
     pub(crate) scores: Vec<ScoreRecord>,
@@ -280,7 +280,7 @@ impl WriterHandle {
     }
 }
 
-/// A run whose trials are all on disk; what is left is to say how it ended.
+/// A run whose trials are all on disk; only its final state is still to be written.
 pub(crate) struct WrittenRun(WriterThread);
 
 impl WrittenRun {
@@ -289,7 +289,7 @@ impl WrittenRun {
         self.0.trials
     }
 
-    /// Puts the end into the manifest and gives the directory free.
+    /// Writes the final state and releases the lock.
     pub(crate) fn close(mut self, state: RunState) -> Result<(), StoreError> {
         self.0.manifest.state = state;
         self.0.manifest.write(&self.0.directory)
@@ -346,18 +346,18 @@ impl WriterThread {
         listener: Arc<dyn Listener>,
         metrics: Arc<SeenMetrics>,
     ) -> Self {
-        let traces = path.join(trace_pack::DIRECTORY);
+        let traces = RunFile::Traces.within(path);
         Self {
             directory: path.to_owned(),
             manifest,
             metrics,
-            rows: AppendFile::new(path.join("rows.jsonl")),
-            analysis: AppendFile::new(path.join("analysis.jsonl")),
-            runs: AppendFile::new(path.join(RUNS)),
-            scores: AppendFile::new(path.join(SCORES)),
+            rows: AppendFile::new(RunFile::Rows.within(path)),
+            analysis: AppendFile::new(RunFile::Analysis.within(path)),
+            runs: AppendFile::new(RunFile::RunRecords.within(path)),
+            scores: AppendFile::new(RunFile::Scores.within(path)),
             traces: AppendFile::new(traces.join(trace_pack::PACK)),
             index: AppendFile::new(traces.join(trace_pack::INDEX)),
-            warmup: AppendFile::new(path.join("warmup.jsonl")),
+            warmup: AppendFile::new(RunFile::Warmup.within(path)),
             listener,
             trials: 0,
             batch: Batch::default(),
@@ -424,7 +424,7 @@ impl WriterThread {
         let Some(trace) = &trial.trace else {
             return Ok(());
         };
-        let directory = self.directory.join(trace_pack::DIRECTORY);
+        let directory = RunFile::Traces.within(&self.directory);
         if self.traces.length() == 0 {
             std::fs::create_dir_all(&directory).map_err(io("create", &directory))?;
         }

@@ -19,14 +19,14 @@ pub(crate) struct ScoredAgain {
     pub(crate) scores: Vec<ScoreRecord>,
 }
 
-/// What a suite scores tasks by.
+/// The scoring rules of a suite.
 #[derive(Clone, Copy)]
 pub(crate) struct Judges<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) evaluators: &'a [UsedEvaluator],
 }
 
-/// The new row and scores of a stored trial. An error tells why nobody can score it.
+/// The new row and scores of a stored trial. `Err` explains why it cannot be scored.
 pub(crate) async fn score_again(
     old: &ProfileRow,
     record: RunRecord,
@@ -46,17 +46,17 @@ pub(crate) async fn score_again(
         nature: Nature::Live,
         record,
     };
-    let mut losses = Vec::new();
-    let scores = evaluate(judges.evaluators, &executed, &mut losses).await;
+    let mut plugin_errors = Vec::new();
+    let scores = evaluate(judges.evaluators, &executed, &mut plugin_errors).await;
     let judgement = condition::judge_all(&conditions(task, judges.set), &scores);
     let mut row = old.clone();
     row.hook_errors
-        .retain(|loss| !loss.hook.starts_with(EVALUATOR));
+        .retain(|error| !error.hook.starts_with(EVALUATOR));
     let parts = Parts {
         executed,
         scores,
         judgement,
-        losses,
+        plugin_errors,
     };
     let records = put_scores(&mut row, parts, None);
     Ok(ScoredAgain {

@@ -1,4 +1,4 @@
-//! What about a chain cannot work, found before anything runs.
+//! Checks a chain before anything runs.
 
 use super::flow::{Path, Source, look_up, mappings_of, parse_target, put};
 use assize_contracts::{AtomicTask, InputMapping, ScenarioTask};
@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 /// One thing about a chain that cannot work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowProblem {
-    /// Where in the task: keys and list positions from the outside in.
+    /// Place in the task: keys and list positions from the outside in.
     pub path: Vec<String>,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,
@@ -18,10 +18,10 @@ pub struct FlowProblem {
 
 /// The JSON Schemas that runners declare for the types they serve.
 pub trait DeclaredSchemas {
-    /// What the runner of a type takes.
+    /// The input schema of a type's runner.
     fn input(&self, task_type: &str) -> Option<&Value>;
 
-    /// What the runner of a type gives.
+    /// The output schema of a type's runner.
     fn output(&self, task_type: &str) -> Option<&Value>;
 }
 
@@ -57,7 +57,7 @@ struct Check<'a> {
     problems: Vec<FlowProblem>,
 }
 
-/// What is known of a value before it exists.
+/// The known part of a value before it exists.
 enum Known<'a> {
     Value(&'a Value),
     Schema(&'a Value),
@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// What is known of the value that a mapping carries. Nothing at all when the mapping is broken.
+    /// The known part of the value that a mapping carries. `None` when the mapping is broken.
     fn source(
         &mut self,
         step: usize,
@@ -244,7 +244,7 @@ impl<'a> Check<'a> {
         found.map(Known::Value)
     }
 
-    /// Whether what comes fits what the runner of the step takes.
+    /// Checks that the input fits the schema of the step's runner.
     fn fit(
         &mut self,
         step: usize,

@@ -92,10 +92,10 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What scores say about a task.
+/// The judgement of a task by its scores.
 pub(crate) struct Judgement {
     pub(crate) checks: Vec<ScorerCheckResult>,
-    /// A condition is about a score that nobody gave.
+    /// A condition is about a missing score.
     pub(crate) lacks_scores: bool,
 }
 
@@ -105,7 +105,7 @@ impl Judgement {
     }
 }
 
-/// Decides by the conditions, or without any by what scores say themselves.
+/// Decides by the conditions, or without any by the scores themselves.
 pub(crate) fn judge_all(conditions: &[Condition], scores: &[ScoreRecord]) -> Judgement {
     match conditions {
         [] => judge_by_default(scores),
@@ -229,7 +229,7 @@ fn shown(value: &ScoreValue) -> String {
     }
 }
 
-/// What a score is called in rows: its metric, with the step in front.
+/// The name of a score in rows: its metric, with the step in front.
 pub(crate) fn name_of(score: &ScoreRecord) -> String {
     match &score.target {
         ScoreTarget::Step(id) => format!("{id}.{}", score.metric),

@@ -5,23 +5,23 @@ use super::execute::{Executed, ExecutedTask};
 use super::trial::completed;
 use crate::guard::guarded;
 use assize_contracts::{
-    AtomicTask, BoxError, HookError, PartialScores, ScoreRecord, ScoreTarget, Timestamp,
+    AtomicTask, BoxError, PartialScores, PluginError, ScoreRecord, ScoreTarget, Timestamp,
 };
 
-/// How losses of evaluators begin; their id follows.
+/// The prefix of evaluator errors; the id follows.
 pub(super) const EVALUATOR: &str = "evaluator:";
 
-/// How remarks on scores that an evaluator gave against its own declaration begin; its id follows.
+/// The prefix of remarks on scores against the evaluator's own declaration; its id follows.
 const METRICS_OF: &str = "metrics:";
 
-/// What whole chains are called among task types.
+/// The name of whole chains among task types.
 const SCENARIO: &str = "scenario";
 
 /// All scores of an execution. An evaluator that breaks loses its own.
 pub(super) async fn evaluate(
     evaluators: &[UsedEvaluator],
     executed: &Executed<'_>,
-    losses: &mut Vec<HookError>,
+    plugin_errors: &mut Vec<PluginError>,
 ) -> Vec<ScoreRecord> {
     let mut scores = Vec::new();
     for used in evaluators {
@@ -29,7 +29,7 @@ pub(super) async fn evaluate(
             ExecutedTask::Atomic(task) if used.scores(&task.r#type) => {
                 let call = used.evaluator.evaluate(&executed.record, task);
                 let given = guarded(call).await;
-                take(used, given, &[], &mut scores, losses);
+                take(used, given, &[], &mut scores, plugin_errors);
             }
             ExecutedTask::Atomic(_) => {}
             ExecutedTask::Scenario(task, steps) => {
@@ -41,12 +41,12 @@ pub(super) async fn evaluate(
                             score.target = ScoreTarget::Step(step.task.id.clone());
                         }
                     }
-                    take(used, given, &task.steps, &mut scores, losses);
+                    take(used, given, &task.steps, &mut scores, plugin_errors);
                 }
                 if used.scores(SCENARIO) {
                     let call = used.evaluator.evaluate_scenario(&executed.record, task);
                     let given = guarded(call).await;
-                    take(used, given, &task.steps, &mut scores, losses);
+                    take(used, given, &task.steps, &mut scores, plugin_errors);
                 }
             }
         }
@@ -61,10 +61,10 @@ fn take(
     given: Result<Vec<ScoreRecord>, BoxError>,
     steps: &[AtomicTask],
     scores: &mut Vec<ScoreRecord>,
-    losses: &mut Vec<HookError>,
+    plugin_errors: &mut Vec<PluginError>,
 ) {
     let given = given.unwrap_or_else(|error| {
-        losses.push(HookError {
+        plugin_errors.push(PluginError {
             hook: format!("{EVALUATOR}{}", used.id),
             message: error.to_string(),
         });
@@ -73,10 +73,15 @@ fn take(
     });
     for mut score in given {
         if !used.evaluator.declares(&score.metric) {
-            note_once(losses, METRICS_OF, used, undeclared(used, &score.metric));
+            note_once(
+                plugin_errors,
+                METRICS_OF,
+                used,
+                undeclared(used, &score.metric),
+            );
         }
         if names_no_step(&score.target, steps) {
-            note_once(losses, EVALUATOR, used, nowhere(&score, steps));
+            note_once(plugin_errors, EVALUATOR, used, nowhere(&score, steps));
             continue;
         }
         score.evaluator_id.clone_from(&used.id);
@@ -85,13 +90,18 @@ fn take(
 }
 
 /// An evaluator that says the same of every step is noted once.
-fn note_once(losses: &mut Vec<HookError>, kind: &str, used: &UsedEvaluator, message: String) {
-    let loss = HookError {
+fn note_once(
+    plugin_errors: &mut Vec<PluginError>,
+    kind: &str,
+    used: &UsedEvaluator,
+    message: String,
+) {
+    let error = PluginError {
         hook: format!("{kind}{}", used.id),
         message,
     };
-    if !losses.contains(&loss) {
-        losses.push(loss);
+    if !plugin_errors.contains(&error) {
+        plugin_errors.push(error);
     }
 }
 

@@ -22,7 +22,7 @@ const EXECUTE: &str = "execute";
 /// The phase in which data is put into a step.
 const INPUT_MAP: &str = "input_map";
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// With an output.
@@ -31,7 +31,7 @@ pub(super) enum Ended {
     Failed,
     /// Time ran out.
     TimedOut,
-    /// The runner itself broke: nothing was learnt about the capability.
+    /// The runner itself failed: no result about the capability.
     Broken,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Executed<'t> {
     pub(super) task: ExecutedTask<'t>,
 }
 
-/// What was executed: a task, or a chain with the steps that were begun.
+/// An execution: a task, or a chain with the steps that were begun.
 pub(super) enum ExecutedTask<'t> {
     Atomic(&'t AtomicTask),
     Scenario(&'t ScenarioTask, Vec<Step>),
@@ -96,7 +96,7 @@ impl Trials {
         slot: &TaskSlot<'_>,
         task: &AtomicTask,
     ) -> Option<SemaphorePermit<'_>> {
-        let used = slot.mode.runners.get(&task.r#type)?;
+        let used = slot.cell.mode.runners.get(&task.r#type)?;
         self.room_at_runners.get(&used.id)?.acquire().await.ok()
     }
 
@@ -107,7 +107,7 @@ impl Trials {
         setting: &RunSetting,
         id: &str,
     ) -> Atom {
-        let Some(used) = slot.mode.runners.get(&task.r#type) else {
+        let Some(used) = slot.cell.mode.runners.get(&task.r#type) else {
             let message = format!("no runner serves the type `{}`", task.r#type);
             return not_executed(task, id, message, EXECUTE, Ended::Broken);
         };
@@ -366,7 +366,7 @@ impl<'t, 'c> Chain<'t, 'c> {
     }
 }
 
-/// What is not live taints the whole.
+/// A step that is not live makes the whole chain not live.
 fn stronger(a: Nature, b: Nature) -> Nature {
     match (a, b) {
         (Nature::Simulated, _) | (_, Nature::Simulated) => Nature::Simulated,
@@ -375,7 +375,7 @@ fn stronger(a: Nature, b: Nature) -> Nature {
     }
 }
 
-/// A sum is as well known as the part that is known least. What costs nothing says nothing.
+/// A sum is as well known as the part that is known least. A part without cost is ignored.
 fn weaker(a: Option<CostSource>, b: Option<CostSource>) -> Option<CostSource> {
     let any = |source| a == Some(source) || b == Some(source);
     [
@@ -387,7 +387,7 @@ fn weaker(a: Option<CostSource>, b: Option<CostSource>) -> Option<CostSource> {
     .find(|source| any(*source))
 }
 
-/// A record as its runner gave it. One that says neither completed nor failed is none.
+/// A record as its runner gave it. One that is neither completed nor failed is invalid.
 fn of_runner(mut record: RunRecord, task: &AtomicTask, is_late: bool) -> (RunRecord, Ended) {
     let ended = match record.status {
         RunStatus::Completed => Ended::Completed,
@@ -417,7 +417,7 @@ fn of_runner(mut record: RunRecord, task: &AtomicTask, is_late: bool) -> (RunRec
     (record, ended)
 }
 
-/// What is left of a task that no runner got, which therefore used nothing.
+/// The record of a task that no runner got, and that used nothing.
 fn not_executed(task: &AtomicTask, id: &str, message: String, phase: &str, ended: Ended) -> Atom {
     let clock = Clock::start();
     let mut record = failed(task, &clock, message, phase);
@@ -520,7 +520,7 @@ fn event(
     }
 }
 
-/// What it takes to do the execution again. `more` is what the runner adds to its configuration.
+/// Everything needed to repeat the execution. `more` is the runner's addition to its configuration.
 fn provenance(
     used: &UsedRunner,
     task: &AtomicTask,

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Keys and list positions from the outside in.
 pub(super) type Path = Vec<String>;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// The output of the step before, or a part of it.
@@ -49,7 +49,7 @@ impl Source {
     }
 }
 
-/// Where a value goes: a path into the input of a step, empty for all of it.
+/// The destination of a value: a path into the input of a step, empty for all of it.
 pub(super) fn parse_target(text: &str) -> Result<Path, String> {
     let wrong = || format!("found `{text}`, expected `input` or `input.<path>`");
     let mut parts = segments(text).ok_or_else(wrong)?;
@@ -148,7 +148,7 @@ pub(super) fn put(place: &mut Value, path: &[String], value: Value) -> Result<()
     put(inner, rest, value)
 }
 
-/// What a value is, in words.
+/// The kind of a value, in words.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -160,7 +160,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// What goes into the input of a step. Keys of `input_map` are ids, else names that only one step has.
+/// The mappings into the input of a step. Keys of `input_map` are ids, else names that only one step has.
 pub(super) fn mappings_of(task: &ScenarioTask, step: usize) -> &[InputMapping] {
     let AtomicTask { id, name, .. } = &task.steps[step];
     let by_name = || {

@@ -27,25 +27,25 @@ use std::sync::Arc;
 /// The tasks of a suite.
 #[derive(Clone)]
 pub struct TaskSet {
-    /// Where they come from.
+    /// The source of the tasks.
     pub source: Arc<dyn TaskSource>,
-    /// When a task that does not say counts as passed. Empty: completed, and every boolean score true, and every score
+    /// The condition under which a task without one of its own passes. Empty: completed, and every boolean score true, and every score
     /// named `accuracy` equal to 1.
     pub pass: Vec<Condition>,
-    /// How long a task that does not say may take.
+    /// The time limit of a task without one of its own.
     pub timeout_ms: u64,
-    /// How often a void attempt is tried again.
+    /// Retries of a void attempt.
     pub allowed_retries: u32,
-    /// What the manifest keeps of them.
+    /// The part that the manifest keeps.
     pub record: TaskPlan,
 }
 
 /// Tasks by number. A million of them need not sit in memory: each is read when its trial begins.
 pub trait TaskSource: Send + Sync {
-    /// How many there are.
+    /// The number of them.
     fn len(&self) -> u32;
 
-    /// Whether there is none.
+    /// True if there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

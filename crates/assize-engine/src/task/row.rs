@@ -8,22 +8,22 @@ use crate::store::{TaskRecords, TrialRecord};
 use crate::trial::Trials;
 use crate::trial::row::Clock;
 use assize_contracts::{
-    CompletionReason, CostBreakdown, CostReadings, CostSource, HookError, JsonMap, Metric, Nature,
-    Number, Outcome, ProfileRow, RunRecord, SCHEMA_VERSION, ScoreRecord, ScoreValue, Task,
-    TimingBreakdown, TokenBreakdown, ToolCallSummary, VoidCause,
+    CompletionReason, CostBreakdown, CostReadings, CostSource, JsonMap, Metric, Nature, Number,
+    Outcome, PluginError, ProfileRow, RunRecord, ScoreRecord, ScoreValue, Task, TimingBreakdown,
+    TokenBreakdown, VoidCause,
 };
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// What an attempt leaves behind.
+/// The results of an attempt.
 pub(super) struct Parts<'t> {
     pub(super) executed: Executed<'t>,
     pub(super) scores: Vec<ScoreRecord>,
     pub(super) judgement: Judgement,
-    pub(super) losses: Vec<HookError>,
+    pub(super) plugin_errors: Vec<PluginError>,
 }
 
-/// What an attempt taught, and if it did not pass for another reason than its scores, why.
+/// The outcome of an attempt, and the error where it did not pass for another reason than its scores.
 struct Verdict {
     outcome: Outcome,
     error_code: Option<&'static str>,
@@ -40,20 +40,13 @@ pub(super) fn compose(
     let run = &parts.executed.record;
     let cost_source = match (run.metrics.cost, run.metrics.cost_source) {
         (None, _) => CostSource::Unknown,
-        // A runner that does not say where its figure comes from has it from whom it ran.
+        // A figure of unknown source was reported by what the runner ran.
         (Some(_), None | Some(CostSource::Unknown)) => CostSource::Reported,
         (Some(_), Some(source)) => source,
     };
     let is_computed = cost_source == CostSource::Computed;
     let ended = parts.executed.ended;
     let mut row = ProfileRow {
-        run_id: trials.run_id.clone(),
-        scenario_id: slot.task.id().to_owned(),
-        mode: slot.arm.mode.clone(),
-        model: slot.arm.model.clone(),
-        iteration: slot.iteration,
-        started_at: clock.started_at(),
-        completed_at: clock.now(),
         tokens: TokenBreakdown {
             total: run.metrics.tokens,
             ..TokenBreakdown::default()
@@ -62,38 +55,19 @@ pub(super) fn compose(
             wall_ms: Some(run.metrics.latency),
             segments: Vec::new(),
         },
-        tool_calls: ToolCallSummary::default(),
         cost: CostBreakdown {
             total_usd: run.metrics.cost,
             ..CostBreakdown::default()
         },
-        success: false,
-        checkpoints_passed: 0,
-        checkpoints_total: 0,
-        checkpoint_details: Vec::new(),
         output_valid: ended == Ended::Completed,
         provider: provider_of(slot, run),
         session_id: Some(run.id.clone()),
-        agent_turns: None,
         completion_reason: match ended {
             Ended::Completed => Some(CompletionReason::Stop),
             Ended::Failed => Some(CompletionReason::Error),
             Ended::TimedOut => Some(CompletionReason::Timeout),
             Ended::Broken => None,
         },
-        extensions: JsonMap::new(),
-        error: None,
-        error_code: None,
-        schema_version: Some(SCHEMA_VERSION),
-        outcome: None,
-        void_cause: None,
-        tokens_at_least: None,
-        cost_at_least_usd: None,
-        user_turns: None,
-        attempts: Vec::new(),
-        hook_errors: Vec::new(),
-        position: slot.position,
-        block: slot.block,
         cost_source: Some(cost_source),
         cost_readings: Some(CostReadings {
             reported_usd: run.metrics.cost.filter(|_| !is_computed),
@@ -101,10 +75,9 @@ pub(super) fn compose(
             ..CostReadings::default()
         }),
         censored: ended == Ended::TimedOut,
-        not_captured: false,
-        subscription: false,
         replayed: parts.executed.nature == Nature::Replayed,
         simulated: parts.executed.nature == Nature::Simulated,
+        ..slot.cell.row(&trials.run_id, slot.task.id(), clock)
     };
     let records = put_scores(&mut row, parts, Some(trials));
     TrialRecord {
@@ -118,7 +91,7 @@ pub(super) fn compose(
 /// The suite's name for the runner, by which suites and limits know it.
 fn provider_of(slot: &TaskSlot<'_>, run: &RunRecord) -> String {
     let used = match &*slot.task {
-        Task::Atomic(task) => slot.mode.runners.get(&task.r#type),
+        Task::Atomic(task) => slot.cell.mode.runners.get(&task.r#type),
         Task::Scenario(_) => None,
     };
     used.map_or_else(|| run.provenance.runner_id.clone(), |used| used.id.clone())
@@ -141,7 +114,7 @@ pub(super) fn put_scores(
     row.checkpoints_total = checks.len() as u64;
     row.checkpoint_details = checks;
     row.extensions = extensions(&parts.scores, trials);
-    row.hook_errors.extend(parts.losses);
+    row.hook_errors.extend(parts.plugin_errors);
     TaskRecords {
         run: parts.executed.record,
         scores: parts.scores,
@@ -173,15 +146,15 @@ fn verdict(parts: &Parts) -> Verdict {
         Ended::Completed => {}
     }
     let mut broken = parts
-        .losses
+        .plugin_errors
         .iter()
-        .filter(|loss| loss.hook.starts_with(EVALUATOR));
+        .filter(|error| error.hook.starts_with(EVALUATOR));
     let judgement = &parts.judgement;
     match (broken.next(), judgement.passed()) {
         (None, true) => of(Outcome::Pass, None, None),
         // What the other evaluators found decides, unless what is missing could have decided otherwise.
-        (Some(loss), passed) if passed || judgement.lacks_scores => {
-            let error = format!("{}: {}", loss.hook, loss.message);
+        (Some(error), passed) if passed || judgement.lacks_scores => {
+            let error = format!("{}: {}", error.hook, error.message);
             void("evaluator_error", Some(error), VoidCause::Scorer)
         }
         _ => of(Outcome::Fail, None, None),

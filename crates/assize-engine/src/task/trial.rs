@@ -6,41 +6,28 @@ use super::execute::Ended;
 use super::row::{Parts, compose};
 use super::{TaskSet, condition};
 use crate::event::Event;
-use crate::plan::Arm;
 use crate::random::attempt_seed;
 use crate::store::{RecordIds, TrialRecord};
-use crate::suite::Mode;
 use crate::trial::row::Clock;
-use crate::trial::{Cancelled, Trials, Tries};
+use crate::trial::{Cancelled, TrialCell, Trials, Tries};
 use assize_contracts::{
-    AfterScenarioContext, BaseScenario, BeforeScenarioContext, Caution, CautionCode, HookError,
-    HookEvent, RunSetting, ScoreRecord, Task,
+    AfterScenarioContext, BaseScenario, BeforeScenarioContext, Caution, CautionCode, HookEvent,
+    PluginError, RunSetting, ScoreRecord, Task,
 };
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Which trial: a cell of the plan that is about a task, or the warm-up.
+/// A trial of a task.
 pub(crate) struct TaskSlot<'a> {
+    pub(crate) cell: TrialCell<'a>,
     pub(crate) task: Arc<Task>,
     pub(crate) set: &'a TaskSet,
-    pub(crate) mode: &'a Mode,
-    pub(crate) arm: &'a Arm,
-    pub(crate) iteration: i64,
-    pub(crate) position: Option<u64>,
-    pub(crate) block: Option<u64>,
 }
 
 impl TaskSlot<'_> {
-    /// The same as a trial that counts for nothing.
-    pub(crate) fn into_warmup(mut self) -> Self {
-        self.iteration = -1;
-        (self.position, self.block) = (None, None);
-        self
-    }
-
-    pub(super) fn cell(&self) -> [&str; 3] {
-        [self.task.id(), &self.arm.mode, &self.arm.model]
+    pub(super) fn key(&self) -> [&str; 3] {
+        self.cell.key(self.task.id())
     }
 
     fn limit(&self) -> Duration {
@@ -51,13 +38,7 @@ impl TaskSlot<'_> {
 impl Trials {
     /// One trial of a task.
     pub(crate) async fn run_task(&self, slot: &TaskSlot<'_>) -> Result<TrialRecord, Cancelled> {
-        self.listener.on_event(&Event::CellStarted {
-            position: slot.position,
-            scenario_id: slot.task.id(),
-            mode: &slot.arm.mode,
-            model: &slot.arm.model,
-            iteration: slot.iteration,
-        });
+        self.listener.on_event(&slot.cell.started(slot.task.id()));
         let clock = Clock::start();
         let mut tries = Tries::allowing(slot.set.allowed_retries);
         loop {
@@ -74,28 +55,28 @@ impl Trials {
         number: u32,
         clock: &Clock,
     ) -> Result<TrialRecord, Cancelled> {
-        let mut losses = Vec::new();
-        self.before_task(slot, &mut losses).await;
-        let id =
-            RecordIds::new(&self.run_id, self.suite.execution.seed).of(slot.cell(), slot.iteration);
+        let mut plugin_errors = Vec::new();
+        self.before_task(slot, &mut plugin_errors).await;
+        let id = RecordIds::new(&self.run_id, self.suite.execution.seed)
+            .of(slot.key(), slot.cell.iteration);
         let setting = self.setting(slot, number);
         let executing = self.execute(slot, &setting, id);
         let Ok(executed) = self.unless_cancelled(executing).await else {
-            self.after_cancelled_task(slot, clock, losses).await;
+            self.after_cancelled_task(slot, clock, plugin_errors).await;
             return Err(Cancelled);
         };
         let scores = match executed.ended {
-            // Nothing was learnt, so there is nothing to score.
+            // There is no result to score.
             Ended::Broken => Vec::new(),
-            _ => evaluate(&self.suite.evaluators, &executed, &mut losses).await,
+            _ => evaluate(&self.suite.evaluators, &executed, &mut plugin_errors).await,
         };
-        self.say_broken(&losses);
+        self.report_broken_evaluators(&plugin_errors);
         let judgement = condition::judge_all(&conditions(&slot.task, slot.set), &scores);
         let parts = Parts {
             executed,
             scores,
             judgement,
-            losses,
+            plugin_errors,
         };
         let mut record = compose(self, slot, clock, parts);
         self.after_task(slot, &mut record).await;
@@ -105,28 +86,30 @@ impl Trials {
     fn setting(&self, slot: &TaskSlot<'_>, attempt: u32) -> RunSetting {
         let seed = self.suite.execution.seed;
         RunSetting {
-            mode: slot.arm.mode.clone(),
+            mode: slot.cell.arm.mode.clone(),
             model: match self.suite.models.is_empty() {
                 true => String::new(),
-                false => slot.arm.model.clone(),
+                false => slot.cell.arm.model.clone(),
             },
-            iteration: slot.iteration,
+            iteration: slot.cell.iteration,
             attempt,
             step: None,
-            seed: attempt_seed(seed, slot.cell(), slot.iteration, attempt as usize),
+            seed: attempt_seed(seed, slot.key(), slot.cell.iteration, attempt as usize),
             timeout: slot.limit(),
-            environment: Arc::clone(&slot.mode.environment),
+            environment: Arc::clone(&slot.cell.mode.environment),
             workdir: self.suite.directory.clone(),
             permissions: self.suite.permissions.clone(),
-            system_instructions: slot.mode.system_instructions.clone(),
-            provider_overrides: Arc::clone(&slot.mode.overrides),
+            system_instructions: slot.cell.mode.system_instructions.clone(),
+            provider_overrides: Arc::clone(&slot.cell.mode.overrides),
         }
     }
 
     /// Hooks see a task as a scenario. What they replace it with is for agents, and of no use here.
-    async fn before_task(&self, slot: &TaskSlot<'_>, losses: &mut Vec<HookError>) {
+    async fn before_task(&self, slot: &TaskSlot<'_>, plugin_errors: &mut Vec<PluginError>) {
         if self.hooks.has(HookEvent::BeforeScenario) {
-            self.hooks.before_scenario(hook_context(slot), losses).await;
+            self.hooks
+                .before_scenario(hook_context(slot), plugin_errors)
+                .await;
         }
     }
 
@@ -135,13 +118,13 @@ impl Trials {
         &self,
         slot: &TaskSlot<'_>,
         clock: &Clock,
-        losses: Vec<HookError>,
+        plugin_errors: Vec<PluginError>,
     ) {
         let parts = Parts {
             executed: slot.cancelled(),
             scores: Vec::new(),
             judgement: condition::judge_all(&[], &[]),
-            losses,
+            plugin_errors,
         };
         let mut record = compose(self, slot, clock, parts);
         record.row.void_cause = None;
@@ -163,17 +146,17 @@ impl Trials {
         record.row.hook_errors.extend(errors);
     }
 
-    /// Says of each evaluator once per run that it broke.
-    fn say_broken(&self, losses: &[HookError]) {
-        for loss in losses {
-            let Some(id) = loss.hook.strip_prefix(EVALUATOR) else {
+    /// Reports a failing evaluator once per run.
+    fn report_broken_evaluators(&self, plugin_errors: &[PluginError]) {
+        for error in plugin_errors {
+            let Some(id) = error.hook.strip_prefix(EVALUATOR) else {
                 continue;
             };
-            let mut said = self.clashes.lock().unwrap_or_else(PoisonError::into_inner);
-            if said.insert(loss.hook.clone()) {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if reported.insert(error.hook.clone()) {
                 self.listener.on_event(&Event::Caution(&Caution::about(
                     CautionCode::EvaluatorBroken,
-                    format!("the evaluator `{id}` failed: {}", loss.message),
+                    format!("the evaluator `{id}` failed: {}", error.message),
                     id,
                 )));
             }
@@ -197,12 +180,7 @@ fn hook_context(slot: &TaskSlot<'_>) -> BeforeScenarioContext {
             ..BaseScenario::new(task.id.clone(), task.description.clone())
         },
     };
-    BeforeScenarioContext {
-        scenario: Arc::new(scenario),
-        mode: slot.arm.mode.clone(),
-        model: slot.arm.model.clone(),
-        iteration: slot.iteration,
-    }
+    slot.cell.hook_context(Arc::new(scenario))
 }
 
 /// Scores with what evaluators left empty filled in.

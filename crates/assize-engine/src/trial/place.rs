@@ -1,11 +1,11 @@
-//! Where an attempt takes place: its workspace, and the names of it in the prompts.
+//! The workspace of an attempt, and its name in the prompts.
 
 use super::row::RowParts;
 use super::talk::Failure;
 use super::{Cancelled, Slot, Trials};
 use crate::random::attempt_seed;
 use crate::workspace::{Setting, archive_name};
-use assize_contracts::{BaseScenario, HookError, JsonMap, Metric, Number};
+use assize_contracts::{BaseScenario, JsonMap, Metric, Number, PluginError, fill_template};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Trials {
         let setting = Setting {
             spec,
             directory: &self.suite.directory,
-            environment: &slot.mode.environment,
+            environment: &slot.cell.mode.environment,
         };
         match self
             .unless_cancelled(self.workspaces.prepare(&setting))
@@ -48,13 +48,15 @@ impl Trials {
             Ok(changes) => parts.changes = changes,
             Err(message) => parts.failure = Some(Failure::of_lost_workspace(message)),
         }
-        parts.losses.extend(observed.loss.map(|message| HookError {
-            hook: "workspace".to_owned(),
-            message,
-        }));
+        parts
+            .plugin_errors
+            .extend(observed.archive_error.map(|message| PluginError {
+                hook: "workspace".to_owned(),
+                message,
+            }));
     }
 
-    /// How many files were changed in which way, as metrics.
+    /// Numbers of added, modified and deleted files, as metrics.
     pub(super) fn count_changes(&self, parts: &RowParts, metrics: &mut JsonMap) {
         if parts.workspace.is_none() || parts.failure.is_some() {
             return;
@@ -72,13 +74,13 @@ impl Trials {
     }
 
     pub(super) fn seed_of(&self, slot: &Slot<'_>, attempt: u32) -> u64 {
-        let cell = [&*slot.scenario.id, &slot.arm.mode, &slot.arm.model];
+        let cell = slot.cell.key(&slot.scenario.id);
         let seed = self.suite.execution.seed;
-        attempt_seed(seed, cell, slot.iteration, attempt as usize)
+        attempt_seed(seed, cell, slot.cell.iteration, attempt as usize)
     }
 }
 
-/// The scenario with `{workspace}` and `{iteration}` replaced in what the agent is told.
+/// The scenario with `{workspace}` and `{iteration}` replaced in its prompts.
 pub(crate) fn filled<'a>(
     scenario: &'a BaseScenario,
     workspace: &Path,
@@ -91,8 +93,11 @@ pub(crate) fn filled<'a>(
     let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_owned());
     let (workspace, iteration) = (workspace.to_string_lossy(), iteration.to_string());
     let fill = |text: &String| {
-        text.replace("{workspace}", &workspace)
-            .replace("{iteration}", &iteration)
+        fill_template(text, |name| match name {
+            "workspace" => Some(Cow::Borrowed(&*workspace)),
+            "iteration" => Some(Cow::Borrowed(&*iteration)),
+            _ => None,
+        })
     };
     let mut filled = scenario.clone();
     filled.prompt = fill(&scenario.prompt);

@@ -5,9 +5,9 @@ use super::talk::Failure;
 use crate::store::TrialRecord;
 use crate::workspace::TrialWorkspace;
 use assize_contracts::{
-    Attempt, CostSource, HookError, JsonMap, Nature, Number, Outcome, ProfileRow, PromptResult,
-    SCHEMA_VERSION, ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace, Timestamp,
-    ToolCallRecord, ToolCallSummary, WorkspaceChange,
+    Attempt, CostSource, JsonMap, Nature, Number, Outcome, PluginError, ProfileRow, PromptResult,
+    ScorerResult, SessionAnalysisBundle, SessionHandle, SessionTrace, Timestamp, ToolCallRecord,
+    ToolCallSummary, WorkspaceChange,
 };
 use assize_llm::Reckoning;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// When a trial began. Later times are counted from there, so a clock that is set back confuses nothing.
+/// The start of a trial. Later times are counted from there, so that setting the clock back changes nothing.
 pub(crate) struct Clock {
     started: Instant,
     unix_ms: i64,
@@ -45,13 +45,13 @@ impl Clock {
     }
 }
 
-/// What an attempt leaves behind, as far as it got.
+/// The results of an attempt, as far as it got.
 #[derive(Default)]
 pub(super) struct RowParts {
     pub(super) session: Option<SessionHandle>,
     pub(super) result: Option<Arc<PromptResult>>,
     pub(super) trace: Option<Arc<SessionTrace>>,
-    /// What the session cost, once it is known how it is to be counted.
+    /// The cost of the session, once it is known how to count it.
     pub(super) reckoning: Option<Reckoning>,
     /// User messages that were sent. Absent when no session was opened.
     pub(super) user_turns: Option<u64>,
@@ -59,7 +59,7 @@ pub(super) struct RowParts {
     pub(super) analysis: Option<SessionAnalysisBundle>,
     pub(super) score: Option<ScorerResult>,
     pub(super) failure: Option<Failure>,
-    pub(super) losses: Vec<HookError>,
+    pub(super) plugin_errors: Vec<PluginError>,
     /// Taken away before the row is made.
     pub(super) workspace: Option<TrialWorkspace>,
     pub(super) changes: Vec<WorkspaceChange>,
@@ -85,13 +85,6 @@ pub(super) fn compose(
         None => Outcome::Fail,
     };
     let row = ProfileRow {
-        run_id: run_id.to_owned(),
-        scenario_id: slot.scenario.id.clone(),
-        mode: slot.arm.mode.clone(),
-        model: slot.arm.model.clone(),
-        iteration: slot.iteration,
-        started_at: clock.started_at(),
-        completed_at: clock.now(),
         tokens: metrics.tokens,
         timing: metrics.timing,
         tool_calls: summarize_tools(metrics.tool_calls),
@@ -110,16 +103,12 @@ pub(super) fn compose(
         extensions: parts.metrics,
         error: failure.map(|failure| failure.message.clone()),
         error_code: failure.map(|failure| failure.code.clone()),
-        schema_version: Some(SCHEMA_VERSION),
         outcome: Some(outcome),
         void_cause: failure.and_then(|failure| failure.void_cause),
         tokens_at_least: metrics.tokens_at_least,
         cost_at_least_usd: metrics.cost_at_least_usd,
         user_turns: parts.user_turns,
-        attempts: Vec::new(),
-        hook_errors: parts.losses,
-        position: slot.position,
-        block: slot.block,
+        hook_errors: parts.plugin_errors,
         cost_source: Some(reckoning.map_or(CostSource::Unknown, |found| found.source)),
         cost_readings: Some(reckoning.map(|found| found.readings).unwrap_or_default()),
         cost: metrics.cost,
@@ -128,6 +117,7 @@ pub(super) fn compose(
         subscription: metrics.subscription,
         replayed: nature == Nature::Replayed,
         simulated: nature == Nature::Simulated,
+        ..slot.cell.row(run_id, &slot.scenario.id, clock)
     };
     TrialRecord {
         row,
@@ -166,7 +156,7 @@ fn summarize_tools(records: Option<Vec<ToolCallRecord>>) -> ToolCallSummary {
     }
 }
 
-/// Unknown as soon as one call does not tell how it ended.
+/// Unknown as soon as the end of one call is unknown.
 fn failed_calls(records: &[ToolCallRecord]) -> Option<u64> {
     records
         .iter()
@@ -187,7 +177,7 @@ fn retried_calls(records: &[ToolCallRecord]) -> u64 {
     records.iter().enumerate().filter(is_retry).count() as u64
 }
 
-/// What is kept of an attempt that was tried again.
+/// The record of an attempt that was tried again.
 pub(crate) fn attempt_of(row: ProfileRow) -> Attempt {
     Attempt {
         outcome: row.outcome.unwrap_or(Outcome::Void),

@@ -9,17 +9,17 @@ use assize_contracts::{
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What came of a conversation.
+/// The result of a conversation.
 pub(super) struct Talk {
     pub(super) result: PromptResult,
     /// The user messages that were sent.
     pub(super) sent: Vec<UserTurn>,
     pub(super) failure: Option<Failure>,
-    /// Whether the provider gave a result, so that there is something to score.
+    /// True if the provider gave a result, so that there is something to score.
     pub(super) is_answered: bool,
 }
 
-/// Why an attempt cannot pass.
+/// The failure of an attempt.
 pub(super) struct Failure {
     pub(super) outcome: Outcome,
     pub(super) code: String,
@@ -187,7 +187,7 @@ pub(super) async fn converse(
     }
 }
 
-/// An agent that cannot work without a model, and of which nothing shows that one answered, taught nothing.
+/// A session without evidence of a model answer is no result where the agent cannot work without a model.
 fn judged(
     model_use: ModelUse,
     outcome: Result<PromptResult, ProviderError>,
@@ -210,12 +210,12 @@ fn nothing_known() -> PromptResult {
 }
 
 impl Talk {
-    /// Fills what the answers did not tell from the trace; after a timeout that is all there is.
+    /// Fills in from the trace what the answers did not report; after a timeout the trace is all there is.
     pub(super) fn completed_from(mut self, trace: Option<&SessionTrace>) -> Self {
         let Some(trace) = trace else { return self };
         let metrics = &mut self.result.metrics;
         complete_tokens(metrics, trace);
-        // A trace without any call may come from an agent whose calls nobody can see.
+        // A trace without any call may come from an agent whose calls cannot be seen.
         let is_silent = metrics.tool_calls.is_none() && trace.summary.total_tool_calls > 0;
         if is_silent || trace.is_joined {
             metrics.tool_calls = Some(trace.tool_call_records());
@@ -244,7 +244,7 @@ fn complete_tokens(metrics: &mut PromptMetrics, trace: &SessionTrace) {
     }
 }
 
-/// The agent's own count: where it says nothing else about complete calls, it agrees.
+/// The agent's own count: where it does not contradict complete calls, it agrees.
 fn claimed(metrics: &PromptMetrics) -> TokenBreakdown {
     let claimed = metrics.reported_tokens.unwrap_or_default();
     match metrics.tokens.total {

@@ -1,4 +1,4 @@
-//! What workspaces are made of: every distinct source is prepared once per run, and each attempt gets a view of it.
+//! Sources of workspaces: every distinct source is prepared once per run, and each attempt gets a view of it.
 
 use super::{Begun, Setting, blocking, set_up};
 use crate::suite::ProfileSuite;
@@ -18,7 +18,7 @@ pub(super) struct Sources {
     method: Option<WorkspaceMethod>,
 }
 
-/// What makes two sources the same.
+/// The identity of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Source {
     origin: Origin,
@@ -205,7 +205,7 @@ async fn draft(place: &Arc<Workspaces>, setting: &Setting<'_>) -> Result<Draft, 
     }
 }
 
-/// Whether something in the suite runs a container engine, which would have to find the workspace from outside.
+/// True if the suite runs a container engine, which would have to find the workspace from outside.
 fn names_a_container_engine(suite: &ProfileSuite) -> bool {
     const ENGINES: [&str; 4] = ["docker", "podman", "nerdctl", "kubectl"];
     let names_one = |text: &str| ENGINES.iter().any(|engine| text.contains(engine));

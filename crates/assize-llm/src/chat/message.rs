@@ -64,7 +64,7 @@ pub enum Message {
         id: Option<String>,
         /// The tool's name.
         name: String,
-        /// What it returned.
+        /// Result.
         output: String,
         /// Whether it failed.
         is_error: bool,
@@ -102,7 +102,7 @@ pub struct ChatAnswer {
     pub duration: Duration,
     /// Time spent before the last try.
     pub waited: Duration,
-    /// How often it was tried again.
+    /// Number of retries.
     pub retries: u32,
 }
 

@@ -10,6 +10,7 @@ pub use endpoint::{ApiKey, Endpoint};
 pub use message::{ChatAnswer, ChatRequest, Message, OutputSchema, ToolSpec};
 
 use crate::answer::{AnswerReader, ModelAnswer};
+use assize_contracts::with_causes;
 use retry::Verdict;
 use serde_json::Value;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub enum ChatError {
         kind: Option<String>,
         /// What it says.
         message: String,
-        /// How often it was tried again.
+        /// Number of retries.
         retries: u32,
     },
     /// Nothing answers.
@@ -54,7 +55,7 @@ pub enum ChatError {
     Unreachable {
         /// What the network says.
         message: String,
-        /// How often it was tried again.
+        /// Number of retries.
         retries: u32,
     },
     /// The time for one answer was over.
@@ -62,7 +63,7 @@ pub enum ChatError {
     Timeout {
         /// The time that was allowed.
         after: Duration,
-        /// How often it was tried again.
+        /// Number of retries.
         retries: u32,
     },
     /// The answer is larger than anything useful.
@@ -293,13 +294,6 @@ enum Broken {
 impl From<reqwest::Error> for Broken {
     /// The address is left out: it may hold a password.
     fn from(error: reqwest::Error) -> Self {
-        let error = error.without_url();
-        let mut message = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            message = format!("{message}: {error}");
-            cause = error.source();
-        }
-        Self::Unreachable(message)
+        Self::Unreachable(with_causes(&error.without_url()))
     }
 }

@@ -26,7 +26,7 @@ pub enum PriceFileError {
     Foreign {
         /// The file.
         path: String,
-        /// What was found and what was expected.
+        /// The value found and the value expected.
         message: String,
     },
 }

@@ -32,7 +32,7 @@ pub struct Purchase<'a> {
     pub model: &'a str,
     /// The API it was asked through, which tells apart services with models of the same name.
     pub api: Option<Api>,
-    /// What it took.
+    /// Time, tokens and cost.
     pub tokens: TokenBreakdown,
     /// The part of the cache writes that is kept for an hour.
     pub cache_write_1h: Option<u64>,

@@ -204,7 +204,7 @@ fn score_by_ending(context: &ScorerContext) -> ScorerResult {
         success: ending == Some(CompletionReason::Stop),
         error: ending
             .is_none()
-            .then(|| "nobody knows how the session ended".to_owned()),
+            .then(|| "the end of the session is unknown".to_owned()),
         ..ScorerResult::default()
     }
 }

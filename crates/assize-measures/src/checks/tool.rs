@@ -159,7 +159,7 @@ impl Called {
 
     fn count_with_arguments(&self, subject: &Subject<'_>) -> Result<u64, &'static str> {
         if traced(subject).is_empty() {
-            return Err("without calls in the trace nobody knows the arguments of tools");
+            return Err("without calls in the trace the arguments of tools are unknown");
         }
         let events = subject.context.trace.iter().flat_map(|trace| &trace.events);
         Ok(events.filter(|event| self.is_call(event)).count() as u64)

@@ -68,17 +68,13 @@ impl Settings {
 }
 
 fn api(name: Option<&str>) -> Result<Api, BoxError> {
-    match name {
-        Some("anthropic") => Ok(Api::AnthropicMessages),
-        Some("openai") => Ok(Api::OpenAiChat),
-        Some("openai-responses") => Ok(Api::OpenAiResponses),
-        Some("gemini") => Ok(Api::Gemini),
-        other => Err(format!(
+    name.and_then(Api::named).ok_or_else(|| {
+        format!(
             "expected `api`: one of `anthropic`, `openai`, `openai-responses`, `gemini`, found `{}`",
-            other.unwrap_or("nothing")
+            name.unwrap_or("nothing")
         )
-        .into()),
-    }
+        .into()
+    })
 }
 
 fn count(

@@ -181,7 +181,7 @@ pub fn default_root() -> Result<PathBuf> {
     let metadata = fs::symlink_metadata(&root).map_err(Error::file("open", &root))?;
     // Anybody can put something of that name there.
     if !metadata.is_dir() || metadata.uid() != user.as_raw() {
-        let source = io::Error::new(ErrorKind::PermissionDenied, "it belongs to somebody else");
+        let source = io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user");
         return Err(Error::file("use", &root)(source));
     }
     Ok(root)

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{Bound, Gate, Subject};
-use assize_contracts::Metric;
+use assize_contracts::Catalog;
 use assize_stats::{Relation, Statistic};
 use std::str::FromStr;
 use thiserror::Error;
@@ -38,7 +38,7 @@ pub struct GateError {
     pub gate: String,
     /// Where, in characters from 1.
     pub column: usize,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,
@@ -82,8 +82,16 @@ impl GateError {
 impl FromStr for Gate {
     type Err = GateError;
 
+    /// Reads metrics by their built-in names. [`Gate::parse`] also knows those of a run.
     fn from_str(text: &str) -> Result<Self, GateError> {
-        let mut parser = Parser::new(text)?;
+        Self::parse(text, &Catalog::default())
+    }
+}
+
+impl Gate {
+    /// Parses a gate on the metrics of this catalog.
+    pub fn parse(text: &str, catalog: &Catalog) -> Result<Self, GateError> {
+        let mut parser = Parser::new(text, catalog)?;
         let subject = parser.subject()?;
         let relation = parser.comparison()?;
         parser.skip_blanks();
@@ -106,15 +114,17 @@ struct Parser<'a> {
     text: &'a str,
     letters: Vec<char>,
     place: usize,
+    catalog: &'a Catalog,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Result<Self, GateError> {
+    fn new(text: &'a str, catalog: &'a Catalog) -> Result<Self, GateError> {
         let letters: Vec<char> = text.chars().collect();
         let parser = Self {
             text,
             letters,
             place: 0,
+            catalog,
         };
         match parser.letters.len() > LONGEST {
             true => Err(parser.error(format!("expected at most {LONGEST} characters"))),
@@ -242,7 +252,7 @@ impl<'a> Parser<'a> {
         self.place = at;
         if let Some(number) = self.number() {
             self.skip_blanks();
-            if subject.is_rate() && self.letters.get(self.place) == Some(&'%') {
+            if subject.is_rate(self.catalog) && self.letters.get(self.place) == Some(&'%') {
                 let share = number / 100.0;
                 return Err(self
                     .found("expected a share")
@@ -261,7 +271,7 @@ impl<'a> Parser<'a> {
     fn allowance(&mut self, subject: &Subject) -> Result<Bound, GateError> {
         self.skip_blanks();
         let sign = match self.letters.get(self.place) {
-            None if subject.is_rate() => return Ok(Bound::Plus(0.0)),
+            None if subject.is_rate(self.catalog) => return Ok(Bound::Plus(0.0)),
             None => return Ok(Bound::Times(1.0)),
             Some('+') => 1.0,
             Some('-' | '\u{2212}') => -1.0,
@@ -284,11 +294,13 @@ impl<'a> Parser<'a> {
         let error = |message: &str| GateError::new(self.text, column, message);
         match unit.as_str() {
             "" => Ok(Bound::Plus(sign * size)),
-            "pp" if subject.may_be_rate() => Ok(Bound::Plus(sign * size / 100.0)),
+            "pp" if subject.may_be_rate(self.catalog) => Ok(Bound::Plus(sign * size / 100.0)),
             "pp" => Err(error("points belong to rates, and this is none")
                 .hint("write `%` for a share of the baseline, or a number in the metric's unit")),
-            "%" if subject.is_rate() => Err(error("`%` of a rate can be read in two ways")
-                .hint(format!("write `{size}pp` for points"))),
+            "%" if subject.is_rate(self.catalog) => {
+                Err(error("`%` of a rate can be read in two ways")
+                    .hint(format!("write `{size}pp` for points")))
+            }
             "%" => Ok(Bound::Times(1.0 + sign * size / 100.0)),
             other => Err(error(&format!(
                 "found `{other}`, expected `%`, `pp` or nothing more"
@@ -347,13 +359,13 @@ impl<'a> Parser<'a> {
             Bound::Times(factor) if factor <= 0.0 => {
                 error("nothing is left of the baseline, so no comparison exists")
             }
-            Bound::Plus(points) if gate.subject.is_rate() && points.abs() >= 1.0 => {
+            Bound::Plus(points) if gate.subject.is_rate(self.catalog) && points.abs() >= 1.0 => {
                 error("rates lie between 0 and 1, so they cannot differ by that much")
             }
-            Bound::Number(limit) if gate.subject.is_rate() => {
+            Bound::Number(limit) if gate.subject.is_rate(self.catalog) => {
                 self.check_rate(gate, limit, at, wants_more)
             }
-            Bound::Number(limit) if gate.metric().is_some_and(never_negative) => {
+            Bound::Number(limit) if self.is_never_negative(gate) => {
                 let is_reached = match gate.relation {
                     Relation::Above => limit < 0.0,
                     Relation::AtMost => limit >= 0.0,
@@ -368,6 +380,11 @@ impl<'a> Parser<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn is_never_negative(&self, gate: &Gate) -> bool {
+        let metric = gate.metric().map(|name| self.catalog.metric(name));
+        metric.is_some_and(|metric| metric.is_never_negative())
     }
 
     fn check_rate(
@@ -450,10 +467,6 @@ impl<'a> Parser<'a> {
             false => self.error(format!("found `{next}`, {expected}")),
         }
     }
-}
-
-fn never_negative(metric: &str) -> bool {
-    Metric::named(metric).is_never_negative()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Sentences about metrics: compared by ratio or difference, with cut-off runs, and rare counts.
 
 use super::noun::Noun;
-use super::{design, doubt, level_words, number, p_values, reason, scope};
+use super::{Clause, design, doubt, level_words, number, p_values, reason, scope};
 use crate::comparison::{Headline, headline};
 use crate::{MetricResult, duration, quantity};
 use assize_stats::{
@@ -12,46 +12,57 @@ use assize_stats::{
 const BLIND_PERCENT: f64 = 99.5;
 
 /// `31 % fewer active tokens: 12.4k against 18.0k (14 % to 44 %)`.
-pub(super) fn clause(found: &MetricResult) -> String {
+pub(super) fn clause(found: &MetricResult) -> Clause<'_> {
     let noun = Noun::of(&found.definition);
+    let unknown = |why: String| Clause::Unknown {
+        name: noun.name,
+        place: String::new(),
+        why,
+    };
     if found.verdict == Verdict::NotComparable {
-        return format!("{} not comparable ({})", noun.name, reason(found.reason));
+        let why = reason(found.reason);
+        return Clause::Known(format!("{} not comparable ({why})", noun.name));
     }
     if let Some(limited) = &found.limited {
         return limited_clause(found, limited, &noun);
     }
     if let Some(count) = &found.count {
-        return count_clause(found, count, &noun);
+        return Clause::Known(count_clause(found, count, &noun));
     }
     let Some(shown) = headline(found) else {
-        return format!("cannot tell for {} ({})", noun.name, too_few(found));
+        return unknown(too_few(found));
     };
-    let values = values(found, &noun);
-    let place = super::place(found.scope, found.scenarios);
     match found.verdict {
-        Verdict::Inconclusive if shown.is_degenerate() => {
-            constant_clause(found, &shown, &noun, &place)
-        }
+        Verdict::Inconclusive if shown.is_degenerate() => constant_clause(found, &shown, &noun),
         Verdict::Inconclusive => {
             let range = noun.range(&shown);
             let doubt = doubt(shown.interval, found.family_size);
-            format!(
-                "cannot tell for {}{place} ({range}{doubt}{values})",
-                noun.name
-            )
+            Clause::Unknown {
+                name: noun.name,
+                place: super::place(found.scope, found.scenarios),
+                why: format!("{range}{doubt}{}", values(found, &noun)),
+            }
         }
+        _ => Clause::Known(ratio_clause(found, &shown, &noun)),
+    }
+}
+
+fn ratio_clause(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> String {
+    let values = values(found, noun);
+    let place = super::place(found.scope, found.scenarios);
+    match found.verdict {
         Verdict::Equivalent => {
-            let range = noun.range(&shown);
+            let range = noun.range(shown);
             format!("{} equivalent{place} ({range}{values})", noun.name)
         }
         _ if shown.is_degenerate() => {
-            format!("{}{}{place}", constant(found, &shown, &noun), tag(found))
+            format!("{}{}{place}", constant(found, shown, noun), tag(found))
         }
         _ => format!(
             "{}{}{place} ({}{values})",
-            noun.effect(&shown),
+            noun.effect(shown),
             tag(found),
-            noun.interval(&shown)
+            noun.interval(shown)
         ),
     }
 }
@@ -92,18 +103,20 @@ fn advised(found: &MetricResult) -> Option<String> {
 }
 
 /// What runs that never vary come to, where that is no verdict.
-fn constant_clause(found: &MetricResult, shown: &Headline, noun: &Noun<'_>, place: &str) -> String {
-    match (found.scope, shown.value == 0.0 && is_same_everywhere(found)) {
-        (Scope::Suite, true) => format!("the same {} in every trial{place}", noun.name),
-        (Scope::Suite, false) => format!("cannot tell for {}{place} (nothing varied)", noun.name),
-        (Scope::Population, true) => {
-            format!("cannot tell for {} (the same in every task)", noun.name)
+fn constant_clause<'a>(found: &MetricResult, shown: &Headline, noun: &Noun<'a>) -> Clause<'a> {
+    let place = super::place(found.scope, found.scenarios);
+    let why = match (found.scope, shown.value == 0.0 && is_same_everywhere(found)) {
+        (Scope::Suite, true) => {
+            return Clause::Known(format!("the same {} in every trial{place}", noun.name));
         }
-        (Scope::Population, false) => format!(
-            "cannot tell for {} ({} in every task)",
-            noun.name,
-            noun.effect(shown)
-        ),
+        (Scope::Suite, false) => "nothing varied".to_owned(),
+        (Scope::Population, true) => "the same in every task".to_owned(),
+        (Scope::Population, false) => format!("{} in every task", noun.effect(shown)),
+    };
+    Clause::Unknown {
+        name: noun.name,
+        place,
+        why,
     }
 }
 
@@ -360,28 +373,28 @@ impl Direction {
     }
 }
 
-fn limited_clause(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) -> String {
+fn limited_clause<'a>(found: &MetricResult, limited: &Limited, noun: &Noun<'a>) -> Clause<'a> {
+    let unknown = |why: String| Clause::Unknown {
+        name: noun.name,
+        place: String::new(),
+        why,
+    };
     let Some(direction) = Direction::of(limited) else {
-        return format!("cannot tell for {} (nothing measured)", noun.name);
+        return unknown("nothing measured".to_owned());
     };
     let (pairs, range) = (direction.pairs(), direction.range());
-    match found.verdict {
-        Verdict::Inconclusive => format!(
-            "cannot tell for {} ({pairs}, the data fit {range}; {})",
-            noun.name,
-            cut_off(limited)
-        ),
-        _ => {
-            let size = size(limited, noun, false);
-            let size = size.map(|size| format!("; {size}")).unwrap_or_default();
-            format!(
-                "{}{}{} ({pairs}, {range}{size})",
-                takes(&direction, limited, noun),
-                tag(found),
-                super::place(found.scope, found.scenarios)
-            )
-        }
+    if found.verdict == Verdict::Inconclusive {
+        let cut_off = cut_off(limited);
+        return unknown(format!("{pairs}, the data fit {range}; {cut_off}"));
     }
+    let size = size(limited, noun, false);
+    let size = size.map(|size| format!("; {size}")).unwrap_or_default();
+    Clause::Known(format!(
+        "{}{}{} ({pairs}, {range}{size})",
+        takes(&direction, limited, noun),
+        tag(found),
+        super::place(found.scope, found.scenarios)
+    ))
 }
 
 fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) -> String {

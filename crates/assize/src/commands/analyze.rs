@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use assize_contracts::{
     BaseScenario, Plugins, SCHEMA_VERSION, SessionAnalysisBundle, SessionTrace,
 };
-use assize_engine::store::{CellKey, RunDirectory, TraceReader};
+use assize_engine::store::{CellKey, RunDirectory, RunFile, TraceReader};
 use earlier::Earlier;
 use panel::{Explained, Panel};
 use rayon::prelude::*;
@@ -42,7 +42,7 @@ pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result
     let mut unreadable = 0;
     for source in &arguments.sources {
         let path = Path::new(source);
-        if path.exists() && !path.join("manifest.json").exists() {
+        if path.exists() && !RunDirectory::is_run(path) {
             let sessions: Vec<Session> = files(path)?.into_iter().map(Session::File).collect();
             if sessions.is_empty() {
                 anyhow::bail!(
@@ -95,7 +95,7 @@ fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) 
         .rows()?
         .map(|row| row.map(|row| Session::Trial(run.path().to_owned(), CellKey::of(&row))))
         .collect::<Result<_, _>>()?;
-    let path = run.path().join("analysis.jsonl");
+    let path = run.file(RunFile::Analysis);
     let mut earlier = Earlier::of(&path)?;
     let written = path.with_extension("tmp");
     let mut file = std::io::BufWriter::new(
@@ -130,13 +130,13 @@ fn explain(
     let mut unreadable = 0;
     let mut overview = Overview::default();
     for batch in sessions.chunks(BATCH) {
-        let told: Vec<Result<Option<Told>>> = batch
+        let explained: Vec<Result<Option<ExplainedSession>>> = batch
             .par_iter()
             .map(|session| session.explain(trials, panel))
             .collect();
-        for (session, told) in batch.iter().zip(told) {
-            match told {
-                Ok(Some(Told { bundle, problems })) => {
+        for (session, explained) in batch.iter().zip(explained) {
+            match explained {
+                Ok(Some(ExplainedSession { bundle, problems })) => {
                     keep(&bundle)?;
                     let name = session.name();
                     for problem in problems {
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// What the analyzers find. Nothing for a trial without a trace.
-    fn explain(&self, trials: Option<&Trials>, panel: &Panel) -> Result<Option<Told>> {
+    fn explain(&self, trials: Option<&Trials>, panel: &Panel) -> Result<Option<ExplainedSession>> {
         let unknown = || Cow::Owned(BaseScenario::new("", ""));
         let (trace, scenario, key): (SessionTrace, _, _) = match (self, trials) {
             (Self::Trial(_, key), Some(trials)) => {
@@ -212,14 +212,14 @@ impl Session {
             iteration: key.map(|key| key.iteration),
             results,
         };
-        Ok(Some(Told { bundle, problems }))
+        Ok(Some(ExplainedSession { bundle, problems }))
     }
 }
 
-/// What is told of a session.
-struct Told {
+/// The explanation of a session.
+struct ExplainedSession {
     bundle: SessionAnalysisBundle,
-    /// Said by analyzers that broke.
+    /// Errors of analyzers that failed.
     problems: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
-use assize_engine::store::{self, RunDirectory, RunState};
+use assize_engine::store::{self, RunDirectory, RunFile, RunState};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "baselines";
 
 /// What makes a run comparable; traces and reports stay behind.
-const FILES: [&str; 2] = ["manifest.json", "rows.jsonl"];
+const FILES: [RunFile; 2] = [RunFile::Manifest, RunFile::Rows];
 
 pub(crate) fn baseline(arguments: &BaselineArguments, plugins: &Plugins) -> Result<Exit> {
     let results = results_dir(&arguments.place, plugins)?;
@@ -52,7 +52,7 @@ fn set(results: &Path, name: &str, run: &str) -> Result<Exit> {
     if run.is_locked() {
         return Err(UsageError::new(format!("run {} is still under way", run.id())).into());
     }
-    let rows = run.path().join(FILES[1]);
+    let rows = run.file(RunFile::Rows);
     if std::fs::metadata(&rows).map_or(0, |rows| rows.len()) == 0 {
         return Err(UsageError::new(format!("run {} has no trial", run.id())).into());
     }
@@ -65,7 +65,7 @@ fn set(results: &Path, name: &str, run: &str) -> Result<Exit> {
         .tempdir_in(&parent)
         .with_context(cannot)?;
     for file in FILES {
-        std::fs::copy(run.path().join(file), unfinished.path().join(file)).with_context(cannot)?;
+        std::fs::copy(run.file(file), file.within(unfinished.path())).with_context(cannot)?;
     }
     let replaced = path.exists();
     if replaced {

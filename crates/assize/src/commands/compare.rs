@@ -24,7 +24,7 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         Some(name) => {
             let second = Source::find(name, &arguments.place, plugins)?;
             if first.is_same(&second) {
-                return Err(UsageError::new("a run compared with itself says nothing").into());
+                return Err(UsageError::new("a run cannot be compared with itself").into());
             }
             compare_runs(&first, &second, &analysis)?
         }

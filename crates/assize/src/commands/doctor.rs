@@ -151,8 +151,7 @@ pub(super) fn located(program: &str, directory: &Path) -> Option<PathBuf> {
         let path = std::path::absolute(directory.join(program)).ok()?;
         return path.is_file().then_some(path);
     }
-    let path = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
+    let mut places = assize_process::places_in_path(program).into_iter();
     places.find(|place| place.is_file())
 }
 

@@ -84,7 +84,7 @@ impl Estimate {
             (0, _) => "how much is not known".to_owned(),
             (_, 0) => format!("about {cost}, judging by run {run_id}"),
             _ => format!(
-                "about {cost} for {known} of them, judging by run {run_id}, and nobody knows how much for the other {unknown}"
+                "about {cost} for {known} of them, judging by run {run_id}, and an unknown amount for the other {unknown}"
             ),
         }
     }
@@ -135,7 +135,7 @@ mod tests {
         check(
             &["a", "b"],
             rows,
-            "about $2.00 for 10 of them, judging by run r-1, and nobody knows how much for the other 10",
+            "about $2.00 for 10 of them, judging by run r-1, and an unknown amount for the other 10",
         );
         check(&["a"], vec![row("a", json!(null))], "how much is not known");
     }

@@ -39,8 +39,8 @@ fn gates(arguments: &GateArguments, source: &Source) -> Result<Vec<Gate>> {
     let mut gates = match arguments.gate.is_empty() {
         true => source.gates()?,
         false => {
-            let parsed: Result<Vec<Gate>, GateError> =
-                arguments.gate.iter().map(|text| text.parse()).collect();
+            let parse = |text: &String| Gate::parse(text, &source.catalog);
+            let parsed: Result<Vec<Gate>, GateError> = arguments.gate.iter().map(parse).collect();
             parsed?
         }
     };

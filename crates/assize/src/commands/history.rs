@@ -280,7 +280,8 @@ fn table(all: &[Series], past: &[Past]) -> Table {
 fn is_comparable(one: &Past, past: &[Past], metric: &str) -> bool {
     let version = |one: &Past| one.run.manifest().schema_version;
     let is_current = past.last().is_none_or(|last| version(last) == version(one));
-    is_current || !changed_metrics().contains(&metric)
+    let changed = changed_metrics(&one.summary.catalog);
+    is_current || !changed.iter().any(|known| known == metric)
 }
 
 fn show_notes(past: &[Past], metrics: &[String]) {

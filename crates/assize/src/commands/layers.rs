@@ -2,6 +2,7 @@
 
 use crate::cli::{Command, RunArguments, Where};
 use crate::commands::results_dir;
+use crate::commands::run::suite_path;
 use crate::suite;
 use assize_contracts::Plugins;
 use assize_engine::store::RunDirectory;
@@ -31,8 +32,7 @@ fn path(arguments: &RunArguments, plugins: &Plugins) -> PathBuf {
         };
         let runs = results_dir(&place, plugins).ok()?;
         let run = RunDirectory::find(&runs, arguments.resume.as_deref()?).ok()?;
-        let path = run.manifest().provenance.get("suitePath")?.as_str()?;
-        Some(PathBuf::from(path))
+        Some(suite_path(None, &run))
     };
     let given = arguments.path.clone();
     given.or_else(recorded).unwrap_or_else(|| ".".into())

@@ -4,7 +4,7 @@ use crate::commands::report::each_row;
 use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
 use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
-use assize_engine::store::{CellKey, RunDirectory, TraceReader};
+use assize_engine::store::{CellKey, RunDirectory, RunFile, TraceReader};
 use assize_measures::analyzers::{FIVE, TIME};
 use assize_report::{FindingsPage, HtmlReport, PageLimits, Summary, WantedTrace, read_rows};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -112,7 +112,7 @@ impl StoredTraces {
         };
         Ok(Some(Self {
             traces: RunDirectory::open(run)?.traces()?,
-            analysis: run.join("analysis.jsonl"),
+            analysis: RunFile::Analysis.within(run),
         }))
     }
 

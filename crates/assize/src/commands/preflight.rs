@@ -8,6 +8,7 @@ use anyhow::Result;
 use assize_agents::{AcpProvider, Credential, Recipe, SignIn, try_mcp_servers};
 use assize_contracts::{JsonMap, unix_ms_now};
 use assize_engine::{Mode, ProfileSuite};
+use assize_llm::{Api, Endpoint};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -289,15 +290,8 @@ impl Needed<'_> {
 async fn judge(written: Option<&Value>) -> Option<Obstacle> {
     let written = written?;
     let text = |key: &str| written.get(key).and_then(Value::as_str);
-    let api = text("api").unwrap_or_default();
-    let (key, service) = match api {
-        "anthropic" => ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
-        "gemini" => (
-            "GEMINI_API_KEY",
-            "https://generativelanguage.googleapis.com",
-        ),
-        _ => ("OPENAI_API_KEY", "https://api.openai.com/v1"),
-    };
+    let api = text("api").and_then(Api::named).unwrap_or(Api::OpenAiChat);
+    let (key, service) = (api.key_variable(), Endpoint::of(api).base_url);
     let base_url = text("base_url").or_else(|| text("baseUrl"));
     let key = text("key_env").or_else(|| text("keyEnv")).unwrap_or(key);
     let has_key = std::env::var(key).is_ok_and(|value| !value.is_empty());
@@ -307,7 +301,7 @@ async fn judge(written: Option<&Value>) -> Option<Obstacle> {
             hint: format!("export {key}=…, or name another variable by `judge: {{ key_env: … }}`"),
         });
     }
-    let url = base_url.unwrap_or(service);
+    let url = base_url.unwrap_or(&service);
     let problem = reach(url).await.err()?;
     Some(Obstacle {
         message: format!("the judge cannot be reached at `{url}`: {problem}"),

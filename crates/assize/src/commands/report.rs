@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::terminal::{plain, print, print_cautions, print_gates};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
+use assize_engine::store::RunFile;
 use assize_report::{
     Analysis, CsvWriter, JsonArrayWriter, ReportError, Row, SeenCells, Summary, closing_line,
     read_rows, render_benchmark, render_junit, render_markdown,
@@ -36,7 +37,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
     };
     let out = match (&arguments.out, &sources[..]) {
         (Some(out), _) => out.clone(),
-        (None, [Source { run: Some(run), .. }]) => run.join("report"),
+        (None, [Source { run: Some(run), .. }]) => RunFile::Report.within(run),
         (None, _) => PathBuf::from("report"),
     };
     let written = write(&summary, &sources, &out, &arguments.format)?;
@@ -57,7 +58,12 @@ pub(crate) fn write_beside(summary: &Summary, sources: &[Source]) -> Result<()> 
     let Some(run) = sources.first().and_then(|source| source.run.as_ref()) else {
         return Ok(());
     };
-    write(summary, sources, &run.join("report"), &[ReportFormat::All])?;
+    write(
+        summary,
+        sources,
+        &RunFile::Report.within(run),
+        &[ReportFormat::All],
+    )?;
     Ok(())
 }
 

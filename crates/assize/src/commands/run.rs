@@ -12,7 +12,7 @@ use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
-use assize_engine::store::{Redactor, RunDirectory, Secrets};
+use assize_engine::store::{Redactor, RunDirectory, RunFile, Secrets};
 use assize_engine::{
     Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
     run_profile_suite,
@@ -136,16 +136,7 @@ fn resumed(
         output: arguments.output.clone(),
     };
     let run = RunDirectory::find(&results_dir(&place, plugins)?, id)?;
-    let recorded = run
-        .manifest()
-        .provenance
-        .get("suitePath")
-        .and_then(|path| path.as_str());
-    let path = match (&arguments.path, recorded) {
-        (Some(path), _) => path.clone(),
-        (None, Some(path)) => PathBuf::from(path),
-        (None, None) => PathBuf::from("."),
-    };
+    let path = suite_path(arguments.path.as_deref(), &run);
     let plan = &run.manifest().plan;
     let flags = selection(arguments);
     let selection = Selection {
@@ -163,6 +154,14 @@ fn resumed(
         None => RunTarget::Resume(run),
     };
     Ok((suite, target))
+}
+
+/// The suite of an earlier run: the given one, else the one it was started from, else, where that is gone, the one that is here.
+pub(super) fn suite_path(given: Option<&Path>, run: &RunDirectory) -> PathBuf {
+    let recorded = run.manifest().provenance.get("suitePath");
+    let recorded = recorded.and_then(Value::as_str).map(Path::new);
+    let path = given.or(recorded.filter(|path| path.exists()));
+    path.unwrap_or(Path::new(".")).to_owned()
 }
 
 fn selection(arguments: &RunArguments) -> Selection {
@@ -307,7 +306,7 @@ impl Listener for Logs {
                 programs.keep_logs_in(&directory.join("plugins"), &redact(&self.secrets))
             });
             if let Err(error) = kept {
-                warn(&format!("what plugins say cannot be kept: {error}"));
+                warn(&format!("the log of plugins cannot be written: {error}"));
             }
         }
         self.listener.on_event(event);
@@ -428,7 +427,7 @@ fn conclude(
             command.push_str(&format!(" --output {}", output.display()));
         }
         say(format!(
-            "{} of {} trials are open; to go on:\n  {}",
+            "{} of {} trials are open; to resume:\n  {}",
             result.open,
             result.open + result.done,
             plain(&command)
@@ -465,20 +464,22 @@ pub(super) fn say_voids(voids: &[VoidReason]) {
 /// The table of a run and the paths to its parts.
 pub(super) fn print_result(summary: &Summary, directory: &Path) {
     print_summary(summary);
-    let path = |name: &str| plain(&directory.join(name).display().to_string());
-    print(format!("rows    {}", path("rows.jsonl")));
-    if directory.join("runs.jsonl").exists() {
-        print(format!("records {}", path("runs.jsonl")));
-        print(format!("scores  {}", path("scores.jsonl")));
-    }
-    if directory.join("traces").exists() {
-        print(format!("traces  {}", path("traces/")));
-    }
-    if directory.join(diagnostics::FILE).exists() {
-        print(format!("log     {}", path(diagnostics::FILE)));
-    }
-    if directory.join("report/report.html").exists() {
-        print(format!("report  {}", path("report/report.html")));
+    let print_path = |label: &str, path: &Path| {
+        print(format!("{label:<7} {}", plain(&path.display().to_string())));
+    };
+    print_path("rows", &RunFile::Rows.within(directory));
+    let report = RunFile::Report.within(directory).join("report.html");
+    let traces = RunFile::Traces.within(directory).join("");
+    for (label, path) in [
+        ("records", RunFile::RunRecords.within(directory)),
+        ("scores", RunFile::Scores.within(directory)),
+        ("traces", traces),
+        ("log", RunFile::Log.within(directory)),
+        ("report", report),
+    ] {
+        if path.exists() {
+            print_path(label, &path);
+        }
     }
 }
 

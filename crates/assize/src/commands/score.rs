@@ -1,7 +1,7 @@
 //! `assize score`: a stored run scored again by the checks as they are now, without any agent.
 
 use crate::cli::ScoreArguments;
-use crate::commands::run::print_result;
+use crate::commands::run::{print_result, suite_path};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{consent, report, results_dir};
 use crate::exit::Exit;
@@ -13,17 +13,11 @@ use assize_engine::store::RunDirectory;
 use assize_engine::{Keeping, Rescored, score_again};
 use assize_report::money;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exit> {
     let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, &arguments.run)?;
     let (id, directory) = (run.id().to_owned(), run.path().to_owned());
-    let recorded = run.manifest().provenance.get("suitePath");
-    let path = match (&arguments.place.suite, recorded.and_then(Value::as_str)) {
-        (Some(path), _) => path.clone(),
-        (None, Some(path)) => PathBuf::from(path),
-        (None, None) => PathBuf::from("."),
-    };
+    let path = suite_path(arguments.place.suite.as_deref(), &run);
     let selection = Selection {
         tasks: Selection::of_run(&run.manifest().plan).tasks,
         ..Selection::default()

@@ -130,12 +130,12 @@ fn show_row(row: &ProfileRow, catalog: &Catalog) {
         ));
     }
     row.checkpoint_details.iter().for_each(show_check);
-    for loss in &row.hook_errors {
+    for error in &row.hook_errors {
         print(format!(
             "  {} {}: {}",
             style("!").yellow(),
-            plain(&loss.hook),
-            one_line(&loss.message, EXCERPT)
+            plain(&error.hook),
+            one_line(&error.message, EXCERPT)
         ));
     }
 }

@@ -5,7 +5,7 @@ use crate::commands::{UsageError, baseline, results_dir};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
 use assize_contracts::{Catalog, CautionCode, Plugins, Reading};
-use assize_engine::store::RunDirectory;
+use assize_engine::store::{RunDirectory, RunFile};
 use assize_report::{
     Analysis, Caution, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
     Unfinished, changed_metrics, judge_gates, not_comparable,
@@ -53,7 +53,7 @@ impl Source {
         }
         let reading = manifest.reading()?;
         Ok(Self {
-            rows: run.path().join("rows.jsonl"),
+            rows: run.file(RunFile::Rows),
             suite: Some(manifest.name.clone()),
             analysis: recorded_analysis(run.id(), &reading, &modes)?,
             catalog: manifest.catalog(),
@@ -68,7 +68,7 @@ impl Source {
     /// A file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
     pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
         let path = Path::new(name);
-        let is_rows_of_run = path.file_name() == Some("rows.jsonl".as_ref());
+        let is_rows_of_run = path.file_name() == Some(RunFile::Rows.name().as_ref());
         if let Some(directory) = path.parent().filter(|_| is_rows_of_run && path.is_file())
             && let Ok(run) = RunDirectory::open(directory)
         {
@@ -110,7 +110,7 @@ impl Source {
                     self.name()
                 )
             };
-            Gate::of(spec).with_context(place)
+            Gate::of(spec, &self.catalog).with_context(place)
         };
         self.reading.gates.iter().enumerate().map(gate).collect()
     }
@@ -251,9 +251,9 @@ pub(crate) fn judge(
     let outdated = context
         .reference
         .as_ref()
-        .filter(|reference| reference.trials.has_old_trials() && trials.has_current_trials())
-        .map(outdated_baseline);
+        .filter(|reference| reference.trials.has_old_trials() && trials.has_current_trials());
     let mut summary = trials.finish(&analysis)?;
+    let outdated = outdated.map(|reference| outdated_baseline(reference, &summary.catalog));
     summary.cautions.extend(outdated);
     summary.gates = judged;
     summary.planned = context.planned;
@@ -261,7 +261,7 @@ pub(crate) fn judge(
 }
 
 /// A baseline of 0.1 still serves for what means the same.
-fn outdated_baseline(reference: &Reference) -> Caution {
+fn outdated_baseline(reference: &Reference, catalog: &Catalog) -> Caution {
     let name = &reference.name;
     Caution {
         code: CautionCode::OldBaseline,
@@ -269,7 +269,7 @@ fn outdated_baseline(reference: &Reference) -> Caution {
             "The baseline `{name}` was stored by Assize 0.1. {} Renew it: run the baseline's version again, then `assize baseline set NAME RUN`.",
             not_comparable()
         ),
-        places: changed_metrics().map(str::to_owned).to_vec(),
+        places: changed_metrics(catalog).to_vec(),
         is_primary: true,
     }
 }

@@ -28,7 +28,7 @@ pub struct SuiteFile {
     pub name: Option<String>,
     /// The provider of modes that name none.
     pub provider: Option<ProviderSpec>,
-    /// What agents may do without asking.
+    /// Permissions of agents: what they may do without asking.
     #[serde(default)]
     pub permissions: Permissions,
     /// The conditions that are compared: definitions by name, or a list of names for a mode resolver.
@@ -62,7 +62,7 @@ pub struct SuiteFile {
     pub hooks: Option<HooksSpec>,
     /// Whether agents reach their LLM APIs through the proxy, which measures what passes.
     pub capture: Option<CaptureSpec>,
-    /// How often, in which order, how many at once.
+    /// Repetitions, order and concurrency.
     #[serde(default)]
     pub execution: ExecutionSpec,
     /// How trials are read as evidence.
@@ -100,7 +100,7 @@ pub struct ProviderSpec {
     pub overrides: Map<String, Value>,
 }
 
-/// What agents may do without asking.
+/// Permissions of agents: what they may do without asking.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -219,7 +219,7 @@ pub enum ColumnKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SampleSpec {
-    /// How many.
+    /// Their number.
     pub n: u32,
     /// What they are drawn with. Default: the seed of the execution.
     pub seed: Option<u64>,

@@ -20,7 +20,7 @@ use crate::diagnostics::LogLevel;
 use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource, Reading};
 use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
-use assize_llm::Prices;
+use assize_llm::{Api, Prices};
 use assize_plugins::PluginHost;
 use assize_report::Analysis;
 use description::describe;
@@ -473,7 +473,7 @@ fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
 
 /// Variables that runners read: those they pass on, and those with keys.
 fn runner_variables(file: &SuiteFile) -> impl Iterator<Item = &str> {
-    const USUAL_KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"];
+    let usual_keys = Api::ALL.map(Api::key_variable);
     let named = file.runners.iter().flat_map(|runner| {
         let passed = runner.config.get("pass_env").and_then(Value::as_array);
         let passed = passed.into_iter().flatten().filter_map(Value::as_str);
@@ -481,7 +481,7 @@ fn runner_variables(file: &SuiteFile) -> impl Iterator<Item = &str> {
         passed.chain(key)
     });
     let is_model = file.runners.iter().any(|runner| runner.uses == "llm");
-    named.chain(USUAL_KEYS.into_iter().filter(move |_| is_model))
+    named.chain(usual_keys.into_iter().filter(move |_| is_model))
 }
 
 fn chosen(flags: &[String], file: &[String]) -> Vec<String> {

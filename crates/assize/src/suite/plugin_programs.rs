@@ -40,14 +40,14 @@ pub struct PluginEntry {
 
 impl PluginEntry {
     /// What to start, or what is wrong with it.
-    pub(super) fn spec(&self, directory: &Path) -> Result<PluginSpec, Misfit> {
+    pub(super) fn spec(&self, directory: &Path) -> Result<PluginSpec, PluginEntryError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if self.id.is_empty() || self.id.starts_with('.') || !self.id.chars().all(is_plain) {
             let message = format!(
                 "found the id {:?}, expected letters, digits, `.`, `_` and `-`",
                 self.id
             );
-            return Err(Misfit { key: "id", message });
+            return Err(PluginEntryError { key: "id", message });
         }
         let transport = match (&self.socket, self.command.first()) {
             (None, Some(program)) if !program.is_empty() => {
@@ -56,7 +56,7 @@ impl PluginEntry {
             (Some(socket), None) => Transport::Socket(directory.join(socket)),
             _ => {
                 let message = "expected the program and its arguments, as in `command: [\"node\", \"plugin.mjs\"]`";
-                return Err(Misfit {
+                return Err(PluginEntryError {
                     key: "command",
                     message: message.to_owned(),
                 });
@@ -135,7 +135,7 @@ impl TimeoutsSpec {
 }
 
 /// A key whose value cannot be used.
-pub(super) struct Misfit {
+pub(super) struct PluginEntryError {
     pub(super) key: &'static str,
     pub(super) message: String,
 }

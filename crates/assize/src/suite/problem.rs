@@ -20,7 +20,7 @@ pub struct Problem {
     pub file: PathBuf,
     /// Where in it. Absent when it concerns the file as a whole.
     pub place: Option<Place>,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,

@@ -3,11 +3,12 @@
 use super::document::Document;
 use super::problem::Problem;
 use assize_contracts::{
-    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec,
+    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, fill_template,
 };
 use assize_measures::SchemaCheck;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ pub struct ScenarioFile {
     pub id: String,
     /// A short title. Default: the id.
     pub name: Option<String>,
-    /// What the scenario tests.
+    /// The purpose of the scenario.
     #[serde(default)]
     pub description: String,
     /// The first user message. `{workspace}`, `{iteration}` and the names in `vars` are replaced.
@@ -266,8 +267,9 @@ fn with_values(id: &str, values: &[(String, String)]) -> String {
 }
 
 fn fill_in(text: &str, values: &[(String, String)]) -> String {
-    values.iter().fold(text.to_owned(), |text, (name, value)| {
-        text.replace(&format!("{{{name}}}"), value)
+    fill_template(text, |wanted| {
+        let found = values.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| Cow::Borrowed(value.as_str()))
     })
 }
 

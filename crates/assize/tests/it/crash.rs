@@ -103,7 +103,7 @@ fn the_first_interrupt_stops_in_good_order_and_says_how_to_go_on() {
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(5), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("trials are open; to go on:"),
+        outcome.stderr.contains("trials are open; to resume:"),
         "{outcome:?}"
     );
     assert!(outcome.stderr.contains("--resume"), "{outcome:?}");

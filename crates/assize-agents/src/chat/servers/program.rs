@@ -24,7 +24,7 @@ const LONGEST_JUNK: usize = 200;
 
 /// What is known about a server beyond its messages, for saying what went wrong.
 #[derive(Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Notes>>);
+pub(super) struct ServerNotes(Arc<Mutex<Notes>>);
 
 #[derive(Default)]
 struct Notes {
@@ -32,7 +32,7 @@ struct Notes {
     last_words: Option<String>,
 }
 
-impl Told {
+impl ServerNotes {
     /// How the server ended, if it has.
     pub(super) fn ended(&self) -> Option<String> {
         crate::lock(&self.0).ended.clone()
@@ -56,11 +56,11 @@ pub(super) struct ServerProgram {
     program: LineProgram,
     /// Gone when the server's stdin is to be closed.
     outbox: Option<mpsc::Sender<String>>,
-    told: Told,
+    told: ServerNotes,
 }
 
 impl ServerProgram {
-    pub(super) async fn start(command: Command, told: Told) -> Result<Self, String> {
+    pub(super) async fn start(command: Command, told: ServerNotes) -> Result<Self, String> {
         let mut command = command.stdin(Stdin::Piped);
         // What it says is taken at once, so there is no need to keep it.
         command.stdout.head = u64::MAX;

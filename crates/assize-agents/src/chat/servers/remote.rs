@@ -1,11 +1,13 @@
 //! A server that is reached by its URL: streamable HTTP with answers of bounded size. The SDK's own client reads a JSON answer
 //! to its end, however long it is.
 
-use super::program::Told;
-use super::with_causes;
+use super::brief;
+use super::program::ServerNotes;
+use assize_contracts::with_causes;
+use assize_llm::{SseEvent, SseReader};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -14,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -30,20 +32,20 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
     client: reqwest::Client,
-    told: Told,
+    told: ServerNotes,
 }
 
 /// What went wrong on the way. The address is left out: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Trouble(String);
+pub(super) struct HttpError(String);
 
-pub(super) type Problem = StreamableHttpError<Trouble>;
+pub(super) type RemoteError = StreamableHttpError<HttpError>;
 
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
-    told: &Told,
+    told: &ServerNotes,
 ) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
     // Fails only when somebody else installed one, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -72,7 +74,7 @@ pub(super) fn transport(
 }
 
 impl StreamableHttpClient for BoundedHttp {
-    type Error = Trouble;
+    type Error = HttpError;
 
     async fn post_message(
         &self,
@@ -81,7 +83,7 @@ impl StreamableHttpClient for BoundedHttp {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Problem> {
+    ) -> Result<StreamableHttpPostResponse, RemoteError> {
         let has_session = session.is_some();
         let request = self
             .client
@@ -94,7 +96,7 @@ impl StreamableHttpClient for BoundedHttp {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
                 return Ok(StreamableHttpPostResponse::Accepted);
             }
-            StatusCode::NOT_FOUND if has_session => return Err(Problem::SessionExpired),
+            StatusCode::NOT_FOUND if has_session => return Err(RemoteError::SessionExpired),
             status if !status.is_success() => return refused(status, response).await,
             _ => {}
         }
@@ -110,7 +112,7 @@ impl StreamableHttpClient for BoundedHttp {
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
             Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-            Err(_) => Err(trouble(format!(
+            Err(_) => Err(http_error(format!(
                 "its answer is no message of MCP: `{}`",
                 shown(&body)
             ))),
@@ -123,7 +125,7 @@ impl StreamableHttpClient for BoundedHttp {
         session: Arc<str>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RemoteError> {
         sent(self.client.delete(&*url), Some(session), headers)
             .await
             .map(drop)
@@ -137,16 +139,16 @@ impl StreamableHttpClient for BoundedHttp {
         last_event: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Problem> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, RemoteError> {
         let Some(last_event) = last_event else {
-            return Err(Problem::ServerDoesNotSupportSse);
+            return Err(RemoteError::ServerDoesNotSupportSse);
         };
         let request = self.client.get(&*url).header(ACCEPT, EVENT_STREAM);
         let request = request.header("last-event-id", last_event);
         let response = sent(request, session, headers).await?;
         match response.status() {
             status if status.is_success() => Ok(self.events(response)),
-            _ => Err(Problem::ServerDoesNotSupportSse),
+            _ => Err(RemoteError::ServerDoesNotSupportSse),
         }
     }
 }
@@ -155,7 +157,7 @@ async fn sent(
     request: reqwest::RequestBuilder,
     session: Option<Arc<str>>,
     headers: HashMap<HeaderName, HeaderValue>,
-) -> Result<reqwest::Response, Problem> {
+) -> Result<reqwest::Response, RemoteError> {
     let request = match session {
         Some(session) => request.header(SESSION, &*session),
         None => request,
@@ -171,24 +173,24 @@ async fn sent(
 async fn refused(
     status: StatusCode,
     response: reqwest::Response,
-) -> Result<StreamableHttpPostResponse, Problem> {
+) -> Result<StreamableHttpPostResponse, RemoteError> {
     let body = whole(response).await?;
     match serde_json::from_slice(&body) {
         Ok(answer @ ServerJsonRpcMessage::Error(_)) => {
             Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        _ => Err(trouble(format!(
+        _ => Err(http_error(format!(
             "it answered HTTP {status}: `{}`",
             shown(&body)
         ))),
     }
 }
 
-async fn whole(mut response: reqwest::Response) -> Result<Vec<u8>, Problem> {
+async fn whole(mut response: reqwest::Response) -> Result<Vec<u8>, RemoteError> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(broken)? {
         if body.len() + piece.len() > LARGEST_ANSWER {
-            return Err(trouble(too_large()));
+            return Err(http_error(too_large()));
         }
         body.extend_from_slice(&piece);
     }
@@ -208,7 +210,30 @@ impl BoundedHttp {
             }
             Ok::<Bytes, io::Error>(piece)
         });
-        SseStream::from_bytes_stream(pieces).boxed()
+        let mut reader = SseReader::new(LARGEST_ANSWER);
+        let events = move |piece: Result<Bytes, io::Error>| {
+            let mut events = Vec::new();
+            match piece {
+                Ok(piece) => reader.feed(&piece, |event| events.push(Ok(in_sdk(&event)))),
+                Err(error) => events.push(Err(SseError::Body(Box::new(error)))),
+            }
+            stream::iter(events)
+        };
+        pieces.flat_map(events).boxed()
+    }
+}
+
+/// The event in the type of the SDK.
+fn in_sdk(event: &SseEvent<'_>) -> Sse {
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        Some(text).filter(|text| !text.is_empty())
+    };
+    Sse {
+        event: text(event.name),
+        data: Some(String::from_utf8_lossy(event.data).into_owned()),
+        id: text(event.id),
+        retry: event.retry_ms,
     }
 }
 
@@ -223,10 +248,10 @@ fn shown(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(LARGEST_REFUSAL)]).into_owned()
 }
 
-fn trouble(message: String) -> Problem {
-    Problem::Client(Trouble(message))
+fn http_error(message: String) -> RemoteError {
+    RemoteError::Client(HttpError(message))
 }
 
-fn broken(error: reqwest::Error) -> Problem {
-    trouble(with_causes(&error.without_url()))
+fn broken(error: reqwest::Error) -> RemoteError {
+    http_error(brief(with_causes(&error.without_url())))
 }

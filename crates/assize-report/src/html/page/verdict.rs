@@ -4,7 +4,7 @@ use super::table::{capital, section};
 use crate::comparison::{headline, level_percent};
 use crate::html::HtmlReport;
 use crate::html::charts::difference_bar;
-use crate::words::{clause, closing_line, sentence, verdict_word};
+use crate::words::{Clause, clause, closing_clauses, sentence, verdict_word};
 use crate::{Comparison, GateResult, Nature, Summary, gate_bounds_note, gates_note};
 use assize_stats::{GateVerdict, Verdict};
 use maud::{Markup, html};
@@ -92,12 +92,11 @@ fn is_said_above(code: &str) -> bool {
 
 fn card(pair: &[&Comparison]) -> Markup {
     let (a, b) = (pair[0].mode_a(), pair[0].mode_b());
-    let line = closing_line(pair.iter().copied()).unwrap_or_default();
-    let line = line.strip_prefix(&format!("{a}: ")).unwrap_or(&line);
+    let line = closing_clauses(pair.iter().copied()).unwrap_or_default();
     html! {
         article.card {
             h3 { (a) " " span.against { "against " (b) } }
-            p.headline { (capital(line)) }
+            p.headline { (capital(&line)) }
             ul.verdicts { @for comparison in pair { (verdict_item(comparison)) } }
             details {
                 summary { "In full sentences" }
@@ -114,20 +113,10 @@ fn verdict_item(comparison: &Comparison) -> Markup {
         li class=(look.class) {
             (glyph(look.glyph))
             span.word { (capital(comparison.definition().label())) ": " (look.word) }
-            span.clause { (short_clause(comparison)) }
+            span.clause { (capital(&Clause::of(comparison).without_name())) }
             (bar(comparison))
         }
     }
-}
-
-/// The clause without the words that stand above it.
-fn short_clause(comparison: &Comparison) -> String {
-    let clause = clause(comparison);
-    let name = comparison.definition().label();
-    let range = clause
-        .strip_prefix(&format!("cannot tell for {name} ("))
-        .and_then(|range| range.strip_suffix(')'));
-    capital(range.unwrap_or(&clause))
 }
 
 /// How a verdict looks.

@@ -3,7 +3,7 @@
 use super::Loader;
 use crate::suite::file::{Modes, SuiteFile};
 use crate::suite::problem::Problem;
-use assize_contracts::{Collector, Metric};
+use assize_contracts::{Catalog, Collector, Metric};
 use assize_engine::Plan;
 use assize_report::{Analysis, Gate, GateError};
 use assize_stats::{Level, Scope, tasks_for_margin};
@@ -27,7 +27,7 @@ impl Loader<'_> {
         for (number, spec) in file.gates.iter().enumerate() {
             let number = number.to_string();
             let place = ["gates", &number];
-            match Gate::of(spec).and_then(|gate| known.check(gate)) {
+            match Gate::of(spec, &Catalog::default()).and_then(|gate| known.check(gate)) {
                 Ok(gate) => {
                     let named = gate.modes.iter().flatten();
                     for mode in named.filter(|mode| !modes.contains(&mode.as_str())) {

@@ -5,7 +5,9 @@ use crate::suite::file::{JudgeSpec, LATER, SuiteFile};
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{BaseScenario, JsonMap};
 use assize_engine::store::Secrets;
+use assize_llm::Api;
 use assize_measures::JudgeScorer;
+use assize_process::host_variable;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,10 +53,7 @@ impl Loader<'_> {
 
     /// The variable that is named, or else the usual one of the API if it is set.
     fn judge_key(&mut self, judge: &JudgeSpec) -> Option<(String, String)> {
-        let read = |name: &str| {
-            let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
-            Some((name.to_owned(), value))
-        };
+        let read = |name: &str| Some((name.to_owned(), host_variable(name)?));
         if let Some(name) = &judge.key_env {
             let found = read(name);
             if found.is_none() {
@@ -63,11 +62,7 @@ impl Loader<'_> {
             }
             return found;
         }
-        read(match judge.api.as_deref()? {
-            "anthropic" => "ANTHROPIC_API_KEY",
-            "gemini" => "GEMINI_API_KEY",
-            _ => "OPENAI_API_KEY",
-        })
+        read(Api::named(judge.api.as_deref()?)?.key_variable())
     }
 
     /// The suite's `scorer`, or else the checks, joined by the judge where there is one.

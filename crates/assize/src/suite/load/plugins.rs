@@ -5,7 +5,7 @@ use super::judge::uses_judge;
 use crate::suite::document::Document;
 use crate::suite::file::{LATER, SuiteFile};
 use crate::suite::hooks::HooksSpec;
-use crate::suite::plugin_programs::Misfit;
+use crate::suite::plugin_programs::PluginEntryError;
 use crate::suite::problem::SuiteError;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
@@ -32,7 +32,7 @@ pub(super) fn start_programs(
     for (number, entry) in file.plugins.iter().enumerate() {
         let number = number.to_string();
         match entry.spec(&directory) {
-            Err(Misfit { key, message }) => {
+            Err(PluginEntryError { key, message }) => {
                 problems.push(document.problem(&["plugins", &number, key], message));
             }
             Ok(spec) if specs.iter().any(|other| other.id == spec.id) => {
