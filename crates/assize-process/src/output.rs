@@ -132,4 +132,13 @@ mod tests {
     fn invalid_utf8_is_replaced() {
         assert_eq!(captured(&[(0, b"a\xffb")]).text(), "a\u{fffd}b");
     }
+
+    #[test]
+    fn last_words_have_no_colours() {
+        assert_eq!(
+            without_colours("\u{1b}[31merror:\u{1b}[0m no key"),
+            "error: no key"
+        );
+        assert_eq!(without_colours("a [b] \u{1b}[1;2"), "a [b] 1;2");
+    }
 }

@@ -28,6 +28,9 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
     }
 }
 
+/// Begins a notice about a model that Codex has no entry for, which it tells as an error and works on.
+const UNKNOWN_MODEL: &str = "Model metadata for ";
+
 fn is_tool(item: &Value) -> bool {
     let others = ["reasoning", "agent_message", "error", "todo_list", ""];
     !others.contains(&text(item, &["type"]).unwrap_or_default())
@@ -42,7 +45,10 @@ fn completed(item: &Value, at: Option<i64>, story: &mut Story) {
             story.answer.clear();
             story.say(said, at);
         }
-        "error" => story.complain(text(item, &["message"]).unwrap_or_default(), true, at),
+        "error" => match text(item, &["message"]).unwrap_or_default() {
+            notice if notice.starts_with(UNKNOWN_MODEL) => {}
+            message => story.complain(message, true, at),
+        },
         _ if is_tool(item) => end(item, at, story),
         _ => {}
     }

@@ -3,6 +3,7 @@
 use super::*;
 use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent, Usd};
 use proptest::prelude::*;
+use serde_json::json;
 
 const FORMS: [OutputForm; 7] = [
     OutputForm::Text,
@@ -207,6 +208,48 @@ fn what_a_subagent_says_is_no_answer() {
     let lines = [line("null", "mine"), line("\"toolu_1\"", "its")].join("\n");
     let story = story_of(OutputForm::ClaudeCode, &lines);
     assert_eq!((story.answer.as_str(), story.events.len()), ("mine", 2));
+}
+
+#[test]
+fn a_notice_about_the_model_is_no_error() {
+    let said = |message: &str| {
+        let item = json!({"id": "item_0", "type": "error", "message": message});
+        let line = json!({"type": "item.completed", "item": item}).to_string();
+        story_of(OutputForm::Codex, &line).events.len()
+    };
+    assert_eq!(
+        said("Model metadata for `m` not found. Defaulting to fallback metadata"),
+        0
+    );
+    assert_eq!(said("something else went wrong"), 1);
+}
+
+#[test]
+fn a_session_that_goes_on_counts_only_its_last_prompt() {
+    let usage = |input: u64| json!({"m": {"inputTokens": input, "outputTokens": 1, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0}});
+    let line = json!({
+        "type": "result", "subtype": "success", "is_error": false, "result": "done",
+        "modelUsage": usage(30), "model_usage_since_last_result": usage(10),
+    });
+    let story = story_of(OutputForm::ClaudeCode, &line.to_string());
+    assert_eq!(story.tokens.unwrap().input, Some(10));
+}
+
+#[test]
+fn what_an_agent_says_after_its_time_tells_nothing_about_its_tools() {
+    let mut story = Story::new(OutputForm::ClaudeCode);
+    let call = json!({"type": "assistant", "message": {"id": "a", "model": "m", "content": [
+        {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "sleep 9"}},
+    ]}});
+    let rejected = json!({"type": "user", "message": {"content": [
+        {"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": "rejected"},
+    ]}});
+    story.take(&call.to_string(), Some(1_000));
+    story.take(&rejected.to_string(), Some(9_000));
+    story.forget_ends_since(9_001);
+    assert_eq!(story.tool_calls()[0].success, Some(false));
+    story.forget_ends_since(9_000);
+    assert_eq!(story.tool_calls()[0].success, None);
 }
 
 /// Lines of recordings with something cut out, doubled or put in.

@@ -162,6 +162,7 @@ pub(super) async fn version(program: &Path) -> Option<String> {
         .arg("--version")
         .pass_usual_env()
         .env("HOME", home.path())
+        .env("TMPDIR", home.path())
         .timeout(VERSION_LIMIT)
         .run_to_end()
         .await

@@ -51,7 +51,7 @@ for_agent!(gemini_acp, GEMINI_ACP);
 for_agent!(opencode_acp, OPENCODE_ACP);
 
 /// How long a trial may take here, and the time around it.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const AROUND: Duration = Duration::from_secs(60);
 
 /// The same where nothing but failures is to come: opencode tries again until its time is over.
@@ -138,7 +138,11 @@ fn a_void_attempt_is_tried_again(agent: &Agent) {
 /// Nobody is left: [`Offline::command`] sees to that after every run.
 fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
     // Codex goes on without the result of a command after ten seconds.
-    let timeout_ms = if agent.is(&CODEX) { 6000 } else { 20000 };
+    let timeout_ms = match agent.section {
+        "codex" => 6_000,
+        "opencode" | "acp" => 60_000,
+        _ => 20_000,
+    };
     let scenario = format!("{SCENARIO}timeout_ms: {timeout_ms}\n");
     let offline = agent.suite(&scenario);
     let running = offline.path("running");

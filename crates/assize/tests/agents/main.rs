@@ -86,6 +86,11 @@ const TESTS: &[Test] = tests! {
         books::goose::time_is_over_while_an_answer_streams, books::goose::a_tool_hangs_when_time_is_over,
         books::goose::large_output_of_a_tool_fails_nobody,
         books::goose::not_a_byte_of_an_answer_is_no_verdict, books::goose::an_error_inside_every_answer_is_no_verdict, books::goose_tools_do_not_tell_whether_they_failed;
+    quick []: books::the_table_has_no_other_rows;
+    slow ["qwen"]: books::qwen;
+    slow ["pi"]: books::pi;
+    slow ["cline"]: books::cline;
+    slow ["copilot"]: books::copilot;
     slow ["gemini"]: mcp::gemini;
     slow ["opencode"]: mcp::opencode_acp;
     slow ["qwen"]: mcp::qwen;
