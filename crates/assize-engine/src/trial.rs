@@ -352,7 +352,7 @@ impl Trials {
                 return Some(Arc::new(trace));
             }
             Ok(Err(error)) => error.message,
-            Err(_) => format!("no answer within {} s", limit.unwrap_or_default().as_secs()),
+            Err(_) => format!("no answer within {:?}", limit.unwrap_or_default()),
         };
         plugin_errors.push(PluginError {
             hook: "exportSession".to_owned(),

@@ -141,10 +141,8 @@ impl<'a> FindingsPage<'a> {
         table.write(page)?;
         for (key, by_mode) in findings {
             for folded in [Folded::items(by_mode), Folded::rows(by_mode)] {
-                match folded.differs() {
-                    _ if folded.rows.is_empty() => {}
-                    true => self.write_folded(page, key, folded)?,
-                    false => same.push(safe(key)),
+                if !folded.rows.is_empty() {
+                    self.write_folded(page, key, folded)?;
                 }
             }
         }
@@ -238,10 +236,6 @@ impl Folded {
             heading: heading.to_owned(),
             rows: names.into_iter().map(row).collect(),
         }
-    }
-
-    fn differs(&self) -> bool {
-        self.rows.iter().any(|(_, cells)| differ(cells))
     }
 }
 

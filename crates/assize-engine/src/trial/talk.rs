@@ -142,7 +142,11 @@ pub(super) async fn converse(
     let mut is_answered = false;
     let messages = std::iter::once(&scenario.prompt).chain(&scenario.turns);
     for (number, text) in messages.enumerate() {
-        let left = limit.saturating_sub(started.elapsed());
+        // The first message has the whole limit: a provider is told what the scenario says, not a moment less.
+        let left = match number {
+            0 => limit,
+            _ => limit.saturating_sub(started.elapsed()),
+        };
         let prompted = Instant::now();
         let started_at = Timestamp::now();
         let call = guarded_provider(provider.prompt(session, text, left));

@@ -561,3 +561,67 @@ def look(run, task):
         ["begun", "[\"void\", \"cancelled\", \"alone\"]"]
     );
 }
+
+/// "When omitted, the provider should apply the global `DEFAULT_TIMEOUT_MS` (120,000 ms)": the engine passes it itself.
+#[test]
+fn a_prompt_is_told_the_limit_of_its_scenario_to_the_millisecond() {
+    let plugin = "
+Mine.prompt = lambda self, handle, text, timeout_ms: (
+    {'text': str(timeout_ms), 'completionReason': 'stop', 'metrics': {}})
+";
+    let suite = suite_of(
+        plugin,
+        "",
+        "modes: { plain: {} }\nexecution: { repetitions: 1, warmup: false }",
+    );
+    let checked = |id: &str, more: &str, told: u32| {
+        suite.write(
+            &format!("scenarios/{id}.yaml"),
+            format!(
+                "id: {id}\nprompt: x\n{more}checks: [ {{ output: {{ equals: '{told}' }} }} ]\n"
+            ),
+        );
+    };
+    checked("one", "", 120_000);
+    checked("two", "timeout_ms: 7000\n", 7_000);
+    suite.done(&["run", "-q"]);
+    for row in suite.rows() {
+        assert_eq!(row["outcome"], "pass", "{row:#}");
+    }
+}
+
+const FINDINGS: &str = "
+@plugin.analyzer('all')
+def look(trace, scenario, mode):
+    return {'analyzer': 'all', 'summary': 'One sentence.', 'findings': {
+        'all_number': {'type': 'number', 'value': 3, 'unit': 'count'},
+        'all_string': {'type': 'string', 'value': 'top-down'},
+        'all_list': {'type': 'list', 'values': ['first item', 'second item']},
+        'all_table': {'type': 'table', 'headers': ['tool', 'calls'], 'rows': [['bash', '17']]},
+        'all_ratio': {'type': 'ratio', 'value': 0.25, 'label': 'share'}}}
+";
+
+/// The five kinds of `AnalysisFinding` are all to be read, also where modes do not differ.
+#[test]
+fn every_kind_of_finding_is_told_with_its_value() {
+    for modes in ["{ plain: {} }", "{ plain: {}, other: {} }"] {
+        let keys = format!(
+            "modes: {modes}\nanalyzers: [all]\nexecution: {{ repetitions: 1, warmup: false }}"
+        );
+        let suite = suite_of(FINDINGS, "", &keys);
+        suite.done(&["run", "-q"]);
+        let page = suite.run_directory().join("report/analysis.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for value in [
+            "3 count",
+            "top-down",
+            "first item",
+            "second item",
+            "bash",
+            "17",
+            "25 %",
+        ] {
+            assert!(page.contains(value), "{value} is not in\n{page}");
+        }
+    }
+}
