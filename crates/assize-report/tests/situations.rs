@@ -286,6 +286,10 @@ fn a_ratio_that_never_varies_is_certain_of_exactly_these_tasks() {
         words.contains("On exactly these 6 tasks: exactly 100 % more active tokens (exactly twice) in every trial."),
         "{words}"
     );
+    assert!(
+        words.ends_with("More tasks would show how much they differ."),
+        "{words}"
+    );
     // The same on average is not the same in every trial.
     let mixed = |task: usize| [1.0, 4.0][task % 2];
     let (verdict, words) = said(&constant(mixed), Scope::Suite);

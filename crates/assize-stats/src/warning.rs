@@ -121,7 +121,7 @@ impl Warning {
             Self::NoSuccesses => "No run succeeded.",
             Self::ManyVoid => "More than 5 % of the trials could not be judged.",
             Self::OptionalStopping => "The run was stopped early, which makes chance look real.",
-            Self::UnmatchedScenarios => "Scenarios run by one mode only were left out.",
+            Self::UnmatchedScenarios => "Scenarios without a result of both modes were left out.",
             Self::UnseenTasks => {
                 "So few tasks can miss a whole kind of task; the interval allows for it."
             }

@@ -291,6 +291,10 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
     if found.limited.is_some() {
         return Some("More tasks would show more, and so would a longer limit.".to_owned());
     }
+    let is_constant = headline(found).is_some_and(|shown| shown.is_degenerate());
+    if is_constant && found.scope == Scope::Population {
+        return Some("More tasks would show how much they differ.".to_owned());
+    }
     let plan = found.plan.as_ref()?;
     let Some(target) = plan.target_pct else {
         let (seen, tasks) = plan.min_detectable_effect.zip(plan.scenarios_needed)?;
@@ -312,7 +316,8 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
             "For {target} % it needs {runs} repetitions, or {scenarios} scenarios."
         )),
         (Some(runs), None, Scope::Suite) => Some(format!(
-            "For {target} % on exactly these it needs {runs} repetitions."
+            "For {target} %{} it needs {runs} repetitions.",
+            super::place(found.scope, found.scenarios)
         )),
         (Some(runs), None, _) => Some(format!("For {target} % it needs {runs} repetitions.")),
         (None, Some(scenarios), _) => Some(format!(

@@ -157,6 +157,8 @@ pub(super) fn plan(
     };
     let alpha = Level::new(options.confidence_level.complement()).ok()?;
     let plan = power_plan(&inputs, alpha, Level::POWER_80).ok()?;
+    // What does not vary says nothing about what it would take.
+    plan.min_detectable_effect.filter(|&least| least > 0.0)?;
     // A design that already sees the wanted effect is planned for a smaller one.
     let mut effect = options.plan_effect;
     let sees = |effect: f64| {
