@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny snapshots bench study clean
+.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -99,6 +99,23 @@ study:
 	$(CARGO) run --release -p assize-stats --locked --example study -- --simulations $(STUDY_SIMULATIONS) --seed $(STUDY_SEED)
 	$(CARGO) run --release -p assize-report --locked --example study -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
 		--binary $${CARGO_TARGET_DIR:-target}/release/assize --commit $$(git rev-parse --short HEAD)
+
+# Kills runs, scorings, reports and removals at random moments and says what was lost.
+ROUNDS ?= 1000
+SEED ?= 1
+chaos:
+	$(CARGO) build -p assize --all-features --locked
+	tests/chaos/chaos.py $${CARGO_TARGET_DIR:-target}/debug/assize --rounds $(ROUNDS) --seed $(SEED)
+
+# Every parser with libFuzzer, one after another. A nightly compiler is used where there is one.
+MINUTES ?= 10
+TARGETS ?= $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
+fuzz:
+	for target in $(TARGETS); do tests/build/fuzz.sh $$target $(MINUTES) || exit 1; done
+
+# Known holes in dependencies. Needs the advisory database; where it cannot be had, says so and ends well.
+advisories: $(DENY)
+	$(DENY) --log-level error check advisories || tests/build/advisories.sh
 
 clean:
 	$(CARGO) clean

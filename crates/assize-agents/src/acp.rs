@@ -221,3 +221,14 @@ impl AcpProvider {
         Sorted::new(overrides).map(|sorted| sorted.recipe)
     }
 }
+
+/// Reads a message of an agent in every way there is, for fuzzing.
+pub(crate) fn read_message(message: &serde_json::Value) {
+    let _ = messages::Hello::read(message).takes_urls;
+    let params = message.get("params").unwrap_or(message);
+    let _ = messages::Update::read(params).is_some();
+    let _ = messages::ToolCall::read(params).is_some();
+    if let Some(request) = messages::PermissionRequest::read(params) {
+        let _ = request.select(["allow_once", "allow_always"]);
+    }
+}

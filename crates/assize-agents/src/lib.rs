@@ -4,6 +4,8 @@ mod acp;
 pub mod capture;
 mod chat;
 mod command;
+#[doc(hidden)]
+pub mod fuzzing;
 mod line_program;
 mod mcp;
 mod output;

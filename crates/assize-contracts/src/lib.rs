@@ -91,7 +91,7 @@ pub use scenario::{
 pub use score_record::{Evidence, ScoreRecord, ScoreTarget, ScoreValue};
 pub use scorer::{Scorer, ScorerCheckResult, ScorerContext, ScorerResult, WorkspaceChange};
 pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};
-pub use timestamp::{Timestamp, unix_ms_now};
+pub use timestamp::{Timestamp, let_clock_jump, unix_ms_now};
 pub use tokens::{TokenBreakdown, TokenSum};
 pub use trace::{
     CallEnding, EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,

@@ -1,6 +1,7 @@
 //! Points in wall-clock time, kept as the text they came in so that foreign records are not rewritten.
 
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 // Every trial writes and reads a dozen times, so our own form is done by hand; all others are left to `jiff`.
@@ -14,7 +15,28 @@ const LAST: i64 = 253_402_300_799_999;
 /// Milliseconds since 1970, by the clock of this machine.
 pub fn unix_ms_now() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.unwrap_or_default().as_millis() as i64
+    let now = since_1970.unwrap_or_default().as_millis() as i64;
+    match JUMP.load(Ordering::Relaxed) {
+        0 => now,
+        jump => now + jumped(jump),
+    }
+}
+
+/// Milliseconds by which the clock jumps. 0: it does not.
+static JUMP: AtomicI64 = AtomicI64::new(0);
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// Makes the clock jump forth and back by so many milliseconds every few looks at it: for tests of what a wrong clock must not break.
+pub fn let_clock_jump(milliseconds: i64) {
+    JUMP.store(milliseconds, Ordering::Relaxed);
+}
+
+fn jumped(jump: i64) -> i64 {
+    match CALLS.fetch_add(1, Ordering::Relaxed) / 7 % 3 {
+        0 => 0,
+        1 => jump,
+        _ => -jump,
+    }
 }
 
 /// An RFC 3339 time in UTC with milliseconds when Assize writes it; as found when someone else did.

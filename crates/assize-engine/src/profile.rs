@@ -8,7 +8,7 @@ use crate::plan::{Plan, PlanError};
 use crate::preflight;
 use crate::schedule::Scheduler;
 use crate::store::{
-    CellKey, Encoder, Manifest, OpenRun, Redactor, RunDirectory, RunState, StoreError, WriterHandle,
+    CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, StoreError, WriterHandle,
 };
 use crate::suite::{Mode, ProfileSuite};
 use crate::task::UsedRunner;
@@ -16,6 +16,7 @@ use crate::trial::{Cancelled, Trials};
 use crate::voids::{VoidReason, Voids};
 use crate::workspace::{self, TrialWorkspaces};
 use assize_contracts::{Caution, CautionCode, HookEvent, PluginError, RunContext, Timestamp};
+use assize_secrets::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -153,6 +154,7 @@ pub async fn run_profile_suite(
 
     let cancel = cancel.child_token();
     let writer = run.into_writer(Arc::clone(&listener), cancel.clone());
+    let redactor = Redactor::new(&suite.secrets);
     let scheduler = Arc::new(Scheduler {
         trials: Trials {
             run_id: run_id.clone(),
@@ -165,13 +167,11 @@ pub async fn run_profile_suite(
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             room_at_runners: room_at_runners(&suite),
             reported: Mutex::default(),
+            redactor: redactor.clone(),
         },
         plan,
-        voids: Voids::new(
-            suite.execution.stop_after_voids,
-            Redactor::new(&suite.secrets),
-        ),
-        encoder: Encoder::new(Redactor::new(&suite.secrets), suite.output.store_traces),
+        voids: Voids::new(suite.execution.stop_after_voids, redactor.clone()),
+        encoder: Encoder::new(redactor, suite.output.store_traces),
         stop: cancel.child_token(),
     });
     let run = Run {
@@ -239,6 +239,9 @@ pub(crate) async fn resolve_modes(suite: &mut ProfileSuite) -> Result<(), Engine
                 mode: mode.name.clone(),
                 message: error.to_string(),
             })?;
+            for (name, value) in &config.environment {
+                suite.secrets.note(name, value);
+            }
             Arc::make_mut(&mut mode.environment).extend(config.environment);
             Arc::make_mut(&mut mode.overrides).extend(config.provider_overrides);
             mode.system_instructions = config.system_instructions;
@@ -333,7 +336,7 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Result<Manifest, EngineError> 
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let created_at = Timestamp::from_unix_ms(since_1970.as_millis() as i64);
+    let created_at = Timestamp::now();
     // `2026-11-15T21:03:59.120Z` becomes `20261115-210359-1eb8`, which reads well and sorts by time even within a second.
     let digits: String = created_at
         .as_str()
@@ -532,6 +535,7 @@ impl Run {
     /// Reports errors outside of any trial; the run continues.
     fn report(&self, errors: Vec<PluginError>) {
         for PluginError { hook, message } in errors {
+            let message = self.scheduler.trials.redactor.text(&message);
             self.scheduler
                 .trials
                 .listener

@@ -3,7 +3,7 @@
 
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
-use crate::store::{CellKey, Redactor, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
+use crate::store::{CellKey, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
 use crate::suite::ProfileSuite;
 use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
@@ -13,6 +13,7 @@ use assize_contracts::{
     PromptMetrics, PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task,
     VoidCause, WorkspaceChange,
 };
+use assize_secrets::Redactor;
 use foldhash::fast::FixedState;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;

@@ -2,13 +2,13 @@
 
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
-use crate::store::Secrets;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
     ProviderScope, ProviderSource, Reading, RunHooks, Scorer,
 };
 use assize_llm::Prices;
+use assize_secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use crate::event::{Event, Listener};
 use crate::guard::{guarded, guarded_provider};
 use crate::hooks::Hooks;
 use crate::instances::Instance;
-use crate::store::{SeenMetrics, TrialRecord};
+use crate::store::{Outside, SeenMetrics, TrialRecord};
 use crate::suite::ProfileSuite;
 use crate::watch::watched;
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
@@ -20,6 +20,7 @@ use assize_contracts::{
     SessionAnalysisBundle, SessionHandle, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
+use assize_secrets::Redactor;
 pub(crate) use cell::TrialCell;
 pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
@@ -56,6 +57,8 @@ pub(crate) struct Trials {
     pub(crate) room_at_runners: BTreeMap<String, Semaphore>,
     /// Metric names that two collectors gave and that were reported.
     pub(crate) reported: Mutex<BTreeSet<String>>,
+    /// For names that plugins give to metrics: they stand in rows and in the manifest.
+    pub(crate) redactor: Redactor,
 }
 
 /// A trial of a scenario.
@@ -410,8 +413,9 @@ impl Trials {
     }
 
     /// Puts what a collector or the scorer measured among the row's metrics.
-    fn keep(&self, found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
-        self.metrics.add_found(&found);
+    fn keep(&self, mut found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
+        let clean = |metric: &mut CustomMetric| metric.clean(&self.redactor);
+        self.metrics.add_found(&mut found, clean);
         for metric in found {
             if metrics.contains_key(&metric.name) {
                 self.warn_duplicate_metric(&metric.name, by);

@@ -1,7 +1,7 @@
 //! Void trials of a run: their reasons, and when a mode has had enough of them.
 
-use crate::store::Redactor;
 use assize_contracts::{Outcome, ProfileRow};
+use assize_secrets::Redactor;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ impl Voids {
             .entry(kind_of(row))
             .or_insert_with(|| VoidReason {
                 mode: row.mode.clone(),
-                reason: self.redactor.redact_text(&in_words(row)),
+                reason: self.redactor.text(&in_words(row)).into_owned(),
                 trials: 0,
                 position: row.position,
                 stopped: false,

@@ -6,19 +6,21 @@ use crate::store::RunFile;
 use crate::suite::{KeepWorkspace, ProfileSuite};
 use assize_contracts::{WorkspaceChange, WorkspaceSpec};
 use assize_process::workspace::{
-    Change, ChangeKind, Limits, Node, Snapshot, Workspace, Workspaces, default_root, remove_tree,
-    restore, store,
+    Change, ChangeKind, Clean, Limits, Looked, Node, Snapshot, Workspace, Workspaces, default_root,
+    remove_tree, restore, store_clean,
 };
 use assize_process::{Bound, Command, Error, Output};
+use assize_secrets::Redactor;
 use sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
 
 const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -202,10 +204,18 @@ impl TrialWorkspaces {
     }
 
     /// Looks at what the agent changed and keeps it under `name`.
-    pub(crate) async fn observe(&self, workspace: &TrialWorkspace, name: String) -> Observed {
+    pub(crate) async fn observe(
+        &self,
+        workspace: &TrialWorkspace,
+        name: String,
+        (cancel, redactor): (CancellationToken, Redactor),
+    ) -> Observed {
         let workspace = Arc::clone(&workspace.workspace);
         let (keep, kept) = (self.keep, self.kept.clone());
-        spawn_blocking(move || observe(&workspace, keep, &kept.join(name)))
+        let stop = move || cancel.is_cancelled();
+        // Checks that are made again later quote these files, when nobody knows the keys of the session any more.
+        let clean = move |content: Vec<u8>| redactor.bytes(content);
+        spawn_blocking(move || observe(&workspace, keep, &kept.join(name), (&stop, &clean)))
             .await
             .unwrap_or_else(|panic| Observed::nothing(panic.to_string()))
     }
@@ -296,27 +306,39 @@ fn bring_back(
         .collect())
 }
 
-fn observe(workspace: &Workspace, keep: KeepWorkspace, archive: &Path) -> Observed {
+fn observe(
+    workspace: &Workspace,
+    keep: KeepWorkspace,
+    archive: &Path,
+    (stop, clean): (&dyn Fn() -> bool, Clean<'_>),
+) -> Observed {
     let path = workspace.path();
-    let changes = match make_readable(path).and_then(|()| workspace.changes()) {
-        Ok(changes) => changes,
+    let Looked { changes, left_out } = match make_readable(path).and_then(|()| workspace.look(stop))
+    {
+        Ok(looked) => looked,
         Err(error) => return Observed::nothing(error.explained()),
     };
+    // Half of the changes says nothing about the rest.
+    if left_out.stopped.is_some() {
+        return Observed::nothing(left_out.in_words().unwrap_or_default());
+    }
     let kept = match keep {
-        KeepWorkspace::None => Ok(()),
-        KeepWorkspace::Changed if changes.is_empty() => Ok(()),
-        KeepWorkspace::Changed => archive_of(path, &changes, archive),
+        KeepWorkspace::None => Ok(None),
+        KeepWorkspace::Changed if changes.is_empty() => Ok(None),
+        KeepWorkspace::Changed => archive_of(path, &changes, archive, clean),
         KeepWorkspace::All => Snapshot::empty()
-            .changes(path)
-            .and_then(|all| archive_of(path, &all, archive)),
+            .look(path, stop)
+            .and_then(|all| archive_of(path, &all.changes, archive, clean)),
     };
+    let not_kept = kept.unwrap_or_else(|error| Some(error.explained()));
+    let errors: Vec<String> = left_out.in_words().into_iter().chain(not_kept).collect();
     let shown = changes
         .iter()
         .filter(|change| is_reported(change))
         .map(reported);
     Observed {
         changes: Ok(shown.collect()),
-        archive_error: kept.err().map(|error| error.explained()),
+        archive_error: (!errors.is_empty()).then(|| errors.join("; ")),
     }
 }
 
@@ -339,15 +361,29 @@ fn make_readable(path: &Path) -> Result<(), Error> {
     })
 }
 
-fn archive_of(path: &Path, changes: &[Change], archive: &Path) -> Result<(), Error> {
+/// Keeps the changes, and says what was left out of the archive.
+fn archive_of(
+    path: &Path,
+    changes: &[Change],
+    archive: &Path,
+    clean: Clean<'_>,
+) -> Result<Option<String>, Error> {
     if let Some(parent) = archive.parent() {
-        fs::create_dir_all(parent).map_err(|source| Error::File {
-            action: "create",
-            path: parent.to_owned(),
-            source,
-        })?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(|source| Error::File {
+                action: "create",
+                path: parent.to_owned(),
+                source,
+            })?;
     }
-    store(path, changes, archive, Limits::default()).map(drop)
+    let stored = store_clean(path, changes, archive, (Limits::default(), clean))?;
+    Ok(stored.left_out.first().map(|first| {
+        let (count, first) = (stored.left_out.len(), first.display());
+        format!("{count} changed files are not in the archive, such as `{first}`: too large, too many or unreadable")
+    }))
 }
 
 /// Directories come and go with their files, and git writes to its own on every look.

@@ -21,6 +21,11 @@ pub fn wire(bytes: &[u8]) {
     small_events(bytes);
 }
 
+/// Reads bytes as a file of prices.
+pub fn prices(bytes: &[u8]) {
+    let _ = crate::prices::parse_file(bytes);
+}
+
 fn read<'a>(api: Api, status: u16, chunks: impl IntoIterator<Item = &'a [u8]>) -> ModelAnswer {
     let mut reader = AnswerReader::new(api, status);
     for chunk in chunks {

@@ -320,9 +320,7 @@ impl Shared {
     fn hear(&self, line: Line) {
         self.heard.fetch_add(1, Ordering::Relaxed);
         if line.cut > 0 {
-            return self.give_up(format!(
-                "wrote a line of more than {LONGEST_MESSAGE} bytes and was ended"
-            ));
+            return self.give_up_for_length();
         }
         match wire::look_at(&line.bytes) {
             Incoming::Answer(id) => self.deliver(id, line.bytes),
@@ -396,6 +394,15 @@ impl Shared {
         }
     }
 
+    /// Ends a program whose line is too long, without waiting for the end of the line.
+    fn give_up_for_length(&self) {
+        if self.open().fault.is_none() {
+            self.give_up(format!(
+                "wrote a line of more than {LONGEST_MESSAGE} bytes and was ended"
+            ));
+        }
+    }
+
     /// Ends a program that cannot be trusted any more.
     fn give_up(&self, fault: String) {
         self.open().fault.get_or_insert(fault.clone());
@@ -461,10 +468,13 @@ async fn listen_to_program(mut running: Running, shared: Arc<Shared>) {
     let mut words = LineSplitter::new(64 << 10);
     while let Ok(Some(chunk)) = running.next().await {
         match chunk.stream {
-            Stream::Stdout => messages
-                .push(&chunk)
-                .into_iter()
-                .for_each(|line| shared.hear(line)),
+            Stream::Stdout => {
+                let lines = messages.push(&chunk).into_iter();
+                lines.for_each(|line| shared.hear(line));
+                if messages.is_overlong() {
+                    shared.give_up_for_length();
+                }
+            }
             Stream::Stderr => {
                 for line in words.push(&chunk) {
                     shared.log.line("stderr", &line.text());
@@ -498,6 +508,9 @@ async fn listen_to_socket(mut reader: impl AsyncRead + Unpin, shared: Arc<Shared
             .push(&chunk)
             .into_iter()
             .for_each(|line| shared.hear(line));
+        if messages.is_overlong() {
+            shared.give_up_for_length();
+        }
         if shared.ended.borrow().is_some() {
             return;
         }

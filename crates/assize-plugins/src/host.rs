@@ -4,6 +4,7 @@ use crate::error::StartError;
 use crate::log::Redact;
 use crate::program::{PluginProgram, PluginSpec};
 use assize_contracts::Plugins;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -85,7 +86,8 @@ impl PluginHost {
         if self.programs.is_empty() {
             return Ok(());
         }
-        std::fs::create_dir_all(directory)?;
+        let mut private = std::fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(directory)?;
         for program in &self.programs {
             program.log_to(
                 &directory.join(format!("{}.log", program.id())),

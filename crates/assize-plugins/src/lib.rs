@@ -11,6 +11,8 @@ pub mod conformance;
 mod connection;
 mod contracts;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod host;
 mod limits;
 mod log;

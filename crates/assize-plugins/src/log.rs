@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,7 +32,11 @@ impl PluginLog {
     /// From now on into a file, beginning with what was said before.
     pub(crate) fn write_to(&self, path: &Path, redact: Redact) -> std::io::Result<()> {
         let mut state = self.state();
-        let mut file = File::options().create(true).append(true).open(path)?;
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)?;
         let beginning = std::mem::take(&mut state.beginning);
         file.write_all(redact(&String::from_utf8_lossy(&beginning)).as_bytes())?;
         state.file = Some(file);
@@ -49,10 +54,10 @@ impl PluginLog {
         if state.written >= limit {
             return;
         }
-        let text = shortened(text.trim_end());
         let text = match &state.redact {
-            Some(redact) => redact(text),
-            None => text.to_owned(),
+            Some(redact) => shortened(&redact(text.trim_end())),
+            // What is left of a secret at the cut is found later, by the mark.
+            None => shortened(text.trim_end()),
         };
         let mut line = format!("{origin}: {text}\n");
         state.written += line.len();
@@ -80,9 +85,10 @@ impl PluginLog {
     }
 }
 
-fn shortened(text: &str) -> &str {
+fn shortened(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST_LINE);
-    &text[..end]
+    let mark = if end < text.len() { "…" } else { "" };
+    format!("{}{mark}", &text[..end])
 }
 
 #[cfg(test)]

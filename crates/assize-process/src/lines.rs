@@ -69,6 +69,11 @@ impl LineSplitter {
         self.is_pending.then(|| self.complete())
     }
 
+    /// Whether the line under way is longer than the limit already. Its end may never come.
+    pub fn is_overlong(&self) -> bool {
+        self.pending.cut > 0
+    }
+
     fn skip(&mut self, dropped: u64) {
         self.pending.cut += dropped;
         self.is_pending |= dropped > 0;

@@ -6,7 +6,8 @@ use crate::row::Row;
 use assize_contracts::Nature;
 use assize_contracts::{Catalog, MetricKind, Outcome, RowField};
 use foldhash::fast::FixedState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher;
 
 /// Trials that may be counted together: same suite, mode, model and nature.
 #[derive(Debug)]
@@ -110,6 +111,49 @@ pub(crate) struct AllNames {
     pub(crate) metrics: Names,
     /// Names of checks and reasons.
     pub(crate) words: Names,
+    pub(crate) extent: Extent,
+}
+
+/// How many metrics there are that are not built in. Agents choose the names of tools and plugins those of metrics, so that there may
+/// be any number.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    tools: usize,
+    others: usize,
+    /// Hashes of the names that are too many.
+    left_out: HashSet<u64, FixedState>,
+}
+
+/// Categories of tools beyond these are left out.
+const MOST_TOOLS: usize = 200;
+
+/// Metrics of plugins beyond these are left out.
+const MOST_METRICS: usize = 1_000;
+
+impl Extent {
+    /// The column of a metric. Absent when there are too many.
+    fn column(&mut self, name: &str, catalog: &Catalog, metrics: &mut Names) -> Option<usize> {
+        if let Some(place) = metrics.find(name) {
+            return Some(place);
+        }
+        let metric = catalog.metric(name);
+        let (count, most) = match metric.kind {
+            MetricKind::ToolCategory(_) => (&mut self.tools, MOST_TOOLS),
+            _ if metric.is_built_in() => return Some(metrics.place(name)),
+            _ => (&mut self.others, MOST_METRICS),
+        };
+        if *count >= most {
+            self.left_out.insert(FixedState::default().hash_one(name));
+            return None;
+        }
+        *count += 1;
+        Some(metrics.place(name))
+    }
+
+    /// How many metrics were left out.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out.len()
+    }
 }
 
 impl Names {
@@ -134,6 +178,7 @@ impl Cell {
             catalog,
             metrics,
             words,
+            extent,
         } = names;
         for check in &row.checkpoint_details {
             let tally = counted(&mut self.checks, words.place(&check.id));
@@ -169,14 +214,18 @@ impl Cell {
         self.censored.push(row.is_censored());
         self.old.push(row.is_of_first_version());
         row.for_each_measurement(catalog, |name, value| {
-            self.set(metrics.place(name), trial, value);
+            if let Some(place) = extent.column(name, catalog, metrics) {
+                self.set(place, trial, value);
+            }
         });
         row.for_each_lower_bound(catalog, |name, value| {
-            self.lower_bounds.push(LowerBound {
-                place: metrics.place(name),
+            let place = extent.column(name, catalog, metrics);
+            let bound = place.map(|place| LowerBound {
+                place,
                 trial,
                 value,
             });
+            self.lower_bounds.extend(bound);
         });
     }
 

@@ -48,6 +48,9 @@ const COLUMNS: [(&str, &str); 39] = [
     ("position", "/position"),
 ];
 
+/// Extensions beyond these have no column; they are in `results.json`. Plugins may name any number.
+const MOST_COLUMNS: usize = 1_000;
+
 /// Writes `results.csv`. What was not measured is an empty cell.
 pub struct CsvWriter<W: Write> {
     table: csv::Writer<W>,
@@ -64,7 +67,7 @@ impl<W: Write> CsvWriter<W> {
             is_fixed || catalog.metric(name).field().is_some()
         };
         let further = extensions.iter().filter(|name| !is_column(name));
-        let extensions: Vec<String> = further.cloned().collect();
+        let extensions: Vec<String> = further.take(MOST_COLUMNS).cloned().collect();
         let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
         let names = names.chain(extensions.iter().map(|name| heading(name, catalog)));
         let mut table = csv::Writer::from_writer(out);
@@ -156,7 +159,12 @@ fn text_cell(text: &str) -> String {
         if is_start && BEGINNINGS.contains(&letter) {
             cell.push('\'');
         }
-        cell.push(letter);
+        match letter {
+            '\n' | '\t' => cell.push(letter),
+            // A terminal would obey them, and spreadsheets show nothing of them.
+            letter if letter.is_control() => cell.extend(letter.escape_default()),
+            letter => cell.push(letter),
+        }
         is_start = matches!(letter, ';' | '\t');
     }
     cell

@@ -4,6 +4,8 @@
 //! terminal, the pages and the files are all made of.
 
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod row;
 mod rows;
 

@@ -26,6 +26,9 @@ pub struct Summary {
     /// Scenarios that are only part of the modes' numbers, because there are too many to tell one by one.
     #[serde(rename = "scenariosLeftOut", skip_serializing_if = "is_zero")]
     pub scenarios_left_out: usize,
+    /// Metrics that are too many to be told, by tool or by plugin.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub metrics_left_out: usize,
     /// Pair by pair, the deciding metrics first.
     pub comparisons: Vec<Comparison>,
     /// Reasons to be careful.
@@ -250,6 +253,7 @@ impl<'a> Draft<'a> {
             modes: self.modes,
             scenarios: self.scenarios,
             scenarios_left_out: self.scenarios_left_out,
+            metrics_left_out: self.builder.names.extent.left_out(),
             comparisons,
             cautions,
             judge,
@@ -510,13 +514,22 @@ impl Summary {
     /// What to say where scenarios are told one by one. Nothing when all of them are.
     pub fn left_out_words(&self) -> Option<String> {
         let left_out = self.scenarios_left_out;
-        (left_out > 0).then(|| {
+        let metrics = self.metrics_left_out;
+        let metrics = (metrics > 0).then(|| {
+            format!(
+                "and {metrics} more metrics, by tool or by plugin, are left out: there are too many. Every trial has its own in \
+                 data/results.json."
+            )
+        });
+        let scenarios = (left_out > 0).then(|| {
             format!(
                 "{left_out} of {} scenarios are not told one by one: those with trials that did not pass come first. All \
                  count in the numbers of their modes, and every trial is in data/results.csv.",
                 self.scenario_count()
             )
-        })
+        });
+        let both: Vec<String> = scenarios.into_iter().chain(metrics).collect();
+        (!both.is_empty()).then(|| both.join(" "))
     }
 
     /// The place among the modes of the one that a trial counts for.

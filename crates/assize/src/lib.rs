@@ -31,6 +31,13 @@ pub fn main_with(plugins: Plugins) -> ExitCode {
     if std::env::var_os("ASSIZE_BREAK_DECODER").is_some() {
         assize_llm::testing::break_decoders();
     }
+    // For `make chaos`: a clock that is set back and forth.
+    if let Some(jump) = std::env::var("ASSIZE_CLOCK_JUMPS")
+        .ok()
+        .and_then(|ms| ms.parse().ok())
+    {
+        assize_contracts::let_clock_jump(jump);
+    }
     terminal::decide_on_colors();
     let arguments = cli::Arguments::parse();
     if arguments.command.is_to_serve() {

@@ -5,15 +5,18 @@
 //! request of a form gets the how many-eth answer to it.
 
 use super::CaptureError;
-use super::normal_form::{Known, fingerprint, normal_form, without_key};
+use super::encoding::Decoded;
+use super::normal_form::{KEY, Known, fingerprint, normal_form};
 use crate::lock;
+use assize_secrets::{Redactor, without_credentials};
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -137,6 +140,7 @@ impl Cassette {
                 let file = File::options()
                     .create(true)
                     .append(true)
+                    .mode(0o600)
                     .open(&settings.file)
                     .map_err(|error| failed(error.to_string()))?;
                 Tape::Recording(Mutex::new(file))
@@ -160,9 +164,24 @@ impl Cassette {
     }
 }
 
+/// Reads a cassette and everything on it, for fuzzing.
+pub(crate) fn play_all(bytes: &[u8]) {
+    for entry in read_from(bytes)
+        .into_iter()
+        .flat_map(HashMap::into_values)
+        .flatten()
+    {
+        let length: usize = entry.pieces().iter().map(|(_, piece)| piece.len()).sum();
+        assert_eq!(length, entry.body.bytes().len(), "pieces make up the body");
+    }
+}
+
 fn read(path: &Path) -> Result<HashMap<String, Vec<Arc<Entry>>>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let mut lines = BufReader::new(file);
+    read_from(BufReader::new(file))
+}
+
+fn read_from(mut lines: impl BufRead) -> Result<HashMap<String, Vec<Arc<Entry>>>, String> {
     let mut entries: Vec<Entry> = Vec::new();
     for number in 1.. {
         let mut line = Vec::new();
@@ -278,12 +297,12 @@ impl SessionTape {
         })
     }
 
-    /// Writes what was recorded. `keys` are left out of it, wherever they stand.
+    /// Writes what was recorded, without secrets.
     pub(super) fn keep(
         &self,
         take: Take,
         is_cut: bool,
-        keys: &BTreeSet<String>,
+        redactor: &Redactor,
     ) -> std::io::Result<()> {
         let Tape::Recording(file) = &self.cassette.tape else {
             return Ok(());
@@ -296,10 +315,8 @@ impl SessionTape {
         } = take;
         entry.body = Body::of(bytes);
         entry.cut = is_cut;
+        entry.clean(redactor);
         let mut line = serde_json::to_string(&entry)?;
-        for key in keys {
-            line = line.replace(key.as_str(), "{key}");
-        }
         line.push('\n');
         lock(file).write_all(line.as_bytes())
     }
@@ -323,7 +340,7 @@ pub(super) struct TapedRequest {
 
 impl TapedRequest {
     pub(super) fn new(method: &str, path: &str, body: &[u8], known: &Known<'_>) -> Self {
-        let path = without_key(path);
+        let path = without_credentials(path);
         let form = normal_form(body, known);
         let fingerprint = fingerprint(method, &path, &form);
         Self {
@@ -349,6 +366,40 @@ impl Take {
 }
 
 impl Entry {
+    /// Removes secrets from what was sent and answered. What is compressed all the same is kept readable instead.
+    fn clean(&mut self, redactor: &Redactor) {
+        for text in [&mut self.path]
+            .into_iter()
+            .chain(self.headers.values_mut())
+        {
+            *text = redactor.text_with(text, KEY).into_owned();
+        }
+        redactor.clean_value_with(&mut self.request, KEY);
+        if matches!(self.body, Body::Hex { .. })
+            && let Some(decoded) = self.decoded()
+        {
+            self.headers.remove("content-encoding");
+            self.chunks = self
+                .chunks
+                .last()
+                .map(|(at, _)| (*at, decoded.len()))
+                .into_iter()
+                .collect();
+            self.body = Body::Text(decoded);
+        }
+        if let Body::Text(text) = &mut self.body {
+            *text = redactor.text_with(text, KEY).into_owned();
+        }
+    }
+
+    fn decoded(&self) -> Option<String> {
+        let encoding = self.headers.get("content-encoding")?;
+        let mut decoded = Decoded::new(Some(encoding), Vec::new());
+        decoded.take(&self.body.bytes());
+        let (bytes, trouble) = decoded.finish();
+        String::from_utf8(bytes.filter(|_| trouble.is_none())?).ok()
+    }
+
     /// The pieces of the answer and when each is due.
     pub(super) fn pieces(&self) -> Vec<(Duration, Bytes)> {
         let mut bytes = self.body.bytes();

@@ -149,7 +149,7 @@ impl Exchange {
             // What the agent did not wait for is no answer to anybody.
             if ending != Ending::ClientGone {
                 // A full disk must not break the session; the replay will miss the answer and say so.
-                let _ = tape.keep(take, is_cut, &self.session.keys());
+                let _ = tape.keep(take, is_cut, &self.session.redactor);
             }
         }
         let Some(call) = self.call.take() else { return };

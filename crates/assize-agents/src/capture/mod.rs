@@ -40,6 +40,7 @@ mod service;
 mod session;
 mod trace;
 
+pub(crate) use cassette::play_all;
 pub use cassette::{Cassette, CassetteMode, CassetteSettings, CassetteTiming};
 pub use error::CaptureError;
 pub use provider::{Capture, CaptureSettings, CapturedProvider};

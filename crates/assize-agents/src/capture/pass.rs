@@ -12,10 +12,11 @@ use super::proxy::Shared;
 use super::session::{Ending, Session};
 use assize_contracts::with_causes;
 use assize_llm::{Api, ModelRequest, ask_for_usage};
+use assize_secrets::{in_query, is_secret_name};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, request};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -39,12 +40,6 @@ const HOP_BY_HOP: [&str; 8] = [
     "transfer-encoding",
     "upgrade",
 ];
-
-/// Headers whose values are keys.
-const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
-
-/// Shorter values are no keys, and to replace them would spoil texts.
-const SHORTEST_KEY: usize = 8;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
@@ -101,19 +96,26 @@ fn route(shared: &Shared, uri: &http::Uri) -> Option<(Arc<Session>, Service, Str
     Some((shared.session(token)?, service, path[end..].to_owned()))
 }
 
+/// Learns what the agent sends as its keys: headers and parameters with the name of a secret, and cookies.
 fn remember_keys(session: &Session, headers: &HeaderMap, path: &str) {
-    let in_headers = KEY_HEADERS.iter().filter_map(|name| {
-        let value = headers.get(*name)?.to_str().ok()?;
-        Some(value.strip_prefix("Bearer ").unwrap_or(value).trim())
-    });
-    let query = path.split_once('?').map_or("", |(_, query)| query);
-    let in_query = query
-        .split('&')
-        .filter_map(|part| part.strip_prefix("key="));
-    for key in in_headers.chain(in_query) {
-        if key.len() >= SHORTEST_KEY {
-            session.keep_secret(key.to_owned());
+    let secrets = &session.secrets;
+    for (name, value) in headers {
+        let Ok(value) = value.to_str() else { continue };
+        match name.as_str() {
+            "authorization" | "proxy-authorization" => secrets.learn_authorization(value),
+            "cookie" => {
+                for cookie in value.split(';').filter_map(|pair| pair.split_once('=')) {
+                    secrets.learn("cookie", cookie.1.trim());
+                }
+            }
+            name if is_secret_name(name) => secrets.learn(name, value.trim()),
+            _ => {}
         }
+    }
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    for found in in_query(query) {
+        secrets.learn(&found.name, &found.written);
+        secrets.learn(&found.name, &found.value);
     }
 }
 
@@ -199,7 +201,7 @@ impl Passage {
         Some(move || {
             let known = Known {
                 workspace: session.tape.as_ref().and_then(|tape| tape.workspace()),
-                keys: session.keys(),
+                redactor: Some(&session.redactor),
             };
             TapedRequest::new(method.as_str(), &path, &body, &known)
         })
@@ -232,6 +234,15 @@ impl Passage {
         let address = self.session.upstreams.address(self.service, &self.path);
         let mut headers = end_to_end(&self.head.headers);
         headers.remove(HOST);
+        if self
+            .session
+            .tape
+            .as_ref()
+            .is_some_and(|tape| !tape.is_playing())
+        {
+            // What is compressed cannot be searched for secrets, nor read by people.
+            headers.remove(ACCEPT_ENCODING);
+        }
         let body = std::mem::replace(&mut self.body, Gathered::Whole(Bytes::new()));
         let body = match body {
             Gathered::Whole(body) => {

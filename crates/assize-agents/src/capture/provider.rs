@@ -14,6 +14,7 @@ use assize_contracts::{
     async_trait, with_causes,
 };
 use assize_llm::Prices;
+use assize_secrets::Secrets;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct CaptureSettings {
     pub prices: Option<Prices>,
     /// Assize's own environment, for what is not said elsewhere.
     pub environment: BTreeMap<String, String>,
+    /// Gets to know the keys that agents send.
+    pub secrets: Secrets,
 }
 
 /// What all captured providers of a suite share: one proxy, started when the first of them is.
@@ -76,7 +79,9 @@ impl Capture {
                 .ok()
                 .map(|path| path.to_string_lossy().into_owned()),
             listener: None,
+            secrets: self.settings.secrets.clone(),
         };
+        upstreams.tell_credentials(&self.settings.secrets);
         Ok(self.proxy().await?.open(upstreams, options))
     }
 

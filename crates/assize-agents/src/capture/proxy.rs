@@ -5,6 +5,7 @@ use super::pass::respond;
 use super::session::{Call, Recording, Session};
 use super::{CaptureError, Cassette, Service, Upstreams, service};
 use crate::lock;
+use assize_secrets::{Redactor, Secrets};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -51,6 +52,8 @@ pub struct SessionOptions {
     pub workspace: Option<String>,
     /// Hears of every call when it has ended.
     pub listener: Option<mpsc::UnboundedSender<Call>>,
+    /// Gets to know the keys that the agent sends.
+    pub secrets: Secrets,
 }
 
 /// A session of an agent that goes through the proxy. Nobody gets in any more when it is dropped.
@@ -91,9 +94,10 @@ impl Proxy {
             label,
             workspace,
             listener,
+            secrets,
         } = options;
         let tape = cassette.map(|cassette| SessionTape::new(cassette, label, workspace));
-        let session = Arc::new(Session::new(upstreams, tape, listener));
+        let session = Arc::new(Session::new(upstreams, tape, listener, secrets));
         let token = unguessable();
         lock(&self.shared.sessions).insert(token.clone(), Arc::clone(&session));
         CapturedSession {
@@ -129,6 +133,11 @@ impl CapturedSession {
     /// Where the requests go.
     pub fn upstreams(&self) -> &Upstreams {
         &self.session.upstreams
+    }
+
+    /// Removes the keys that the agent sent, and other secrets, from text.
+    pub fn redactor(&self) -> &Redactor {
+        &self.session.redactor
     }
 
     /// Waits for calls that still end, a few seconds at most.

@@ -1,6 +1,7 @@
 //! The services that agents reach through base URLs: which variables name them, and where they really are.
 
 use super::CaptureError;
+use assize_secrets::{Secrets, without_credentials};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -119,6 +120,13 @@ impl Upstreams {
         Ok(Self(all.collect::<Result<_, CaptureError>>()?))
     }
 
+    /// Adds the passwords in these addresses to the secrets.
+    pub fn tell_credentials(&self, secrets: &Secrets) {
+        for (service, upstream) in &self.0 {
+            secrets.add_url(service.as_str(), &upstream.root);
+        }
+    }
+
     /// The address of a request that came to the proxy with this rest of a path.
     pub(super) fn address(&self, service: Service, rest: &str) -> String {
         format!("{}{rest}", self.0[&service].root)
@@ -140,7 +148,7 @@ impl Upstream {
     fn parse(service: Service, url: &str) -> Result<Self, CaptureError> {
         let wrong = |message: String| CaptureError::Upstream {
             service,
-            url: url.to_owned(),
+            url: without_credentials(url),
             message,
         };
         let parsed = reqwest::Url::parse(url.trim()).map_err(|error| wrong(error.to_string()))?;

@@ -1,11 +1,12 @@
-//! What passed by in one session: model calls, what their tools returned, and nothing of the keys.
+//! What passed by in one session: model calls and what their tools returned.
 
 use super::Upstreams;
 use super::agents::{Thread, Threads};
 use super::cassette::SessionTape;
 use crate::lock;
 use assize_llm::{Api, Content, ModelAnswer, ToolResult};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use assize_secrets::{Redactor, Secrets};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -119,7 +120,6 @@ pub struct Recording {
     /// Calls whose end was not seen, or that were too many to keep.
     pub lost_calls: u64,
     pub(super) returned: HashMap<ToolPlace, Returned>,
-    pub(super) keys: BTreeSet<String>,
     /// Subagents, by the numbers of their calls.
     pub(super) agents: HashMap<u64, String>,
 }
@@ -131,6 +131,9 @@ pub(super) struct Session {
     state: Mutex<State>,
     settled: Notify,
     listener: Option<mpsc::UnboundedSender<Call>>,
+    /// Gets to know the keys in requests, so that they reach no record even where an agent repeats them.
+    pub(super) secrets: Secrets,
+    pub(super) redactor: Redactor,
 }
 
 #[derive(Default)]
@@ -146,7 +149,6 @@ struct State {
     open_by_id: HashMap<String, ToolPlace>,
     ids: HashSet<String>,
     open_in_order: Vec<(ToolPlace, String)>,
-    keys: BTreeSet<String>,
     threads: Threads,
 }
 
@@ -155,6 +157,7 @@ impl Session {
         upstreams: Upstreams,
         tape: Option<SessionTape>,
         listener: Option<mpsc::UnboundedSender<Call>>,
+        secrets: Secrets,
     ) -> Self {
         Self {
             upstreams,
@@ -162,6 +165,8 @@ impl Session {
             state: Mutex::default(),
             settled: Notify::new(),
             listener,
+            redactor: Redactor::new(&secrets),
+            secrets,
         }
     }
 
@@ -187,15 +192,6 @@ impl Session {
         lock(&self.state).other_requests += 1;
     }
 
-    /// Remembers a key, so that it reaches no record even where an agent repeats it.
-    pub(super) fn keep_secret(&self, key: String) {
-        lock(&self.state).keys.insert(key);
-    }
-
-    pub(super) fn keys(&self) -> BTreeSet<String> {
-        lock(&self.state).keys.clone()
-    }
-
     /// Waits until no call is under way, but not forever.
     pub(super) async fn settle(&self, patience: Duration) {
         let settled = async {
@@ -219,7 +215,6 @@ impl Session {
             other_requests: state.other_requests,
             lost_calls: state.under_way + state.dropped,
             returned: state.returned.clone(),
-            keys: state.keys.clone(),
             agents: state.threads.agents(&state.calls),
         }
     }

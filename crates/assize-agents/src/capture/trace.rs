@@ -114,7 +114,7 @@ impl Recording {
             .collect();
         let text = |answer: &&ModelAnswer| {
             let text = answer.text();
-            (!text.is_empty()).then(|| self.without_keys(&text))
+            (!text.is_empty()).then_some(text)
         };
         let is_last_word = |answer: &&&ModelAnswer| answer.tools().next().is_none();
         let mut last_words = answers.iter().rev().filter(is_last_word);
@@ -131,9 +131,9 @@ impl Recording {
         Some(self.error_of(failed))
     }
 
-    /// What went wrong with a call, without keys.
+    /// What went wrong with a call.
     pub(super) fn error_of(&self, call: &Call) -> String {
-        self.without_keys(&what_went_wrong(call))
+        what_went_wrong(call)
     }
 
     /// Tokens of calls about the task.
@@ -172,27 +172,6 @@ impl Recording {
             writer.write(call);
         }
         writer.finish(session_id)
-    }
-
-    fn without_keys(&self, text: &str) -> String {
-        let is_in = |key: &&String| text.contains(key.as_str());
-        let found = self.keys.iter().filter(is_in);
-        found.fold(text.to_owned(), |text, key| text.replace(key, "{key}"))
-    }
-
-    fn value_without_keys(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.without_keys(text)),
-            Value::Array(items) => {
-                let items = items.iter();
-                items.map(|item| self.value_without_keys(item)).collect()
-            }
-            Value::Object(map) => map
-                .iter()
-                .map(|(key, value)| (self.without_keys(key), self.value_without_keys(value)))
-                .collect(),
-            other => other.clone(),
-        }
     }
 }
 
@@ -279,13 +258,13 @@ impl<'a> Writer<'a> {
             let context = || Some(Box::new(self.place(call, at, id)));
             let event = match &part.content {
                 Content::Reasoning(text) => TraceEvent::Reasoning {
-                    content: self.recording.without_keys(text),
+                    content: text.clone(),
                     duration_ms: None,
                     token_count: None,
                     context: context(),
                 },
                 Content::Text(text) => TraceEvent::TextOutput {
-                    content: self.recording.without_keys(text),
+                    content: text.clone(),
                     token_count: None,
                     context: context(),
                 },
@@ -331,12 +310,10 @@ impl<'a> Writer<'a> {
             true => Some(true),
             false => result.and_then(|result| result.is_error),
         };
-        let output = result.map_or(Value::Null, |result| {
-            self.recording.value_without_keys(&result.output)
-        });
+        let output = result.map_or(Value::Null, |result| result.output.clone());
         Some(TraceEvent::ToolCall {
             name: tool.name.clone(),
-            input: self.recording.value_without_keys(&tool.arguments),
+            input: tool.arguments.clone(),
             duration_ms: returned.and_then(took),
             success: has_failed.map(|failed| !failed),
             error: (has_failed == Some(true)).then(|| match is_unknown {
@@ -364,7 +341,7 @@ impl<'a> Writer<'a> {
     fn note(&mut self, call: &Call, message: String) {
         let timestamp = call.started_ms + call.duration.as_millis() as i64;
         self.events.push(Arc::new(TraceEvent::Error {
-            message: self.recording.without_keys(&message),
+            message,
             recoverable: true,
             context: Some(Box::new(EventPlace {
                 timestamp: Some(Timestamp::from_unix_ms(timestamp)),

@@ -6,16 +6,25 @@ use super::reader::{Lines, RowReader};
 use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
 use super::trace_pack::TraceReader;
-use super::{RunFile, files, writer::Writer};
+use super::{RunFile, files, scoring, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
 use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord};
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+
+/// The beginning of the name of a run that is being removed.
+const LEAVING: &str = ".removing-";
+
+/// How long a lock is waited for, and how often it is tried.
+const PATIENCE: Duration = Duration::from_secs(3);
+const STEP: Duration = Duration::from_millis(20);
 
 /// Bytes that are worth a write of their own.
 const ENOUGH: usize = 1 << 20;
@@ -34,8 +43,15 @@ pub fn list(results: &Path) -> Result<Vec<RunDirectory>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(io("read", results)(error)),
     };
+    let entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    for entry in &entries {
+        // Somebody was killed while removing it.
+        if entry.file_name().to_string_lossy().starts_with(LEAVING) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
     let mut runs: Vec<RunDirectory> = entries
-        .filter_map(Result::ok)
+        .iter()
         .filter_map(|entry| RunDirectory::open(&entry.path()).ok())
         .collect();
     runs.sort_by(|a, b| a.id().cmp(b.id()));
@@ -43,8 +59,9 @@ pub fn list(results: &Path) -> Result<Vec<RunDirectory>, StoreError> {
 }
 
 impl RunDirectory {
-    /// Opens a run by its path.
+    /// Opens a run by its path. A scoring that was killed after its commit is completed first.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        scoring::complete(path)?;
         let manifest = Manifest::read(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -152,13 +169,29 @@ impl RunDirectory {
 
     /// True while a process writes to it.
     pub fn is_locked(&self) -> bool {
-        matches!(lock(&self.path, self.id()), Err(StoreError::Locked { .. }))
+        let locked = lock_within(&self.path, self.id(), Duration::ZERO);
+        matches!(locked, Err(StoreError::Locked { .. }))
     }
 
-    /// Deletes the run. Refused while a process writes to it.
+    /// Deletes the run. Refused while a process writes to it. Killed in between, it leaves a run that is still listed, or a
+    /// directory that the next look at the runs removes.
     pub fn remove(self) -> Result<(), StoreError> {
         let _lock = lock(&self.path, self.id())?;
-        std::fs::remove_dir_all(&self.path).map_err(io("remove", &self.path))
+        let entries = std::fs::read_dir(&self.path).map_err(io("read", &self.path))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let last = [RunFile::Manifest, RunFile::Lock];
+            let is_last = last.iter().any(|file| file.within(&self.path) == path);
+            let removed = match entry.file_type() {
+                _ if is_last => Ok(()),
+                Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(&path),
+                _ => std::fs::remove_file(&path),
+            };
+            removed.map_err(io("remove", &path))?;
+        }
+        let leaving = self.path.with_file_name(format!("{LEAVING}{}", self.id()));
+        std::fs::rename(&self.path, &leaving).map_err(io("remove", &self.path))?;
+        std::fs::remove_dir_all(&leaving).map_err(io("remove", &leaving))
     }
 }
 
@@ -176,7 +209,9 @@ impl OpenRun {
     pub(crate) fn create(results: &Path, manifest: Manifest) -> Result<Self, StoreError> {
         let path = results.join(&manifest.run_id);
         std::fs::create_dir_all(results).map_err(io("create", results))?;
-        std::fs::create_dir(&path).map_err(io("create", &path))?;
+        let mut private = std::fs::DirBuilder::new();
+        let made = private.mode(0o700).create(&path);
+        made.map_err(io("create", &path))?;
         let lock = lock(&path, &manifest.run_id)?;
         manifest.write(&path)?;
         files::sync_directory(results)?;
@@ -255,21 +290,52 @@ pub(super) fn record_ids(manifest: &Manifest) -> RecordIds {
     RecordIds::new(&manifest.run_id, manifest.plan.seed)
 }
 
+/// Locks a run. Programs of a run that was just killed may hold its lock until they have ended, too.
 pub(super) fn lock(run: &Path, id: &str) -> Result<File, StoreError> {
+    lock_within(run, id, PATIENCE)
+}
+
+fn lock_within(run: &Path, id: &str, patience: Duration) -> Result<File, StoreError> {
     let path = RunFile::Lock.within(run);
-    let mut file = File::options()
+    let mut options = files::private();
+    let mut file = options
         .create(true)
+        .read(true)
         .append(true)
         .open(&path)
         .map_err(io("create", &path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { id: id.to_owned() }),
-        Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
+    let until = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(STEP),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Locked {
+                    id: id.to_owned(),
+                    process: holder(&mut file),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
+        }
     }
     // For people who look; the lock itself is what counts.
     file.set_len(0)
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .map_err(io("write", &path))?;
     Ok(file)
+}
+
+/// The process that holds a lock, as far as it can be told.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    let number = text.trim();
+    let name = std::fs::read_to_string(format!("/proc/{number}/comm"));
+    match (number.parse::<u32>(), name) {
+        (Ok(number), Ok(name)) => format!("process {number} ({})", name.trim()),
+        (Ok(number), Err(_)) => {
+            format!("a program that process {number} started, which has ended itself")
+        }
+        (Err(_), _) => "another process".to_owned(),
+    }
 }

@@ -51,10 +51,12 @@ pub enum StoreError {
         supported: u32,
     },
     /// Another process is writing.
-    #[error("another process is writing to run `{id}`")]
+    #[error("{process} is writing to run `{id}`")]
     Locked {
         /// The run.
         id: String,
+        /// Who that is.
+        process: String,
     },
     /// A line is not what it should be.
     #[error("{}:{line}: not a {expected}: {reason}", path.display())]

@@ -1,8 +1,9 @@
 //! Files that are replaced whole or grow by lines.
 
 use super::error::{StoreError, io};
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Replaces a file so that a reader sees either the old or the new content, also after a crash.
@@ -18,7 +19,7 @@ pub(crate) fn replace_by(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let temporary = path.with_extension("tmp");
-    let file = File::create(&temporary).map_err(io("create", &temporary))?;
+    let file = create(&temporary)?;
     let mut buffered = BufWriter::new(file);
     write(&mut buffered)?;
     let file = buffered
@@ -27,6 +28,27 @@ pub(crate) fn replace_by(
     file.sync_data().map_err(io("write", path))?;
     std::fs::rename(&temporary, path).map_err(io("replace", path))?;
     sync_directory(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Makes a directory that only this user may look into, and those above it.
+pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(path);
+    made.map_err(io("create", path))
+}
+
+/// Options for files that only this user may read: records hold whatever agents wrote.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// An empty file of that kind.
+pub(crate) fn create(path: &Path) -> Result<File, StoreError> {
+    let mut options = private();
+    let file = options.write(true).create(true).truncate(true).open(path);
+    file.map_err(io("create", path))
 }
 
 /// Makes the names in a directory durable.
@@ -87,7 +109,7 @@ impl AppendFile {
 
     fn open(&self) -> Result<File, StoreError> {
         let is_new = !self.path.exists();
-        let file = OpenOptions::new()
+        let file = private()
             .create(true)
             .append(true)
             .open(&self.path)

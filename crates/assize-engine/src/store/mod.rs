@@ -12,6 +12,7 @@
 //!   warmup.jsonl       the warm-up trial, kept apart
 //!   superseded.jsonl   rows that were replaced: void ones run again, and those scored again
 //!   superseded-scores.jsonl   scores of tasks that were scored again
+//!   scoring.commit     a scoring that is being put in place; whoever finds it completes that
 //!   lock               held while a process writes
 //! ```
 
@@ -19,9 +20,9 @@ mod directory;
 mod error;
 mod files;
 mod manifest;
+mod outside;
 mod reader;
 mod record_id;
-mod redact;
 mod repair;
 mod run_file;
 mod run_records;
@@ -35,9 +36,10 @@ pub use directory::{RunDirectory, list};
 pub use error::StoreError;
 pub(crate) use manifest::sorted;
 pub use manifest::{Manifest, PlanRecord, RunState, TaskPlan};
+pub(crate) use outside::Outside;
+pub use outside::clean_trace;
 pub use reader::RowReader;
 pub(crate) use record_id::RecordIds;
-pub use redact::{Redactor, Secrets};
 pub(crate) use repair::repair;
 pub use run_file::RunFile;
 pub(crate) use run_records::RunRecords;

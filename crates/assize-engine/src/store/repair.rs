@@ -9,7 +9,7 @@ use super::trace_pack::{self, IndexEntry};
 use assize_contracts::CellKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -85,9 +85,13 @@ fn drop_traces(directory: &Path, done: &CellSet) -> Result<(), StoreError> {
     let mut lines = Lines::open(&index)?;
     let mut end = 0;
     while let Some(entry) = lines.parse::<IndexEntry>("trace index entry")? {
-        end = end.max(entry.offset + entry.length);
+        // A damaged place must not decide what is cut.
+        let Some(entry_end) = entry.offset.checked_add(entry.length) else {
+            return Ok(());
+        };
+        end = end.max(entry_end);
     }
-    truncate(&directory.join(trace_pack::PACK), end)
+    cut_pack(&directory.join(trace_pack::PACK), end)
 }
 
 /// Drops the records that have no row. The file is rewritten only if there are any.
@@ -148,16 +152,37 @@ fn cut_torn_line(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn truncate(path: &Path, length: u64) -> Result<(), StoreError> {
+/// Cuts frames that the index does not know. Where it may be the index that is damaged, a copy of what is cut is kept.
+fn cut_pack(path: &Path, end: u64) -> Result<(), StoreError> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(());
     };
-    if metadata.len() > length {
-        let file = OpenOptions::new()
-            .write(true)
-            .open(path)
-            .map_err(io("repair", path))?;
-        file.set_len(length).map_err(io("repair", path))?;
+    if metadata.len() <= end {
+        return Ok(());
     }
-    Ok(())
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(io("repair", path))?;
+    if !starts_frame(&mut file, end).map_err(io("read", path))? {
+        copy_rest(&mut file, end, &path.with_extension("cut"))?;
+    }
+    file.set_len(end).map_err(io("repair", path))
+}
+
+/// Whether a frame begins where the cut will be, as it does when a trial was under way.
+fn starts_frame(file: &mut File, at: u64) -> std::io::Result<bool> {
+    const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    file.seek(SeekFrom::Start(at))?;
+    let mut start = Vec::new();
+    file.take(4).read_to_end(&mut start)?;
+    Ok(MAGIC.starts_with(&start))
+}
+
+fn copy_rest(file: &mut File, from: u64, to: &Path) -> Result<(), StoreError> {
+    file.seek(SeekFrom::Start(from)).map_err(io("read", to))?;
+    let mut copy = files::create(to)?;
+    std::io::copy(file, &mut copy).map_err(io("write", to))?;
+    copy.sync_data().map_err(io("write", to))
 }

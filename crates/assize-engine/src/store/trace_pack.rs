@@ -58,6 +58,17 @@ impl TraceReader {
             return Ok(None);
         };
         let mut file = File::open(&self.path).map_err(io("read", &self.path))?;
+        let size = file.metadata().map_err(io("read", &self.path))?.len();
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            return Err(StoreError::Corrupt {
+                path: self.path.clone(),
+                line: 1,
+                expected: "trace",
+                reason: format!(
+                    "the index says {length} bytes from {offset}, but the file has {size}"
+                ),
+            });
+        }
         file.seek(SeekFrom::Start(offset))
             .map_err(io("read", &self.path))?;
         let mut text = Vec::new();

@@ -1,10 +1,10 @@
 //! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then reports them.
 
 use super::RunFile;
-use super::error::{StoreError, io};
-use super::files::AppendFile;
+use super::error::StoreError;
+use super::files::{self, AppendFile};
 use super::manifest::{Manifest, RunState};
-use super::redact::Redactor;
+use super::outside::{Outside, write_clean};
 use super::trace_pack::{self, IndexEntry};
 use crate::event::{Event, Listener, TrialBrief};
 use assize_contracts::CellKey;
@@ -12,9 +12,9 @@ use assize_contracts::{
     Catalog, CustomMetric, Metric, ProfileRow, RunRecord, ScoreRecord, SessionAnalysisBundle,
     SessionTrace,
 };
+use assize_secrets::Redactor;
 use foldhash::fast::RandomState;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
@@ -83,33 +83,38 @@ impl Encoder {
 
     pub(crate) fn encode(&self, record: TrialRecord) -> Encoded {
         let TrialRecord {
-            row,
+            mut row,
             trace,
             analysis,
-            task,
+            mut task,
         } = record;
-        let stored = |trace: Arc<SessionTrace>| StoredTrace {
+        let stored = |mut trace: Arc<SessionTrace>| StoredTrace {
             key: CellKey::of(&row),
-            frame: compress(&self.line(&*trace)),
+            frame: compress(&self.line(&mut trace)),
         };
+        let trace = trace.filter(|_| self.store_traces).map(stored);
+        // The session of a task is its run record, whose id is Assize's own.
+        if let (None, Some(session_id)) = (&task, &mut row.session_id) {
+            self.redactor.clean(session_id);
+        }
         Encoded {
-            row_line: self.line(&row),
+            row_line: self.line(&mut row),
             analysis_line: analysis
-                .map(|bundle| self.line(&bundle))
+                .map(|mut bundle| self.line(&mut bundle))
                 .unwrap_or_default(),
-            trace: trace.filter(|_| self.store_traces).map(stored),
+            trace,
             brief: TrialBrief::of(&row),
             run_line: task
-                .as_ref()
-                .map(|task| self.line(&task.run))
+                .as_mut()
+                .map(|task| self.line(&mut task.run))
                 .unwrap_or_default(),
             score_lines: task
-                .map(|task| self.lines(&task.scores))
+                .map(|mut task| self.lines(&mut task.scores))
                 .unwrap_or_default(),
         }
     }
 
-    fn lines(&self, records: &[impl Serialize]) -> Vec<u8> {
+    fn lines<T: Serialize + Outside>(&self, records: &mut [T]) -> Vec<u8> {
         let mut lines = Vec::with_capacity(TYPICAL_RECORD);
         for record in records {
             self.append_line(&mut lines, record);
@@ -117,20 +122,15 @@ impl Encoder {
         lines
     }
 
-    fn line(&self, record: &impl Serialize) -> Vec<u8> {
+    fn line<T: Serialize + Outside>(&self, record: &mut T) -> Vec<u8> {
         // Growing step by step was a quarter of the encoding.
         let mut line = Vec::with_capacity(TYPICAL_RECORD);
         self.append_line(&mut line, record);
         line
     }
 
-    fn append_line(&self, lines: &mut Vec<u8>, record: &impl Serialize) {
-        let start = lines.len();
-        serde_json::to_writer(&mut *lines, record).expect("records are plain data with text keys");
-        if let Cow::Owned(clean) = self.redactor.redact(&lines[start..]) {
-            lines.truncate(start);
-            lines.extend(clean);
-        }
+    fn append_line<T: Serialize + Outside>(&self, lines: &mut Vec<u8>, record: &mut T) {
+        write_clean(lines, record, &self.redactor);
         lines.push(b'\n');
     }
 }
@@ -190,12 +190,15 @@ impl SeenMetrics {
         }
     }
 
-    /// Adds the metrics of a collector or scorer.
-    pub(crate) fn add_found(&self, found: &[CustomMetric]) {
+    /// Adds the metrics of a collector or scorer. `clean` is called for those not seen before; it may change their names.
+    pub(crate) fn add_found(&self, found: &mut [CustomMetric], clean: impl Fn(&mut CustomMetric)) {
         let mut seen = self.seen();
         for metric in found {
             if !seen.metrics.contains_key(&metric.name) {
-                seen.insert(metric.into());
+                clean(metric);
+            }
+            if !seen.metrics.contains_key(&metric.name) {
+                seen.insert((&*metric).into());
             }
         }
     }
@@ -426,7 +429,7 @@ impl WriterThread {
         };
         let directory = RunFile::Traces.within(&self.directory);
         if self.traces.length() == 0 {
-            std::fs::create_dir_all(&directory).map_err(io("create", &directory))?;
+            files::create_directory(&directory)?;
         }
         let entry = IndexEntry {
             key: trace.key.clone(),

@@ -43,7 +43,8 @@ impl Trials {
             return;
         };
         let name = archive_name(self.seed_of(slot, number));
-        let observed = self.workspaces.observe(workspace, name).await;
+        let by = (self.cancel.clone(), self.redactor.clone());
+        let observed = self.workspaces.observe(workspace, name, by).await;
         match observed.changes {
             Ok(changes) => parts.changes = changes,
             Err(message) => parts.failure = Some(Failure::of_lost_workspace(message)),

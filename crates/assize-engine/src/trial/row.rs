@@ -12,7 +12,7 @@ use assize_contracts::{
 use assize_llm::Reckoning;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// The start of a trial. Later times are counted from there, so that setting the clock back changes nothing.
@@ -23,12 +23,9 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        let since_1970 = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         Self {
             started: Instant::now(),
-            unix_ms: since_1970.as_millis() as i64,
+            unix_ms: assize_contracts::unix_ms_now(),
         }
     }
 

@@ -8,6 +8,7 @@ mod properties;
 mod resume;
 mod scopes;
 mod secrets;
+mod secrets_change_nothing;
 mod support;
 mod tasks;
 mod workspaces;

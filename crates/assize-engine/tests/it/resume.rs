@@ -135,7 +135,7 @@ async fn a_change_that_makes_trials_incomparable_is_named() {
 #[tokio::test]
 async fn another_value_of_an_environment_variable_is_noticed_without_being_stored() {
     let with = |value: &str| {
-        let mut bench = suite(1);
+        let bench = suite(1);
         bench.suite.secrets.add("TOKEN", value);
         bench
     };

@@ -61,7 +61,7 @@ async fn no_secret_reaches_the_disk() {
     for secret in ["correct horse", "battery", "staple", KEY] {
         assert!(!text.contains(secret), "found {secret} in {text}");
     }
-    assert!(text.matches("[redacted]").count() >= 6);
+    assert!(text.matches("[redacted-").count() >= 6);
     assert!(
         text.contains("\"TOKEN\""),
         "the manifest names the variable"

@@ -217,6 +217,11 @@ fn rounded(amount: Usd) -> Usd {
     amount + Usd::default()
 }
 
+/// How many models a file of prices names.
+pub(crate) fn parse_file(text: &[u8]) -> Result<usize, String> {
+    file::parse(text).map(|models| models.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

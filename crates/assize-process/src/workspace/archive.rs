@@ -4,12 +4,13 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tar::{Builder, EntryType, Header};
 
+use super::look::open;
 use super::snapshot::{Change, ChangeKind, Node};
 use crate::error::{Error, Result};
 
@@ -23,17 +24,23 @@ pub struct Limits {
     pub file: u64,
     /// Once the files together would exceed this, further ones are left out.
     pub total: u64,
+    /// Paths beyond this are left out.
+    pub paths: usize,
 }
 
 impl Default for Limits {
-    /// 16 megabytes a file, 256 in all.
+    /// 16 megabytes a file, 256 in all, of at most 100,000 paths.
     fn default() -> Self {
         Self {
             file: 16 << 20,
             total: 256 << 20,
+            paths: 100_000,
         }
     }
 }
+
+/// Removes from the content of a file what must not be stored.
+pub type Clean<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
 
 /// What went into an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,9 +78,19 @@ pub fn store(
     archive: &Path,
     limits: Limits,
 ) -> Result<Stored> {
+    store_clean(directory, changes, archive, (limits, &|content| content))
+}
+
+/// The same with `clean` applied to the content of every file.
+pub fn store_clean(
+    directory: &Path,
+    changes: &[Change],
+    archive: &Path,
+    (limits, clean): (Limits, Clean<'_>),
+) -> Result<Stored> {
     let unfinished = archive.with_extension("unfinished");
-    let stored =
-        write(directory, changes, &unfinished, limits).map_err(Error::file("write", archive))?;
+    let stored = write(directory, changes, &unfinished, (limits, clean))
+        .map_err(Error::file("write", archive))?;
     fs::rename(&unfinished, archive).map_err(Error::file("write", archive))?;
     Ok(stored)
 }
@@ -82,10 +99,10 @@ fn write(
     directory: &Path,
     changes: &[Change],
     archive: &Path,
-    limits: Limits,
+    (limits, clean): (Limits, Clean<'_>),
 ) -> io::Result<Stored> {
     let chosen = Chosen::new(directory, changes, limits);
-    let encoder = zstd::Encoder::new(BufWriter::new(File::create(archive)?), 3)?;
+    let encoder = zstd::Encoder::new(BufWriter::new(private(archive)?), 3)?;
     let mut tar = Builder::new(encoder);
     let index = serde_json::to_vec_pretty(&chosen.index)?;
     tar.append_data(
@@ -94,10 +111,17 @@ fn write(
         index.as_slice(),
     )?;
     for path in &chosen.paths {
-        append(&mut tar, directory, path, limits.file)?;
+        append(&mut tar, directory, path, (limits.file, clean))?;
     }
     tar.into_inner()?.finish()?.into_inner()?.sync_all()?;
     Ok(chosen.stored)
+}
+
+/// A new file that only this user may read: it holds whatever the agent wrote.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)
 }
 
 /// What is to be stored, decided before the first byte is written: the index comes first.
@@ -131,9 +155,11 @@ impl Chosen {
 
     fn has_room_for(&self, directory: &Path, change: &Change, limits: Limits) -> bool {
         let size = change.size.unwrap_or_default();
-        let is_within = size <= limits.file && self.stored.bytes + size <= limits.total;
+        let is_within = size <= limits.file
+            && self.stored.bytes + size <= limits.total
+            && self.paths.len() < limits.paths;
         let is_readable =
-            || change.node != Node::File || File::open(directory.join(&change.path)).is_ok();
+            || change.node != Node::File || open(&directory.join(&change.path)).is_ok();
         change.kind != ChangeKind::Deleted
             && change.node != Node::Other
             && is_within
@@ -145,7 +171,7 @@ fn append(
     tar: &mut Builder<impl Write>,
     directory: &Path,
     path: &Path,
-    limit: u64,
+    (limit, clean): (u64, Clean<'_>),
 ) -> io::Result<()> {
     let source = directory.join(path);
     let metadata = fs::symlink_metadata(&source)?;
@@ -161,7 +187,8 @@ fn append(
         tar.append_data(&mut header, name, io::empty())
     } else {
         let mut content = Vec::new();
-        File::open(&source)?.take(limit).read_to_end(&mut content)?;
+        open(&source)?.take(limit).read_to_end(&mut content)?;
+        let content = clean(content);
         header.set_size(content.len() as u64);
         tar.append_data(&mut header, name, content.as_slice())
     }

@@ -10,6 +10,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
+use super::look::{copy_sparse, is_sparse};
 use super::method::clone_file;
 use crate::error::{Error, Result};
 
@@ -102,6 +103,7 @@ impl Copier {
         let metadata = fs::symlink_metadata(source).map_err(Error::file("read", source))?;
         if metadata.is_file() {
             let copied = match self.content {
+                Content::Copied if is_sparse(&metadata) => copy_sparse(source, target),
                 Content::Copied => fs::copy(source, target),
                 Content::Shared => clone_file(source, target),
             };

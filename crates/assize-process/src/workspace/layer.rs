@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::copy::{Content, copy_mode_and_times, copy_tree_without};
+use super::look::Look;
 use super::overlay::{Mount, Sealed};
 use super::recycle::Slot;
 use super::snapshot::NewFiles;
@@ -189,7 +190,8 @@ impl Layer {
         let index = Path::new(".git/index");
         let looked = [index, Path::new(".git")].map(|path| {
             let place = workspace.path.join(path);
-            let looked = self.start.look_again(path, &place, NewFiles::Hashed);
+            let look = Look::default();
+            let looked = self.start.look_again(path, &place, NewFiles::Hashed, &look);
             (path.to_owned(), looked)
         });
         workspace.restart(looked);

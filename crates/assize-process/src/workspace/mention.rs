@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::look::is_sparse;
 use crate::error::{Error, Result};
 
 /// Read at a time.
@@ -40,9 +41,14 @@ pub(super) fn find(directory: &Path, text: &[u8]) -> Result<Option<PathBuf>> {
 }
 
 fn is_in_file(finder: &memchr::memmem::Finder<'_>, path: &Path, buffer: &mut [u8]) -> bool {
+    // Holes hold no text, and reading them takes long.
+    let is_mostly_empty = fs::metadata(path).is_ok_and(|metadata| is_sparse(&metadata));
     let Ok(mut file) = File::open(path) else {
         return false;
     };
+    if is_mostly_empty {
+        return false;
+    }
     // The end of every piece is kept, because the text may lie across two.
     let overlap = finder.needle().len().saturating_sub(1);
     let mut kept = 0;

@@ -7,6 +7,7 @@ mod archive;
 mod copy;
 mod git;
 mod layer;
+mod look;
 mod mention;
 mod method;
 mod namespace;
@@ -27,15 +28,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-pub use archive::{Limits, Stored, store};
+pub use archive::{Clean, Limits, Stored, store, store_clean};
 pub use copy::{Copied, copy_tree};
 pub use layer::{Draft, Layer};
+pub use look::LeftOut;
 pub use method::{Availability, Method, survey};
 pub use namespace::enter as enter_namespace;
 pub(crate) use namespace::{PROBE, answer_probe};
 pub use remove::remove_tree;
 pub use restore::{Restored, restore};
-pub use snapshot::{Change, ChangeKind, Node, Snapshot};
+pub use snapshot::{Change, ChangeKind, Looked, Node, Snapshot};
 pub use view::Workspace;
 
 /// The name of every workspace in a directory of its own, so that an agent may remove or replace it whatever is behind it.

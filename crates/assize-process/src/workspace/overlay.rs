@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::look::Look;
 use super::snapshot::{Entry, NewFiles, Node, Snapshot};
 use crate::error::{Error, Result};
 
@@ -85,11 +86,12 @@ pub(super) fn touched(
     start: &Snapshot,
     upper: &Path,
     view: &Path,
-    new_files: NewFiles,
+    (new_files, look): (NewFiles, &Look<'_>),
 ) -> Result<Touched> {
     let mut looking = Looking {
         start,
         new_files,
+        look,
         upper,
         view,
         touched: Touched::new(),
@@ -107,6 +109,7 @@ pub(super) fn touched(
 struct Looking<'a> {
     start: &'a Snapshot,
     new_files: NewFiles,
+    look: &'a Look<'a>,
     upper: &'a Path,
     view: &'a Path,
     touched: Touched,
@@ -119,6 +122,9 @@ impl Looking<'_> {
             // An agent may have left directories that cannot be entered; they are passed over as everywhere.
             let found = fs::read_dir(self.upper.join(&directory));
             for found in found.into_iter().flatten().flatten() {
+                if !self.look.goes_on() {
+                    return;
+                }
                 let path = directory.join(found.file_name());
                 let Ok(metadata) = fs::symlink_metadata(found.path()) else {
                     continue;
@@ -152,7 +158,9 @@ impl Looking<'_> {
 
     fn note(&mut self, path: &Path) {
         let place = self.view.join(path);
-        let entry = self.start.look_again(path, &place, self.new_files);
+        let entry = self
+            .start
+            .look_again(path, &place, self.new_files, self.look);
         if entry.is_some() || self.start.entry(path).is_some() {
             self.touched.insert(path.to_owned(), entry);
         }
@@ -164,7 +172,9 @@ impl Looking<'_> {
         if !path.as_os_str().is_empty() {
             self.note(path);
         }
-        let below = self.start.walk_again(self.view, path, self.new_files);
+        let below = self
+            .start
+            .walk_again(self.view, path, self.new_files, self.look);
         // It may be locked; then nothing below it is known, as in every other directory.
         for (below, entry) in below.unwrap_or_default() {
             self.touched.insert(below, Some(entry));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::copy::{Content, Copied, Copier, copy_mode_and_times};
 use super::layer::Layer;
+use super::look::Look;
 use super::snapshot::{Entry, NewFiles, Node};
 use super::{Snapshot, WORKSPACE, remove_tree};
 use crate::error::{Error, Result};
@@ -104,9 +105,13 @@ struct Restoring<'a> {
 
 impl Restoring<'_> {
     fn compare(&self) -> Result<Found> {
+        let look = Look::default();
         let now: BTreeMap<PathBuf, Entry> =
             self.start
-                .walk_again(self.path, Path::new(""), NewFiles::Unread)?;
+                .walk_again(self.path, Path::new(""), NewFiles::Unread, &look)?;
+        if !look.is_whole() {
+            return Err(doubtful(self.path, "there is too much in it"));
+        }
         let mut found = Found {
             extra: Vec::new(),
             other: Vec::new(),

@@ -290,6 +290,7 @@ mod tests {
             Limits {
                 file: 100,
                 total: 100,
+                ..Limits::default()
             },
         )
         .unwrap();

@@ -1,8 +1,7 @@
 //! What a directory holds at one moment, and what has changed since.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::io;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::look::{LeftOut, Look};
 use crate::error::{Error, Result};
 
 /// Every path below a directory with size, mode, times and a hash of its content.
@@ -30,6 +30,15 @@ pub struct Change {
     pub node: Node,
     /// Its size now, in bytes. Absent for what is not a file, and for the deleted.
     pub size: Option<u64>,
+}
+
+/// What is different in a directory, as far as it was looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// The differences, by path.
+    pub changes: Vec<Change>,
+    /// What was not looked at.
+    pub left_out: LeftOut,
 }
 
 /// What happened to a path.
@@ -85,8 +94,9 @@ impl Snapshot {
     /// Reads the whole directory. What cannot be read is recorded without content.
     pub fn of(directory: &Path) -> Result<Self> {
         let taken = SystemTime::now();
-        let entries = walk(directory, Path::new(""), |_, path, metadata| {
-            hash(path, metadata)
+        let look = Look::default();
+        let entries = walk(directory, Path::new(""), &look, |_, path, metadata| {
+            hash(path, metadata, &look)
         })?;
         Ok(Self { taken, entries })
     }
@@ -126,11 +136,22 @@ impl Snapshot {
 
     /// What is different in `directory` now, by path. Only files that the system says were touched are read again.
     pub fn changes(&self, directory: &Path) -> Result<Vec<Change>> {
-        let now = self.walk_again(directory, Path::new(""), NewFiles::Unread)?;
-        let gone = self.entries.keys().filter(|path| !now.contains_key(*path));
+        self.look(directory, &|| false).map(|looked| looked.changes)
+    }
+
+    /// The same with what was left out, because there is too much of it or because `stop` said so.
+    pub fn look(&self, directory: &Path, stop: &dyn Fn() -> bool) -> Result<Looked> {
+        let look = Look::until(stop);
+        let now = self.walk_again(directory, Path::new(""), NewFiles::Unread, &look)?;
+        // Of what was not found in time nobody knows whether it is gone.
+        let is_gone = |path: &&PathBuf| look.is_whole() && !now.contains_key(*path);
+        let gone = self.entries.keys().filter(is_gone);
         let gone = gone.map(|path| (path, None));
         let now = now.iter().map(|(path, entry)| (path, Some(entry)));
-        Ok(self.changes_among(gone.chain(now)))
+        Ok(Looked {
+            changes: self.changes_among(gone.chain(now)),
+            left_out: look.left_out(),
+        })
     }
 
     /// What is different among these paths, `None` standing for one that is gone.
@@ -155,19 +176,26 @@ impl Snapshot {
     /// The same content in another directory, which must be a copy: only inodes and times are read.
     pub(super) fn of_copy(&self, directory: &Path) -> Result<Self> {
         let taken = SystemTime::now();
-        let entries = walk(directory, Path::new(""), |relative, path, metadata| {
-            let known = self.entries.get(relative);
-            // Git writes down the inodes of the files it knows, so its index is another one in every copy.
-            let known = known.filter(|_| !relative.ends_with(".git/index"));
-            known.map_or_else(|| hash(path, metadata), |entry| entry.hash)
-        })?;
+        let look = Look::default();
+        let entries = walk(
+            directory,
+            Path::new(""),
+            &look,
+            |relative, path, metadata| {
+                let known = self.entries.get(relative);
+                // Git writes down the inodes of the files it knows, so its index is another one in every copy.
+                let known = known.filter(|_| !relative.ends_with(".git/index"));
+                known.map_or_else(|| hash(path, metadata, &look), |entry| entry.hash)
+            },
+        )?;
         Ok(Self { taken, entries })
     }
 
     /// The directory as it is now. Only files that were touched since are read.
     pub(super) fn of_now(&self, directory: &Path) -> Result<Self> {
         let taken = SystemTime::now();
-        let entries = self.walk_again(directory, Path::new(""), NewFiles::Hashed)?;
+        let look = Look::default();
+        let entries = self.walk_again(directory, Path::new(""), NewFiles::Hashed, &look)?;
         Ok(Self { taken, entries })
     }
 
@@ -211,9 +239,10 @@ impl Snapshot {
         relative: &Path,
         path: &Path,
         new_files: NewFiles,
+        look: &Look<'_>,
     ) -> Option<Entry> {
         let metadata = fs::symlink_metadata(path).ok()?;
-        let hash = self.hash_again(relative, path, &metadata, new_files);
+        let hash = self.hash_again(relative, path, &metadata, new_files, look);
         Some(Entry::new(&metadata, hash))
     }
 
@@ -223,9 +252,10 @@ impl Snapshot {
         directory: &Path,
         below: &Path,
         new_files: NewFiles,
+        look: &Look<'_>,
     ) -> Result<BTreeMap<PathBuf, Entry>> {
-        walk(directory, below, |relative, path, metadata| {
-            self.hash_again(relative, path, metadata, new_files)
+        walk(directory, below, look, |relative, path, metadata| {
+            self.hash_again(relative, path, metadata, new_files, look)
         })
     }
 
@@ -235,11 +265,12 @@ impl Snapshot {
         path: &Path,
         metadata: &Metadata,
         new_files: NewFiles,
+        look: &Look<'_>,
     ) -> Option<blake3::Hash> {
         match self.entries.get(relative) {
             Some(entry) if self.is_untouched(entry, metadata) => entry.hash,
             None if new_files == NewFiles::Unread => None,
-            _ => hash(path, metadata),
+            _ => hash(path, metadata, look),
         }
     }
 
@@ -303,6 +334,7 @@ impl Entry {
 fn walk(
     root: &Path,
     below: &Path,
+    look: &Look<'_>,
     hash: impl Fn(&Path, &Path, &Metadata) -> Option<blake3::Hash>,
 ) -> Result<BTreeMap<PathBuf, Entry>> {
     let mut entries = BTreeMap::new();
@@ -311,6 +343,9 @@ fn walk(
     let mut waiting = vec![first];
     while let Some(directory) = waiting.pop() {
         for found in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            if !look.goes_on() {
+                return Ok(entries);
+            }
             let path = found.path();
             let Ok(metadata) = fs::symlink_metadata(&path) else {
                 continue;
@@ -328,9 +363,9 @@ fn walk(
     Ok(entries)
 }
 
-fn hash(path: &Path, metadata: &Metadata) -> Option<blake3::Hash> {
+fn hash(path: &Path, metadata: &Metadata, look: &Look<'_>) -> Option<blake3::Hash> {
     if metadata.is_file() {
-        hash_file(path).ok()
+        look.hash(path, metadata)
     } else if metadata.is_symlink() {
         let target = fs::read_link(path).ok()?;
         Some(blake3::hash(target.as_os_str().as_bytes()))
@@ -339,14 +374,9 @@ fn hash(path: &Path, metadata: &Metadata) -> Option<blake3::Hash> {
     }
 }
 
-fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
-    Ok(hasher.finalize())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

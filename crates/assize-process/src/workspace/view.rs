@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::layer::{Layer, Overlay};
+use super::look::Look;
 use super::overlay::touched;
 use super::recycle::{self, Slot};
 use super::snapshot::{Entry, NewFiles};
-use super::{Change, Snapshot, WORKSPACE, copy_tree, remove_tree};
+use super::{Change, Looked, Snapshot, WORKSPACE, copy_tree, remove_tree};
 use crate::error::Result;
 
 /// One fresh directory. Removed when dropped.
@@ -61,7 +62,8 @@ impl Workspace {
         match &mut self.view {
             View::Overlay(overlay) => {
                 let (upper, start) = (overlay.upper(), &self.start);
-                let now = touched(start, &upper, &self.path, NewFiles::Hashed)?;
+                let look = Look::default();
+                let now = touched(start, &upper, &self.path, (NewFiles::Hashed, &look))?;
                 if upper.exists() {
                     overlay.add_upper()?;
                     self.start = Arc::new(start.updated(now));
@@ -76,14 +78,22 @@ impl Workspace {
 
     /// What is different from its beginning, by path.
     pub fn changes(&self) -> Result<Vec<Change>> {
+        self.look(&|| false).map(|looked| looked.changes)
+    }
+
+    /// The same with what was left out, because there is too much of it or because `stop` said so.
+    pub fn look(&self, stop: &dyn Fn() -> bool) -> Result<Looked> {
         match &self.view {
             View::Overlay(overlay) => {
-                let upper = overlay.upper();
-                let now = touched(&self.start, &upper, &self.path, NewFiles::Unread)?;
+                let (upper, look) = (overlay.upper(), Look::until(stop));
+                let now = touched(&self.start, &upper, &self.path, (NewFiles::Unread, &look))?;
                 let now = now.iter().map(|(path, entry)| (path, entry.as_ref()));
-                Ok(self.start.changes_among(now))
+                Ok(Looked {
+                    changes: self.start.changes_among(now),
+                    left_out: look.left_out(),
+                })
             }
-            View::Plain | View::Recycled { .. } => self.start.changes(&self.path),
+            View::Plain | View::Recycled { .. } => self.start.look(&self.path, stop),
         }
     }
 

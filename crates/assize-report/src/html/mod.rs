@@ -303,6 +303,9 @@ impl<'a> HtmlReport<'a> {
     }
 }
 
+/// Parts of the time beyond these are left out: an agent may name any number of tools.
+const MOST_PARTS: usize = 200;
+
 impl TimeSplit {
     /// Adds the table of the `time` analyzer: a part, its milliseconds, its share and its bound in every row.
     fn add(&mut self, time: &AnalysisResult) {
@@ -315,6 +318,9 @@ impl TimeSplit {
                 continue;
             };
             let place = self.parts.iter().position(|part| part.name == *name);
+            if place.is_none() && self.parts.len() >= MOST_PARTS {
+                continue;
+            }
             let place = place.unwrap_or_else(|| {
                 self.parts.push(TimePart {
                     name: name.clone(),

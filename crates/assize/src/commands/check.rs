@@ -6,6 +6,7 @@ use crate::suite::{self, Selection};
 use crate::terminal::{plain, print, warn};
 use anyhow::Result;
 use assize_contracts::Plugins;
+use assize_secrets::{Removed, Secrets};
 
 pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exit> {
     let suite = suite::load(&arguments.path, &Selection::default(), plugins)?;
@@ -31,7 +32,27 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
         counted(plan.repetitions as usize, "repetition"),
         plan.len(),
     ));
+    if let Some(sentence) = removed(&profile.secrets) {
+        print(sentence);
+    }
     Ok(Exit::Done)
+}
+
+/// Which values will be removed, in one sentence. Absent when there are none.
+fn removed(secrets: &Secrets) -> Option<String> {
+    let in_words = |removed: &Removed| {
+        let name = plain(&removed.name);
+        format!("`{name}` ({})", removed.reason.in_words())
+    };
+    let mut names: Vec<String> = secrets.removed().iter().map(in_words).collect();
+    names.dedup();
+    let sentence = || {
+        format!(
+            "removed from everything that agents write: {}",
+            names.join(", ")
+        )
+    };
+    (!names.is_empty()).then(sentence)
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -92,7 +92,8 @@ fn conclude(
     prices: &Prices,
 ) -> Result<Exit> {
     let recording = session.recording();
-    let trace = recording.trace("proxy", Some(prices));
+    let mut trace = recording.trace("proxy", Some(prices));
+    assize_engine::store::clean_trace(&mut trace, session.redactor());
     if let Some(path) = &arguments.out {
         record::write_trace(&trace, path)?;
     }

@@ -12,13 +12,14 @@ use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Plugins};
-use assize_engine::store::{Redactor, RunDirectory, RunFile, Secrets};
+use assize_engine::store::{RunDirectory, RunFile};
 use assize_engine::{
     Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
     run_profile_suite,
 };
 use assize_plugins::{PluginHost, Redact};
 use assize_report::Summary;
+use assize_secrets::{Redactor, Secrets};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -288,7 +289,7 @@ pub(super) fn in_runtime(
 
 fn redact(secrets: &Secrets) -> Redact {
     let redactor = Redactor::new(secrets);
-    Arc::new(move |text| redactor.redact_text(text))
+    Arc::new(move |text| redactor.text(text).into_owned())
 }
 
 /// Sends the log and the output of plugin programs into the run directory as soon as there is one.

@@ -89,7 +89,7 @@ fn show_row(row: &ProfileRow, catalog: &Catalog) {
         "{} · {} · {} #{}",
         row.scenario_id, row.mode, row.model, row.iteration
     );
-    print(format!("{outcome}  {}", plain(&title)));
+    print(format!("{outcome}  {}", one_line(&title, 4 * EXCERPT)));
     let marks = [
         (row.simulated, "simulated"),
         (row.replayed, "replayed"),
@@ -118,7 +118,7 @@ fn show_row(row: &ProfileRow, catalog: &Catalog) {
         let code = row.error_code.as_deref().unwrap_or("error");
         print(format!(
             "      {} {}",
-            style(plain(code)).red(),
+            style(one_line(code, EXCERPT)).red(),
             plain(error)
         ));
     }
@@ -134,7 +134,7 @@ fn show_row(row: &ProfileRow, catalog: &Catalog) {
         print(format!(
             "  {} {}: {}",
             style("!").yellow(),
-            plain(&error.hook),
+            one_line(&error.hook, EXCERPT),
             one_line(&error.message, EXCERPT)
         ));
     }
@@ -271,7 +271,7 @@ fn show_timeline(trace: &SessionTrace, longest: usize) {
                 print(format!(
                     "  {} {mark} {} {input}{took}{}",
                     style("calls ").blue(),
-                    plain(name),
+                    one_line(name, EXCERPT),
                     by.unwrap_or_default()
                 ));
                 let result = error.clone().unwrap_or_else(|| text_of(output));

@@ -140,7 +140,7 @@ fn agent(
     }
     Ok(Some(Agent {
         settings,
-        environment: mode.environment.clone(),
+        environment: mode.variables(),
         directory: directory.to_owned(),
         ..agent
     }))

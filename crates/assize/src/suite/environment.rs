@@ -2,17 +2,17 @@
 
 use super::document::Document;
 use super::problem::Problem;
-use assize_engine::store::Secrets;
+use assize_secrets::Secrets;
 use serde_json::Value;
 
 /// The document with values of the environment put in, and what they are.
 pub(super) fn interpolate(document: Document) -> Result<(Document, Secrets), Vec<Problem>> {
-    let mut secrets = Secrets::default();
+    let secrets = Secrets::default();
     let mut problems = Vec::new();
     let mut value = document.value().clone();
     let mut keys = Vec::new();
     fill_in(&mut value, &mut keys, &mut |keys, text| {
-        replace(text, &mut secrets).map_err(|message| {
+        replace(text, &secrets).map_err(|message| {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             problems.push(document.problem(&keys, message.0).hint(message.1));
         })
@@ -56,7 +56,7 @@ fn fill_in(
 /// A message and a hint.
 struct Wrong(String, String);
 
-fn replace(text: &str, secrets: &mut Secrets) -> Result<String, Wrong> {
+fn replace(text: &str, secrets: &Secrets) -> Result<String, Wrong> {
     const START: &str = "${env:";
     let mut filled = String::new();
     let mut rest = text;

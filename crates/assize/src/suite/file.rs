@@ -130,7 +130,7 @@ pub struct ModeSpec {
     /// Another provider than the suite's.
     pub provider: Option<ProviderSpec>,
     /// Variables for every process started for a session.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, EnvironmentValue>,
     /// System instructions for the agent.
     #[serde(alias = "systemInstructions")]
     pub system_instructions: String,
@@ -139,6 +139,57 @@ pub struct ModeSpec {
     pub provider_overrides: Map<String, Value>,
     /// Which runner serves which task type, where several do.
     pub runners: BTreeMap<String, String>,
+}
+
+impl ModeSpec {
+    /// The variables and their values.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let variables = self.environment.iter();
+        variables
+            .map(|(name, value)| (name.clone(), value.text().to_owned()))
+            .collect()
+    }
+}
+
+/// The value of a variable, and whether it is a secret.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected text, or `{ value: …, secret: true }`")]
+pub enum EnvironmentValue {
+    /// A secret if its name or its looks say so.
+    Text(String),
+    /// Declared to be one or not.
+    Declared(DeclaredValue),
+}
+
+/// The value of a variable with a word about it.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredValue {
+    /// The value, usually `${env:NAME}`.
+    pub value: String,
+    /// Whether it is removed from everything that agents write. Absent: its name and its looks decide.
+    #[serde(default)]
+    pub secret: Option<bool>,
+}
+
+impl EnvironmentValue {
+    /// The value itself.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Declared(declared) => &declared.value,
+        }
+    }
+
+    /// What the suite says about it, if anything.
+    pub fn is_declared_secret(&self) -> Option<bool> {
+        match self {
+            Self::Text(_) => None,
+            Self::Declared(declared) => declared.secret,
+        }
+    }
 }
 
 /// Which scenarios a suite has.

@@ -8,6 +8,7 @@ mod modes;
 mod plugins;
 mod recipes;
 mod scenarios;
+mod secrets;
 mod tasks;
 
 use super::document::Document;
@@ -18,11 +19,11 @@ use super::problem::{Problem, SuiteError, listed, suggestion};
 use super::selection::Selection;
 use crate::diagnostics::LogLevel;
 use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource, Reading};
-use assize_engine::store::Secrets;
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::{Api, Prices};
 use assize_plugins::PluginHost;
 use assize_report::Analysis;
+use assize_secrets::Secrets;
 use description::describe;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -211,7 +212,7 @@ impl Loader<'_> {
         &mut self,
         file: SuiteFile,
         as_written: &Value,
-        mut secrets: Secrets,
+        secrets: Secrets,
     ) -> Option<LoadedSuite> {
         let directory = directory_of(self.document.path());
         if file.version != 1 {
@@ -224,18 +225,19 @@ impl Loader<'_> {
         let resolver = self.mode_resolver(&file);
         let mut modes = self.modes(&file);
         self.runner_recipes(&file);
-        keep_passed_secret(&file, &modes, &mut secrets);
-        self.keep_keys_secret(&file, &modes, &mut secrets);
+        secrets::note_written(self.document.value(), &file, &secrets);
+        keep_passed_secret(&file, &modes, &secrets);
+        self.keep_keys_secret(&file, &modes, &secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
-        let judge = self.judge(&file, &directory, &mut secrets);
+        let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios);
         let collectors = self.collectors(&file, &modes);
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
         let evaluators = self.evaluators(&file, judge.as_ref(), &directory);
-        let proxy = self.proxy(&file, &directory, &prices);
+        let proxy = self.proxy(&file, &directory, &prices, &secrets);
         let behind_proxy = |source| match &proxy {
             Some(proxy) => proxy.source(source),
             None => source,
@@ -308,6 +310,7 @@ impl Loader<'_> {
                 return None;
             }
         };
+        self.refuse_secret_ids(&profile);
         let mut remarks = self.remarks(&profile);
         remarks.extend(self.unused_concurrency(&file, &profile));
         remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
@@ -412,11 +415,7 @@ impl Loader<'_> {
         if let Some(reason) = profile.sequential_because() {
             remarks.push(format!("modes run one after another, because {reason}"));
         }
-        for name in profile.secrets.too_short() {
-            remarks.push(format!(
-                "the value of `{name}` is too short to be recognized in records and kept out of them"
-            ));
-        }
+        remarks.extend(secrets::remarks(&profile.secrets));
         remarks
     }
 
@@ -450,7 +449,7 @@ fn baseline_mode(file: &SuiteFile) -> Option<&str> {
 }
 
 /// Values of variables that programs get passed must not reach any record either.
-fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
+fn keep_passed_secret(file: &SuiteFile, modes: &[Mode], secrets: &Secrets) {
     let passed = modes.iter().flat_map(|mode| {
         let keys = ["pass_env", "passEnv"].into_iter();
         let lists = keys.filter_map(|key| mode.overrides.get(key)?.as_array());

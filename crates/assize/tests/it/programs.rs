@@ -159,7 +159,7 @@ fn only_what_is_passed_on_reaches_the_program_and_never_a_record() {
         "{seen}"
     );
     assert!(
-        seen.contains("MY_TOKEN=[redacted]") && !seen.contains("OTHER_TOKEN"),
+        seen.contains("MY_TOKEN=[redacted-1]") && !seen.contains("OTHER_TOKEN"),
         "{seen}"
     );
 }

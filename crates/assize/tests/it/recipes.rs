@@ -113,7 +113,7 @@ fn credentials_of_an_agent_that_speaks_acp_are_in_no_record() {
     assert_eq!(output.status.code(), Some(5), "{}", words(&output));
     let row = &sandbox.rows()[0];
     let error = row["error"].as_str().unwrap();
-    assert!(error.contains("key=[redacted]"), "{row:#}");
+    assert!(error.contains("key=[redacted-1]"), "{row:#}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn json_is_one_object_on_stdout() {
     assert_eq!(profile["modelCalls"].as_array().unwrap().len(), 3);
     assert_eq!(profile["modelCalls"][0]["side"], true);
     assert_eq!(profile["toolCalls"][0]["input"], json!({"command": "ls"}));
-    assert_eq!(profile["toolCalls"][0]["output"], "a.txt {key}");
+    assert_eq!(profile["toolCalls"][0]["output"], "a.txt [redacted-1]");
     assert_eq!(
         (&profile["turns"], &profile["text"]),
         (&json!(2), &json!("All done."))

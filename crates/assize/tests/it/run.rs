@@ -316,7 +316,7 @@ fn values_of_the_environment_are_used_and_never_stored() {
     assert!(
         String::from_utf8(shown.stdout)
             .unwrap()
-            .contains("I used [redacted] for it")
+            .contains("I used [redacted-1] for it")
     );
 }
 

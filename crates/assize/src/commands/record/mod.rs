@@ -18,8 +18,11 @@ use assize_agents::capture::{
 };
 use assize_contracts::{SessionTrace, Timestamp};
 use assize_llm::Prices;
+use assize_secrets::Secrets;
 use profile::Profile;
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit> {
@@ -55,7 +58,7 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
     Ok(Profile::new(
         command.collect(),
         (started, exit),
-        session.recording(),
+        &session,
         path,
         &prices,
     ))
@@ -63,8 +66,13 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
 
 /// The directory a command works in is the same in every recording, and so is the name of its session.
 pub(super) fn options() -> SessionOptions {
+    let secrets = Secrets::default();
+    for (name, value) in std::env::vars_os() {
+        secrets.note(&name.to_string_lossy(), &value.to_string_lossy());
+    }
     SessionOptions {
         label: "record".to_owned(),
+        secrets,
         ..SessionOptions::default()
     }
 }
@@ -136,9 +144,15 @@ fn default_path(program: &std::ffi::OsStr) -> PathBuf {
 pub(super) fn write_trace(trace: &SessionTrace, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write `{}`", path.display());
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).with_context(cannot)?;
+        let mut private = std::fs::DirBuilder::new();
+        let made = private.recursive(true).mode(0o700).create(directory);
+        made.with_context(cannot)?;
     }
-    std::fs::write(path, serde_json::to_vec(trace)?).with_context(cannot)
+    let mut options = std::fs::File::options();
+    let file = options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = file.open(path).with_context(cannot)?;
+    file.write_all(&serde_json::to_vec(trace)?)
+        .with_context(cannot)
 }
 
 /// Replaces `{openai_url}` and its like.

@@ -1,7 +1,8 @@
 //! What a recorded command comes to, in numbers.
 
-use assize_agents::capture::Recording;
+use assize_agents::capture::{CapturedSession, Recording};
 use assize_contracts::{CostSource, Millis, SessionTrace, Timestamp, TraceEvent, Usd, UserTurn};
+use assize_engine::store::clean_trace;
 use assize_llm::Prices;
 use assize_process::{Exit, Status};
 use serde_json::{Value, json};
@@ -13,6 +14,8 @@ pub(crate) struct Profile {
     pub(super) exit: Exit,
     pub(super) recording: Recording,
     pub(super) trace: SessionTrace,
+    /// The last thing the model said, without secrets.
+    pub(super) text: Option<String>,
     /// Where the trace is kept.
     pub(super) path: PathBuf,
     /// Which prices the cost was found with.
@@ -23,12 +26,14 @@ impl Profile {
     pub(super) fn new(
         command: Vec<String>,
         (started, exit): (Timestamp, Exit),
-        recording: Recording,
+        session: &CapturedSession,
         path: PathBuf,
         prices: &Prices,
     ) -> Self {
+        let recording = session.recording();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut trace = recording.trace(&name, Some(prices));
+        clean_trace(&mut trace, session.redactor());
         trace.user_turns = vec![UserTurn {
             started_at: started,
             duration_ms: Some(Millis::from(exit.wall)),
@@ -37,6 +42,9 @@ impl Profile {
             command,
             exit,
             trace,
+            text: recording
+                .final_text()
+                .map(|text| session.redactor().text(&text).into_owned()),
             recording,
             path,
             prices: prices.version(),
@@ -73,7 +81,7 @@ impl Profile {
             "modelCalls": self.trace.model_calls,
             "toolCalls": tool_calls,
             "turns": self.trace.summary.total_turns,
-            "text": self.recording.final_text(),
+            "text": self.text,
             "trace": self.path,
         })
     }

@@ -8,6 +8,7 @@ use assize_agents::capture::{
 };
 use assize_contracts::{Nature, ProviderScope, ProviderSource, SessionProvider};
 use assize_llm::Prices;
+use assize_secrets::Secrets;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ impl Loader<'_> {
         file: &SuiteFile,
         directory: &Path,
         prices: &Prices,
+        secrets: &Secrets,
     ) -> Option<Proxied> {
         let spec = file.capture.clone().unwrap_or_default();
         if spec.proxy == ProxySpec::Off {
@@ -37,6 +39,7 @@ impl Loader<'_> {
                     Some((name.into_string().ok()?, value.into_string().ok()?))
                 })
                 .collect(),
+            secrets: secrets.clone(),
         };
         self.check_capture(&settings);
         Some(Proxied {

@@ -1,6 +1,7 @@
 //! What makes trials of a suite comparable, as it is kept in the manifest.
 
 use crate::suite::file::SuiteFile;
+use crate::suite::load::secrets;
 use crate::suite::places;
 use assize_contracts::JsonMap;
 use assize_engine::{Mode, ProfileSuite};
@@ -67,6 +68,10 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
             // Only where there is one, so that suites without keep their fingerprint.
             map.extend(judge.map(|judge| ("judge".to_owned(), judge)));
             map.extend(written(&["capture"]).map(|capture| ("capture".to_owned(), capture)));
+            // What scenarios say is what is run, to the letter.
+            for (_, part) in map.iter_mut().filter(|(name, _)| *name != "scenarios") {
+                secrets::without_secrets(part);
+            }
             map
         }
         _ => JsonMap::new(),
@@ -88,6 +93,8 @@ pub(super) fn of_programs(host: &PluginHost, as_written: &Value) -> Value {
     let described = host.programs().iter().enumerate().map(|(number, program)| {
         let info = program.offer().map(|offer| &offer.info);
         let options = as_written.pointer(&format!("/plugins/{number}/options"));
+        let mut options = options.cloned();
+        options.iter_mut().for_each(secrets::without_secrets);
         json!({ "id": program.id(), "info": info, "options": options })
     });
     described.collect()

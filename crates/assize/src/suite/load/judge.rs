@@ -4,10 +4,10 @@ use super::Loader;
 use crate::suite::file::{JudgeSpec, LATER, SuiteFile};
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{BaseScenario, JsonMap};
-use assize_engine::store::Secrets;
 use assize_llm::Api;
 use assize_measures::JudgeScorer;
 use assize_process::host_variable;
+use assize_secrets::Secrets;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Loader<'_> {
         &mut self,
         file: &SuiteFile,
         directory: &Path,
-        secrets: &mut Secrets,
+        secrets: &Secrets,
     ) -> Option<JsonMap> {
         let judge = file.judge.as_ref()?;
         let key = self.judge_key(judge);

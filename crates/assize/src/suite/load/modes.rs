@@ -81,12 +81,13 @@ impl Loader<'_> {
 
     pub(super) fn mode(&mut self, file: &SuiteFile, name: String, spec: ModeSpec) -> Option<Mode> {
         let has_own = spec.provider.is_some();
+        let environment = Arc::new(spec.variables());
         let provider = spec.provider.or_else(|| file.provider.clone());
         if provider.is_none() && file.scenarios.is_none() && file.tasks.is_some() {
             // Tasks are executed by runners.
             return Some(Mode {
                 overrides: Arc::new(spec.provider_overrides),
-                environment: Arc::new(spec.environment),
+                environment,
                 system_instructions: spec.system_instructions,
                 name,
                 ..Mode::default()
@@ -109,7 +110,7 @@ impl Loader<'_> {
         Some(Mode {
             provider: provider.uses,
             overrides: Arc::new(overrides),
-            environment: Arc::new(spec.environment),
+            environment,
             system_instructions: spec.system_instructions,
             name,
             ..Mode::default()

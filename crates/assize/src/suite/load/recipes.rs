@@ -6,7 +6,7 @@ use crate::suite::file::SuiteFile;
 use assize_agents::{CommandProvider, Recipe};
 use assize_contracts::ProviderSource;
 use assize_engine::Mode;
-use assize_engine::store::Secrets;
+use assize_secrets::Secrets;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Loader<'_> {
     }
 
     /// Credentials that agents get by their recipes must not reach any record.
-    pub(super) fn keep_keys_secret(&self, file: &SuiteFile, modes: &[Mode], secrets: &mut Secrets) {
+    pub(super) fn keep_keys_secret(&self, file: &SuiteFile, modes: &[Mode], secrets: &Secrets) {
         // An agent that is reached in another way has the same keys.
         let runs = |mode: &Mode, recipe: &Recipe| {
             mode.provider == recipe.name

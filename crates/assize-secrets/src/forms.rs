@@ -1,0 +1,218 @@
+//! The forms in which a value may stand in text: escaped, percent-encoded, in base64 and in hexadecimal.
+
+use crate::classify::SHORT;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// A shorter encoding is too likely to stand there by chance.
+const SHORTEST_ENCODED: usize = 8;
+
+/// Every form of a value, itself included.
+pub(crate) fn forms(value: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::from([value.to_owned()]);
+    forms.extend(escaped(value));
+    forms.extend(percent_encoded(value));
+    if value.len() >= SHORT {
+        let encoded = base64_parts(value.as_bytes()).chain(hexadecimal(value));
+        forms.extend(encoded.filter(|form| form.len() >= SHORTEST_ENCODED));
+    }
+    forms
+}
+
+/// A text as it stands between the quotes of a JSON string.
+pub(crate) fn in_json(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Inside JSON inside a text, as different writers escape it; and as HTML.
+fn escaped(value: &str) -> Vec<String> {
+    let json = in_json(value);
+    let mut ascii = String::new();
+    for letter in json.chars() {
+        match letter.is_ascii() {
+            true => ascii.push(letter),
+            false => {
+                let mut units = [0; 2];
+                for unit in letter.encode_utf16(&mut units) {
+                    let _ = write!(ascii, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    let html = value
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let html_quotes = html.replace('"', "&quot;").replace('\'', "&#39;");
+    let mut all = vec![json.replace('/', "\\/"), html, html_quotes];
+    // JSON in JSON in JSON, as logs of agents have it.
+    for once in [json, ascii] {
+        let twice = in_json(&once);
+        all.extend([in_json(&twice), twice, once]);
+    }
+    all
+}
+
+/// As in a path, in a query, and by different libraries.
+fn percent_encoded(value: &str) -> Vec<String> {
+    const KEPT: [&str; 3] = ["-_.~", "-_.~/", "-_.!~*'()"];
+    let mut all = Vec::new();
+    for kept in KEPT {
+        let upper = percent(value, kept);
+        all.push(upper.replace("%20", "+"));
+        all.push(lower_escapes(&upper));
+        all.push(upper);
+    }
+    all
+}
+
+fn percent(value: &str, kept: &str) -> String {
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        let letter = char::from(byte);
+        if letter.is_ascii_alphanumeric() || kept.contains(letter) {
+            encoded.push(letter);
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+fn lower_escapes(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut lower = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(part.len().min(2));
+        lower.push('%');
+        lower.push_str(&digits.to_ascii_lowercase());
+        lower.push_str(rest);
+    }
+    lower
+}
+
+fn hexadecimal(value: &str) -> impl Iterator<Item = String> {
+    let lower: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let upper = lower.to_ascii_uppercase();
+    [lower, upper].into_iter()
+}
+
+/// What is the same in the base64 of every text that holds the value: three parts, by where the
+/// value begins in it. And the base64 of the value alone.
+fn base64_parts(value: &[u8]) -> impl Iterator<Item = String> {
+    const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    [STANDARD, FOR_URLS].into_iter().flat_map(move |alphabet| {
+        let parts = (0..3).map(move |before| {
+            let shifted = [&[0; 2][..before], value].concat();
+            let digits = base64_digits(&shifted, alphabet);
+            // The first digits depend on what stands before the value, the last one on what stands behind it.
+            let from = (before * 8).div_ceil(6);
+            let to = shifted.len() * 8 / 6;
+            digits[from..to].to_owned()
+        });
+        parts.chain([base64_digits(value, alphabet)])
+    })
+}
+
+fn base64_digits(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+    let bit = |place: usize| {
+        let byte = bytes.get(place / 8).copied().unwrap_or(0);
+        usize::from(byte >> (7 - place % 8) & 1)
+    };
+    let digit = |number: usize| (0..6).fold(0, |value, place| value << 1 | bit(number * 6 + place));
+    let digits = (0..(bytes.len() * 8).div_ceil(6)).map(|number| alphabet[digit(number)]);
+    digits.map(char::from).collect()
+}
+
+/// The bytes behind base64 of either alphabet, with or without padding.
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut buffer, mut bits) = (Vec::new(), 0_u32, 0);
+    for letter in text.trim_end_matches('=').bytes() {
+        let digit = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        buffer = buffer << 6 | u32::from(digit);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((buffer >> bits & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// A text with its percent escapes resolved, as far as they are some.
+pub(crate) fn from_percent(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        let digits = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_any_surrounding_text_holds_a_form() {
+        let value = "p4ss/word?+9";
+        for before in ["", "u", "me", "user:", "longer name:"] {
+            for after in ["", "!", "ab", "tail"] {
+                let text = format!("{before}{value}{after}");
+                for alphabet in ["+/", "-_"] {
+                    let encoded = base64_digits(text.as_bytes(), &alphabet_with(alphabet));
+                    let found = forms(value).iter().any(|form| encoded.contains(form));
+                    assert!(found, "{text} as {encoded}");
+                    assert_eq!(from_base64(&encoded).unwrap(), text.as_bytes());
+                }
+            }
+        }
+    }
+
+    fn alphabet_with(last: &str) -> [u8; 64] {
+        let digits = ('A'..='Z')
+            .chain('a'..='z')
+            .chain('0'..='9')
+            .chain(last.chars());
+        let digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
+        digits.try_into().unwrap()
+    }
+
+    #[test]
+    fn escapes_of_every_kind_are_forms() {
+        let forms = forms("a b/c\"ü&d");
+        for form in [
+            "a%20b%2Fc%22%C3%BC%26d",
+            "a%20b%2fc%22%c3%bc%26d",
+            "a+b%2Fc%22%C3%BC%26d",
+            "a%20b/c%22%C3%BC%26d",
+            "a b/c\\\"ü&d",
+            "a b\\/c\\\"ü&d",
+            "a b/c\\\"\\u00fc&d",
+            "a b/c&quot;ü&amp;d",
+        ] {
+            assert!(forms.contains(form), "{form} in {forms:?}");
+        }
+        assert_eq!(from_percent("a%20b%2fc%zz%"), "a b/c%zz%");
+    }
+}

@@ -1,0 +1,20 @@
+//! Knows the secrets of a run and removes them from text that came from outside.
+//!
+//! [`Secrets`] is the list: values of the environment that look like secrets or are declared as such, credentials in URLs, keys that
+//! the capture proxy sees in requests. Clones share it, so that what one part of the program learns is removed by all. A
+//! [`Redactor`] finds these values, plain and in the usual encodings, whole and cut off, and replaces each by the same numbered
+//! placeholder everywhere. Which fields of a record hold outside text is for the owner of the record to say.
+
+mod classify;
+mod credentials;
+mod forms;
+#[doc(hidden)]
+pub mod fuzzing;
+mod matcher;
+mod redactor;
+mod secrets;
+
+pub use classify::{SHORT, is_secret_name};
+pub use credentials::{Credential, in_query, in_url, without_credentials};
+pub use redactor::Redactor;
+pub use secrets::{Reason, Removed, Secrets};

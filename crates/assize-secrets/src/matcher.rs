@@ -1,0 +1,287 @@
+//! Finds many values in much text at once.
+//!
+//! Every fourth position of the text is looked up among the four-byte blocks with which values begin and end. A value of seven or
+//! more bytes covers one of these positions with each of its ends, so that whole values are found, and also what is left of one
+//! where a text was cut. Shorter values, and the beginnings of what looks like a key, are few and found by `aho-corasick`.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use foldhash::fast::FixedState;
+use regex::bytes::Regex;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+const BLOCK: usize = 4;
+
+/// The shortest part of a value that is recognized where a text was cut, and the shortest value that blocks find.
+pub(crate) const SHORTEST_PART: usize = 2 * BLOCK - 1;
+
+/// Blocks are looked up in so many bits first.
+const BITS: u32 = 16;
+
+/// Marks of a cut, besides the two ends of a text. Quotes count, since what was cut may have been quoted afterwards.
+const CUTS: [&[u8]; 6] = ["…".as_bytes(), b"...", b"\\u2026", b"\"", b"`", b"'"];
+
+/// A value to find, and its number.
+#[derive(Clone, Debug)]
+pub(crate) struct Needle {
+    pub(crate) text: Vec<u8>,
+    pub(crate) number: usize,
+}
+
+/// A place in a text to be replaced. Without a number it only looks like a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) range: Range<usize>,
+    pub(crate) number: Option<usize>,
+}
+
+pub(crate) struct Matcher {
+    needles: Vec<Needle>,
+    /// A bit for every block in `places`.
+    seen: Vec<u64>,
+    places: HashMap<u32, Vec<Place>, FixedState>,
+    /// Finds the needles that are too short for blocks.
+    short: Option<AhoCorasick>,
+    /// The needle of each pattern of `short`.
+    short_needles: Vec<usize>,
+}
+
+/// Where in a needle a block stands.
+#[derive(Clone, Copy)]
+enum Place {
+    /// So far behind its beginning.
+    Head { needle: usize, offset: usize },
+    /// So far before its end.
+    Tail { needle: usize, offset: usize },
+}
+
+impl Matcher {
+    pub(crate) fn new(needles: Vec<Needle>) -> Self {
+        let is_short = |needle: &Needle| needle.text.len() < SHORTEST_PART;
+        let numbered = || needles.iter().enumerate();
+        let short_needles: Vec<usize> = numbered()
+            .filter(|(_, needle)| is_short(needle))
+            .map(|(number, _)| number)
+            .collect();
+        let patterns = short_needles.iter().map(|&needle| &needles[needle].text);
+        let short = (!short_needles.is_empty())
+            .then(|| AhoCorasick::new(patterns).expect("few and short patterns"));
+        let mut places: HashMap<u32, Vec<Place>, FixedState> = HashMap::default();
+        let mut seen = vec![0; 1 << (BITS - 6)];
+        for (needle, Needle { text, .. }) in numbered().filter(|(_, needle)| !is_short(needle)) {
+            for offset in 0..BLOCK {
+                let from_end = text.len() - BLOCK - offset;
+                for (start, place) in [
+                    (offset, Place::Head { needle, offset }),
+                    (
+                        from_end,
+                        Place::Tail {
+                            needle,
+                            offset: offset + BLOCK,
+                        },
+                    ),
+                ] {
+                    let block = block_at(text, start);
+                    seen[slot(block) >> 6] |= 1 << (slot(block) & 63);
+                    places.entry(block).or_default().push(place);
+                }
+            }
+        }
+        Self {
+            needles,
+            seen,
+            places,
+            short,
+            short_needles,
+        }
+    }
+
+    /// Whether there is anything to replace.
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        let mut is_in = false;
+        self.search(text, &mut |_| {
+            is_in = true;
+            false
+        });
+        is_in
+    }
+
+    /// All places to replace, in order and apart from each other.
+    pub(crate) fn find(&self, text: &[u8]) -> Vec<Found> {
+        let mut all = Vec::new();
+        self.search(text, &mut |found| {
+            all.push(found);
+            true
+        });
+        joined(all)
+    }
+
+    /// Calls `on_found` until it returns `false`.
+    fn search(&self, text: &[u8], on_found: &mut dyn FnMut(Found) -> bool) {
+        if !self.places.is_empty() && !self.search_blocks(text, on_found) {
+            return;
+        }
+        let short = self.short.iter();
+        let short = short.flat_map(|short| short.find_overlapping_iter(text));
+        let short = short.map(|hit| Found {
+            range: hit.range(),
+            number: Some(self.needles[self.short_needles[hit.pattern()]].number),
+        });
+        let keys = KEY_BEGINNINGS.find_iter(text);
+        let keys = keys.filter_map(|hit| key_at(text, hit.start()));
+        for found in short.chain(keys) {
+            if !on_found(found) {
+                return;
+            }
+        }
+    }
+
+    fn search_blocks(&self, text: &[u8], on_found: &mut dyn FnMut(Found) -> bool) -> bool {
+        for (number, bytes) in text.chunks_exact(BLOCK).enumerate() {
+            let block = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let slot = slot(block);
+            if self.seen[slot >> 6] >> (slot & 63) & 1 == 0 {
+                continue;
+            }
+            let Some(places) = self.places.get(&block) else {
+                continue;
+            };
+            let at = number * BLOCK;
+            let found = places
+                .iter()
+                .filter_map(|place| self.found(text, at, *place));
+            for found in found {
+                if !on_found(found) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The value, or the part of it, to which a block at this place belongs.
+    fn found(&self, text: &[u8], at: usize, place: Place) -> Option<Found> {
+        let (needle, range) = match place {
+            Place::Head { needle, offset } => {
+                let start = at.checked_sub(offset)?;
+                let value = &self.needles[needle].text;
+                let pairs = text[start..].iter().zip(value);
+                let same = pairs.take_while(|(a, b)| a == b).count();
+                let is_end =
+                    |length: &usize| *length == value.len() || is_cut_behind(text, start + length);
+                (needle, start..start + parts(same).find(is_end)?)
+            }
+            Place::Tail { needle, offset } => {
+                let end = at + offset;
+                let value = &self.needles[needle].text;
+                let pairs = text.get(..end)?.iter().rev().zip(value.iter().rev());
+                let same = pairs.take_while(|(a, b)| a == b).count();
+                let is_start =
+                    |length: &usize| *length == value.len() || is_cut_before(text, end - length);
+                (needle, end - parts(same).find(is_start)?..end)
+            }
+        };
+        Some(Found {
+            range,
+            number: Some(self.needles[needle].number),
+        })
+    }
+}
+
+/// Lengths that a part may have when so many bytes are the same: a mark of a cut may begin as the value goes on.
+fn parts(same: usize) -> impl Iterator<Item = usize> {
+    let shortest = SHORTEST_PART.max(same.saturating_sub(3));
+    (shortest..=same).rev()
+}
+
+fn block_at(text: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([text[at], text[at + 1], text[at + 2], text[at + 3]])
+}
+
+fn slot(block: u32) -> usize {
+    (block.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
+}
+
+fn is_cut_behind(text: &[u8], at: usize) -> bool {
+    at == text.len() || CUTS.iter().any(|cut| text[at..].starts_with(cut))
+}
+
+fn is_cut_before(text: &[u8], at: usize) -> bool {
+    at == 0 || CUTS.iter().any(|cut| text[..at].ends_with(cut))
+}
+
+/// Places that overlap become one, with the number of the longest.
+fn joined(mut all: Vec<Found>) -> Vec<Found> {
+    all.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+    let mut joined: Vec<(Found, usize)> = Vec::new();
+    for found in all {
+        let length = found.range.len();
+        match joined.last_mut() {
+            Some((last, longest)) if found.range.start < last.range.end => {
+                last.range.end = last.range.end.max(found.range.end);
+                if length > *longest || last.number.is_none() && found.number.is_some() {
+                    (last.number, *longest) = (found.number.or(last.number), length);
+                }
+            }
+            _ => joined.push((found, length)),
+        }
+    }
+    joined.into_iter().map(|(found, _)| found).collect()
+}
+
+/// Finds the beginnings of keys of the usual services.
+static KEY_BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    const ALL: [&str; 17] = [
+        "sk-",
+        "sk_live_",
+        "sk_test_",
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "glpat-",
+        "xox",
+        "AKIA",
+        "AIza",
+        "hf_",
+        "npm_",
+        "eyJ",
+        "-----BEGIN ",
+    ];
+    // This kind of match is the one that searches with vectors.
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostFirst);
+    builder.build(ALL).expect("few and short patterns")
+});
+
+static KEY: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"sk-[A-Za-z0-9_-]{20,}",
+        r"sk_(?:live|test)_[A-Za-z0-9]{16,}",
+        r"gh[pousr]_[A-Za-z0-9]{30,}",
+        r"github_pat_[A-Za-z0-9_]{30,}",
+        r"glpat-[A-Za-z0-9_-]{20,}",
+        r"xox[abprs]-[A-Za-z0-9-]{10,}",
+        r"AKIA[A-Z0-9]{16}",
+        r"AIza[A-Za-z0-9_-]{30,}",
+        r"hf_[A-Za-z0-9]{30,}",
+        r"npm_[A-Za-z0-9]{30,}",
+        r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s-u:.){0,16384}?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    ];
+    let whole = format!(r"\A(?:{})", forms.join("|"));
+    Regex::new(&whole).expect("a pattern that does not change")
+});
+
+/// Something that looks like a key. Not in the middle of a word: `task-…` is none.
+fn key_at(text: &[u8], at: usize) -> Option<Found> {
+    let is_within_word = at > 0 && text[at - 1].is_ascii_alphanumeric();
+    let range = KEY.find(&text[at..]).filter(|_| !is_within_word)?.range();
+    Some(Found {
+        range: at..at + range.end,
+        number: None,
+    })
+}

@@ -1,0 +1,81 @@
+//! A trial ends whatever its agent leaves in the workspace.
+
+use crate::sandbox::{Sandbox, await_true, words};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Makes a terabyte of a file that was there, of a new one, and of a set-up command's.
+const HUGE: &str = "truncate -s 1T seen; truncate -s 1T big; echo x >> seen; echo done";
+
+fn sandbox(script: &str, method: &str) -> Sandbox {
+    let suite = "output: { keep_workspace: all }\nexecution: { repetitions: 2 }";
+    let scenario = format!(
+        "workspace: {{ from: source, method: {method}, setup: ['truncate -s 1T made'] }}\n\
+         checks:\n  - file: {{ path: big, exists: true }}"
+    );
+    let sandbox = Sandbox::of(script, suite, &scenario);
+    sandbox.write("source/seen", "text\n");
+    sandbox
+}
+
+#[test]
+fn a_terabyte_of_nothing_holds_up_nobody() {
+    for method in ["copy", "recycle", "overlay", "reflink"] {
+        let sandbox = sandbox(HUGE, method);
+        let check = sandbox.assize(&["check"]).output().unwrap();
+        let began = Instant::now();
+        let output = sandbox
+            .assize(&["run", "-q", "--skip-warmup"])
+            .output()
+            .unwrap();
+        if !output.status.success() && words(&output).contains(method) && method != "copy" {
+            // The system cannot do it, and says so.
+            assert!(check.status.code().is_some());
+            continue;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{method}");
+        let rows = sandbox.rows();
+        assert_eq!(rows.len(), 2, "{method}: {}", words(&output));
+        for row in rows {
+            assert_eq!(row["outcome"], "pass", "{method}: {row:#}");
+            assert_eq!(row["extensions"]["files_added"], 1, "{method}: {row:#}");
+            assert_eq!(row["extensions"]["files_modified"], 1, "{method}: {row:#}");
+            let said = said_about_workspace(&row);
+            assert!(said.contains("not in the archive"), "{method}: {row:#}");
+        }
+    }
+}
+
+#[test]
+fn a_run_with_a_flood_of_files_can_be_stopped() {
+    let sandbox = sandbox(
+        "echo begun > ../begun; i=0; while :; do mkdir d$i; (cd d$i; seq 1 2000 | xargs touch); i=$((i+1)); [ $i -gt 60 ] && break; done; echo done",
+        "copy",
+    );
+    let mut child = sandbox
+        .assize(&["run", "-q", "--skip-warmup"])
+        .spawn()
+        .unwrap();
+    await_true("the agent", || {
+        sandbox
+            .left_workspaces()
+            .iter()
+            .any(|path| path.join("begun").exists())
+            || child_is_over(&sandbox)
+    });
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let began = Instant::now();
+    child.wait().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(40));
+}
+
+fn child_is_over(sandbox: &Sandbox) -> bool {
+    sandbox.path(".assize/runs").exists() && !sandbox.left_workspaces().is_empty()
+}
+
+fn said_about_workspace(row: &Value) -> String {
+    let errors = row["hookErrors"].as_array().cloned().unwrap_or_default();
+    let about = errors.iter().filter(|error| error["hook"] == "workspace");
+    about.map(|error| error["message"].to_string()).collect()
+}

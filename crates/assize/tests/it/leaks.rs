@@ -1,0 +1,216 @@
+//! Secrets planted in every place and every form are in no file that a run writes.
+
+use crate::llm::Llm;
+use crate::sandbox::{Sandbox, words};
+use std::io::Read;
+use std::path::Path;
+
+/// Shows every secret in every form in every way an agent has: stdout, stderr, a tool's name, input and result, the model's
+/// answers, files that checks quote, and lengths at which excerpts cut it.
+const AGENT: &str = r#"
+import base64, json, os, sys, urllib.parse, urllib.request
+secrets = [os.environ["DOCS_TOKEN"], os.environ["PLAIN_NAME"], os.environ["DECLARED"], "header-key-7Qx" + "ZpL2vN8wR4t", "cookie-9aB" + "cD3eF5gH7",
+           "query key/3" + "Tz6Wy&x=1", "basic-pass" + "word-5Kj8"]
+def forms(secret):
+    raw = secret.encode()
+    yield from (secret, json.dumps(secret), json.dumps(json.dumps(secret)), urllib.parse.quote(secret), urllib.parse.quote(secret, safe=""),
+                urllib.parse.quote_plus(secret), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), raw.hex(), raw.hex().upper())
+    for before in (b"u:", b"user:", b"x"):
+        yield base64.b64encode(before + raw + b"!!").decode()
+everything = [form for secret in secrets for form in forms(secret)]
+def post(messages, path="/v1/messages", **headers):
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages, "tools": [{"name": "Bash " + secrets[0], "input_schema": {}}]}
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + path, json.dumps(body).encode(),
+        {"x-api-key": secrets[3], "cookie": "sid=" + secrets[4], "authorization": "Basic " + base64.b64encode(b"me:" + secrets[6].encode()).decode(), "accept-encoding": "gzip"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)["content"]
+task = {"role": "user", "content": "Do it " + " ".join(everything)}
+said = post([task], "/v1/messages?beta=true&api_key=" + urllib.parse.quote_plus(secrets[5]))
+result = {"type": "tool_result", "tool_use_id": said[1]["id"], "is_error": True, "content": "failed: " + " ".join(everything)}
+post([task, {"role": "assistant", "content": said + [{"type": "tool_use", "id": "t2", "name": secrets[3], "input": {secrets[3]: everything}}]}, {"role": "user", "content": [result]}])
+for number, secret in enumerate(secrets):
+    # At every distance from the limits of excerpts.
+    for length in range(400, 1100, 7):
+        open(f"cut-{number}.txt", "a").write("x" * length + secret + "\n")
+    open(f"file-{number}.txt", "w").write("y" * (490 - 3 * number) + secret + "z" * 50)
+open("all.txt", "w").write("\n".join(everything))
+sys.stderr.write("\n".join(everything) + "\n" + "w" * 3000 + secrets[3])
+print("\n".join(everything))
+sys.stdout.write("v" * (500 - 10) + secrets[0])
+sys.exit(int(os.environ["FAIL"]))
+"#;
+
+/// The planted values: from the environment by name, by its looks and declared; from headers, a query, and a URL.
+const SECRETS: [&str; 8] = [
+    "correct horse \"battery\" stäple",
+    "Zk9x2LmQ8vTr4WpY1nBc6Hd0",
+    "quite ordinary words",
+    concat!("header-key-7Qx", "ZpL2vN8wR4t"),
+    concat!("cookie-9aB", "cD3eF5gH7"),
+    concat!("query key/3", "Tz6Wy&x=1"),
+    concat!("basic-pass", "word-5Kj8"),
+    concat!("upstream-pw-", "4Rt9Lm"),
+];
+
+fn sandbox(llm: &Llm, fail: u8) -> Sandbox {
+    let url = llm
+        .url
+        .replace("http://", &format!("http://me:{}@", SECRETS[7]));
+    let suite = format!(
+        "provider: {{ uses: command, command: [python3, '{{suite}}/agent.py'] }}\n\
+         modes:\n  plain:\n    environment:\n      DOCS_TOKEN: '${{env:DOCS_TOKEN}}'\n      PLAIN_NAME: '${{env:PLAIN_NAME}}'\n      \
+         DECLARED: {{ value: '${{env:DECLARED}}', secret: true }}\n      FAIL: '{fail}'\n\
+         scenarios: {{ paths: [s.yaml] }}\n\
+         output: {{ log_level: debug }}\n\
+         capture: {{ upstream: {{ anthropic: '{url}' }}, cassette: {{ file: c.jsonl, mode: record }} }}\n"
+    );
+    let file = |number: usize| {
+        format!(
+            "  - file: {{ path: file-{number}.txt, equals: other }}\n  - file: {{ path: cut-{number}.txt, contains: nothing-like-it }}\n"
+        )
+    };
+    let files: String = (0..7).map(file).collect();
+    let scenario = format!(
+        "id: s\nprompt: Do it\nworkspace: {{}}\nchecks:\n  - output: {{ contains: something else }}\n  - output: {{ equals: x }}\n  \
+         - command: {{ run: 'cat all.txt; cat all.txt >&2; exit 1' }}\n  - file: {{ path: all.txt, matches: '^nothing$' }}\n{files}"
+    );
+    Sandbox::new(&[
+        ("assize.yaml", &suite),
+        ("s.yaml", &scenario),
+        ("agent.py", AGENT),
+    ])
+}
+
+#[test]
+fn no_file_of_a_run_holds_a_secret_in_any_form() {
+    for fail in [0, 3] {
+        let llm = Llm::new();
+        let sandbox = sandbox(&llm, fail);
+        for arguments in [
+            &["run", "-q", "--skip-warmup", "-n", "2"][..],
+            &["report", "last"],
+            &["show", "last/0", "--json"],
+            &["analyze", "last"],
+            &["score", "last", "--yes"],
+        ] {
+            let mut command = sandbox.assize(arguments);
+            command
+                .env("DOCS_TOKEN", SECRETS[0])
+                .env("PLAIN_NAME", SECRETS[1])
+                .env("DECLARED", SECRETS[2]);
+            let output = command.output().unwrap();
+            assert!(
+                output.status.code().is_some_and(|code| code != 2),
+                "{arguments:?} {}",
+                words(&output)
+            );
+            find_nothing("output", &output.stdout);
+            find_nothing("stderr", &output.stderr);
+        }
+        let rows = sandbox.rows();
+        assert_eq!(rows.len(), 2);
+        assert!(
+            rows[0].to_string().contains("[redacted-1]"),
+            "{:#}",
+            rows[0]
+        );
+        search(&sandbox.path(".assize"));
+        find_nothing("c.jsonl", &std::fs::read(sandbox.path("c.jsonl")).unwrap());
+    }
+}
+
+#[test]
+fn check_says_what_is_removed_and_refuses_secret_ids() {
+    let llm = Llm::new();
+    let sandbox = sandbox(&llm, 0);
+    let check = |token: &str| {
+        let mut command = sandbox.assize(&["check"]);
+        command
+            .env("DOCS_TOKEN", token)
+            .env("PLAIN_NAME", "test")
+            .env("DECLARED", SECRETS[2]);
+        words(&command.output().unwrap())
+    };
+    let fine = check(SECRETS[0]);
+    assert!(
+        fine.contains("`DOCS_TOKEN` (of its name)")
+            && fine.contains("`DECLARED` (it is declared as a secret)")
+            && !fine.contains("PLAIN_NAME"),
+        "{fine}"
+    );
+    let short = check("hunter2");
+    assert!(
+        short.contains("the value of `DOCS_TOKEN` has less than 8 characters"),
+        "{short}"
+    );
+    let clash = check("plain");
+    assert!(
+        clash.contains("the value of `DOCS_TOKEN` is a secret and stands in the id of a mode")
+            && clash.contains("hint:"),
+        "{clash}"
+    );
+}
+
+fn search(directory: &Path) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            search(&path);
+            continue;
+        }
+        let mut bytes = Vec::new();
+        let mut file = std::fs::File::open(&path).unwrap();
+        match path.extension().is_some_and(|end| end == "zst") {
+            true => drop(zstd::Decoder::new(file).unwrap().read_to_end(&mut bytes)),
+            false => drop(file.read_to_end(&mut bytes)),
+        }
+        find_nothing(&path.display().to_string(), &bytes);
+    }
+}
+
+/// Looks for every secret in every form, and for its first ten characters.
+fn find_nothing(place: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for secret in SECRETS {
+        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let percent: String = secret
+            .bytes()
+            .map(
+                |byte| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                    true => char::from(byte).to_string(),
+                    false => format!("%{byte:02X}"),
+                },
+            )
+            .collect();
+        let beginning: String = secret.chars().take(10).collect();
+        let mut forms = vec![
+            secret.to_owned(),
+            hex.to_uppercase(),
+            hex,
+            percent,
+            beginning,
+        ];
+        forms.extend(base64_middles(secret.as_bytes()));
+        for form in forms {
+            let found = text.find(&form).map(|at| {
+                let from = text.floor_char_boundary(at.saturating_sub(80));
+                let to = text.ceil_char_boundary((at + form.len() + 40).min(text.len()));
+                &text[from..to]
+            });
+            assert_eq!(found, None, "{secret} as {form} in {place}");
+        }
+    }
+}
+
+/// Ten digits that stand in the base64 of any text with these bytes, for each of the three ways they may lie.
+fn base64_middles(bytes: &[u8]) -> Vec<String> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = |skip: usize| {
+        let groups = bytes[skip..].chunks_exact(3).take(4).flat_map(|group| {
+            let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
+            [18, 12, 6, 0].map(|shift| char::from(DIGITS[(bits >> shift & 63) as usize]))
+        });
+        groups.collect::<String>()
+    };
+    (0..3).map(digits).collect()
+}

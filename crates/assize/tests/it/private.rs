@@ -1,0 +1,72 @@
+//! Nobody else on the machine can read what runs leave.
+
+use crate::llm::{AGENT, Llm};
+use crate::sandbox::Sandbox;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+#[test]
+fn everything_a_run_writes_is_its_owners_alone() {
+    let llm = Llm::new();
+    let suite = format!(
+        "provider: {{ uses: command, command: [python3, '{{suite}}/agent.py'] }}\n\
+         modes: {{ plain: {{}} }}\nscenarios: {{ paths: [s.yaml] }}\n\
+         output: {{ keep_workspace: all, log_level: debug }}\n\
+         capture: {{ upstream: {{ anthropic: '{}' }}, cassette: {{ file: c.jsonl, mode: record }} }}\n",
+        llm.url
+    );
+    let sandbox = Sandbox::new(&[
+        ("assize.yaml", &suite),
+        (
+            "s.yaml",
+            "id: s\nprompt: Do it\nworkspace: {}\nchecks:\n  - output: { contains: done }\n",
+        ),
+        ("agent.py", AGENT),
+    ]);
+    sandbox.run(&[]);
+    let run = sandbox.last_run();
+    for name in [
+        "rows.jsonl",
+        "manifest.json",
+        "log.jsonl",
+        "traces/traces.zst",
+        "traces/index.jsonl",
+    ] {
+        assert!(run.join(name).exists(), "{name}");
+    }
+    check(&run);
+    let cassette = mode_of(&sandbox.path("c.jsonl"));
+    assert_eq!(cassette, 0o600, "{cassette:o}");
+    let upstream = format!("anthropic={}", llm.url);
+    sandbox.done(&[
+        "record",
+        "--upstream",
+        &upstream,
+        "--",
+        "python3",
+        "agent.py",
+    ]);
+    check(&sandbox.path(".assize/recordings"));
+}
+
+/// The report may be opened by others once somebody lets them into the directory.
+fn check(directory: &Path) {
+    let mode = mode_of(directory);
+    assert_eq!(mode, 0o700, "{} {mode:o}", directory.display());
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("report") {
+            continue;
+        }
+        if path.is_dir() {
+            check(&path);
+            continue;
+        }
+        let mode = mode_of(&path);
+        assert_eq!(mode & 0o077, 0, "{} {mode:o}", path.display());
+    }
+}
+
+fn mode_of(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
