@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
+.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit speed browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -19,7 +19,7 @@ dist:
 packages:
 	tests/packages/check.sh shipped
 
-test: fmt lint builds kits unit browser packed docs deny
+test: fmt lint builds kits unit speed browser packed docs deny
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -37,6 +37,10 @@ unit: agents
 # What people see, written anew under crates/assize/tests/snapshots after a wanted change; look at the difference before you commit it.
 snapshots:
 	INSTA_UPDATE=always $(CARGO) test --workspace --all-features --locked --test it -- snapshots
+
+# The cheap lines of docs/performance.md that hold for every build and machine, at twice their budgets.
+speed:
+	$(CARGO) test -p assize --all-features --locked --bench performance -- --check
 
 # report.html in headless Chromium; skipped, with the reason, where no browser can be installed.
 browser:
@@ -84,9 +88,12 @@ deny: $(DENY)
 $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features --root $(TOOLS)/cargo-deny-$(DENY_VERSION)
 
+# Everything on a quiet machine; the table of what people wait for goes into docs/performance.md.
 bench:
+	$(CARGO) bench -p assize --locked --bench performance -- --write
 	$(CARGO) build --release --workspace --examples
-	$(CARGO) bench --workspace
+	$(CARGO) bench --workspace --exclude assize
+	$(CARGO) bench -p assize --bench backbone
 
 # Simulated experiments: intervals and verdicts of the library, then whole reports through the command. The tables stand in docs/statistics.md.
 # Smaller or larger: `make study STUDY_SIMULATIONS=500 STUDY_REPORTS=100 STUDY_SEED=7`.

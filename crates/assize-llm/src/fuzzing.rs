@@ -1,7 +1,10 @@
 //! Bodies that property tests and fuzz targets share: whatever comes over the wire, there is an answer, and how the bytes
 //! were cut on their way does not matter.
 
-use crate::{AnswerReader, Api, Content, ModelAnswer, ModelRequest, SseReader, ask_for_usage};
+use crate::{
+    AnswerReader, Api, Content, ModelAnswer, ModelRequest, RequestOutline, SseReader, ToolResult,
+    ask_for_usage,
+};
 use std::time::Duration;
 
 /// Reads bytes as an answer of every API, as a request to it, and as plain events.
@@ -13,7 +16,7 @@ pub fn wire(bytes: &[u8]) {
             assert!(whole == cut, "cutting the bytes changed the answer");
             bounded(&whole, bytes.len());
         }
-        ModelRequest::decode(api, "/v1/messages", bytes);
+        outlined(api, "/v1/messages", bytes);
     }
     if let Some(asked) = ask_for_usage(Api::OpenAiChat, bytes) {
         assert_eq!(ask_for_usage(Api::OpenAiChat, &asked), None);
@@ -24,6 +27,22 @@ pub fn wire(bytes: &[u8]) {
 /// Reads bytes as a file of prices.
 pub fn prices(bytes: &[u8]) {
     let _ = crate::prices::parse_file(bytes);
+}
+
+/// What an outline tells is what reading the whole request tells, wherever that can be read.
+pub fn outlined(api: Api, path: &str, bytes: &[u8]) {
+    let request = ModelRequest::decode(api, path, bytes);
+    let outline = RequestOutline::of(api, path, bytes);
+    let results = outline.tool_results.iter();
+    let results: Vec<ToolResult> = results.map(|told| told.read(bytes)).collect();
+    if serde_json::from_slice::<serde_json::Value>(bytes).is_err() {
+        return;
+    }
+    assert_eq!(outline.model, request.model);
+    assert_eq!(outline.tools, request.tools);
+    assert_eq!(outline.tool_names, request.tool_names);
+    assert_eq!(outline.opening, request.opening);
+    assert_eq!(results, request.tool_results);
 }
 
 fn read<'a>(api: Api, status: u16, chunks: impl IntoIterator<Item = &'a [u8]>) -> ModelAnswer {

@@ -5,7 +5,9 @@
 //! comes, memory stays bounded and nothing panics.
 
 mod api;
+mod outline;
 mod request;
+mod spans;
 
 mod answer;
 mod context_overflow;
@@ -30,6 +32,7 @@ pub use chat::{
     ToolSpec,
 };
 pub use context_overflow::mentions_context_overflow;
+pub use outline::{RequestOutline, ToldResult};
 pub use prices::{Cost, PriceFileError, Prices, Purchase, Reckoning, price_calls};
-pub use request::{ModelRequest, ToolResult, ask_for_usage};
+pub use request::{ModelRequest, ToolResult, ask_for_usage, may_lack_usage};
 pub use sse::{SseEvent, SseReader};

@@ -2,6 +2,7 @@
 
 use crate::api::{Api, model_in_path, streams_by_path};
 use crate::decode::text_in;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 /// Where Gemini CLI puts an exit code: before a signal, processes in the background, their group and a closing mark.
@@ -176,33 +177,57 @@ impl ModelRequest {
     }
 }
 
+/// Requests to this API may have to be changed to tell usage.
+pub fn may_lack_usage(api: Api) -> bool {
+    api == Api::OpenAiChat
+}
+
 /// The same request, also asking for usage: for a Chat Completions stream that does not. Absent when there is nothing to
 /// add.
 ///
 /// Every other byte of the body stays as it is, unless it already has stream options.
 pub fn ask_for_usage(api: Api, body: &[u8]) -> Option<Vec<u8>> {
-    if api != Api::OpenAiChat {
+    if !may_lack_usage(api) {
         return None;
+    }
+    // A list of the same values would be read as well.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    let asked: StreamKeys = serde_json::from_slice(body).ok()?;
+    let asks = |options: &Value| options["include_usage"] == true;
+    if asked.stream != true || asked.stream_options.as_ref().is_some_and(asks) {
+        return None;
+    }
+    let Some(mut options) = asked.stream_options else {
+        let after_brace = body.iter().position(|&byte| byte == b'{')? + 1;
+        let option = br#""stream_options":{"include_usage":true},"#;
+        return Some([&body[..after_brace], option, &body[after_brace..]].concat());
+    };
+    match options.is_object() {
+        true => options["include_usage"] = json!(true),
+        false => options = json!({"include_usage": true}),
     }
     let mut request: Value = serde_json::from_slice(body).ok()?;
-    let asks = request["stream_options"]["include_usage"] == true;
-    if request["stream"] != true || asks {
-        return None;
-    }
-    if request["stream_options"].is_object() {
-        request["stream_options"]["include_usage"] = json!(true);
-        return serde_json::to_vec(&request).ok();
-    }
-    if request.get("stream_options").is_some() {
-        request["stream_options"] = json!({"include_usage": true});
-        return serde_json::to_vec(&request).ok();
-    }
-    let after_brace = body.iter().position(|&byte| byte == b'{')? + 1;
-    let option = br#""stream_options":{"include_usage":true},"#;
-    Some([&body[..after_brace], option, &body[after_brace..]].concat())
+    request["stream_options"] = options;
+    serde_json::to_vec(&request).ok()
 }
 
-fn tools_in(api: Api, tools: &Value) -> usize {
+/// What a request says about its stream; everything else is passed over.
+#[derive(Deserialize)]
+struct StreamKeys {
+    #[serde(default)]
+    stream: Value,
+    /// Null is not the same as missing.
+    #[serde(default, deserialize_with = "present")]
+    stream_options: Option<Value>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+pub(crate) fn tools_in(api: Api, tools: &Value) -> usize {
     match api {
         Api::Gemini => list(tools)
             .map(|tool| list(&tool["functionDeclarations"]).count().max(1))
@@ -212,7 +237,7 @@ fn tools_in(api: Api, tools: &Value) -> usize {
 }
 
 /// Names stand in the tool itself, under `function`, or in groups of tools.
-fn tool_names(tools: &Value) -> Vec<String> {
+pub(crate) fn tool_names(tools: &Value) -> Vec<String> {
     let own = |tool: &Value| {
         let named = [
             &tool["name"],
@@ -239,7 +264,7 @@ fn tool_names(tools: &Value) -> Vec<String> {
     names
 }
 
-fn gemini_result(response: &Value) -> ToolResult {
+pub(crate) fn gemini_result(response: &Value) -> ToolResult {
     let returned = &response["response"];
     let error = &returned["error"];
     let is_plain = returned.as_object().is_some_and(|object| object.len() == 1);
@@ -271,7 +296,7 @@ fn has_exit_code(response: &Value) -> bool {
 }
 
 /// A text where all parts are texts, else the parts.
-fn output(content: &Value) -> Value {
+pub(crate) fn output(content: &Value) -> Value {
     let is_text = |part: &Value| part["text"].is_string();
     match content {
         Value::Array(parts) if parts.iter().all(is_text) => Value::String(text_in(content)),
@@ -279,7 +304,7 @@ fn output(content: &Value) -> Value {
     }
 }
 
-fn text(value: &Value) -> Option<String> {
+pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().map(Into::into)
 }
 
@@ -294,8 +319,7 @@ mod tests {
     #[test]
     fn usage_is_asked_for_without_touching_other_bytes() {
         let body = br#" { "stream": true, "temperature":1.0, "big": 1e400 }"#;
-        // Not JSON that can be held, so nothing is promised about it.
-        assert_eq!(ask_for_usage(Api::OpenAiChat, body), None);
+        assert!(ask_for_usage(Api::OpenAiChat, body).is_some());
         let body = br#" { "stream": true, "temperature":1.0 }"#;
         assert_eq!(
             ask_for_usage(Api::OpenAiChat, body).unwrap(),

@@ -41,10 +41,14 @@ pub struct Analysis {
     pub confidence: Level,
     /// Bootstrap resamples, and random relabelings.
     pub resamples: usize,
+    /// Metrics that do not decide are tested by relabelings, too, instead of in closed form only.
+    pub relabel_exploratory: bool,
     /// The tables of prices that costs were computed from.
     pub prices: Vec<String>,
     /// So many scenarios are told one by one; of more, those with trials that did not pass come first.
     pub most_scenarios: usize,
+    /// How often every scenario passed is kept, also of those that are not told one by one.
+    pub counts_scenarios: bool,
     /// Cells of the plan that have no row yet: modes without the same trials get no verdict.
     pub unfinished: Option<Unfinished>,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
@@ -76,8 +80,10 @@ impl Default for Analysis {
             family: Family::Report,
             confidence: Level::CONFIDENCE_95,
             resamples: 10_000,
+            relabel_exploratory: false,
             prices: Vec::new(),
             most_scenarios: 1000,
+            counts_scenarios: false,
             unfinished: None,
             mixed: false,
         }

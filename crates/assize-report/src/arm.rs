@@ -1,10 +1,13 @@
 //! The numbers of trials, kept in columns: what is left of a row once it has been read.
 
+mod cells;
+
 use crate::TextCounts;
 use crate::classification::Confusion;
 use crate::row::Row;
 use assize_contracts::Nature;
 use assize_contracts::{Catalog, MetricKind, Outcome, RowField};
+pub(crate) use cells::Cells;
 use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -17,59 +20,73 @@ pub(crate) struct Arm {
     pub(crate) model: String,
     pub(crate) nature: Nature,
     /// By the scenario's place in the list of scenarios.
-    pub(crate) cells: BTreeMap<usize, Cell>,
+    pub(crate) cells: Cells,
     /// Labels that came out, by the metric that tells them.
     pub(crate) labels: BTreeMap<String, Confusion>,
     /// Other texts, by the metric that tells them.
     pub(crate) texts: BTreeMap<String, TextCounts>,
 }
 
-/// The trials of one arm on one scenario. Columns hold one place per judged trial; NaN where nothing was measured.
+/// The trials of one arm on one scenario. Columns hold one place per judged trial; NaN where nothing was measured. There may be
+/// a million cells of one trial each, so every byte counts.
 #[derive(Debug, Default)]
 pub(crate) struct Cell {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
+    pub(crate) passed: u32,
+    pub(crate) failed: u32,
     /// All void trials.
-    pub(crate) void: u64,
+    pub(crate) void: u32,
     /// Those of them whose cause cannot depend on the mode.
-    pub(crate) void_unrelated: u64,
-    pub(crate) unmeasured: u64,
-    pub(crate) unpriced: u64,
-    pub(crate) retried: u64,
+    pub(crate) void_unrelated: u32,
+    pub(crate) unmeasured: u32,
+    pub(crate) unpriced: u32,
+    pub(crate) retried: u32,
     /// Judged trials whose numbers are only the agent's claims.
-    pub(crate) not_captured: u64,
+    pub(crate) not_captured: u32,
     /// Judged trials whose tokens are part of a subscription.
-    pub(crate) subscription: u64,
+    pub(crate) subscription: u32,
     /// Passed trials without a single check.
-    pub(crate) unchecked: u64,
+    pub(crate) unchecked: u32,
     /// Trials that a scorer failed without telling a check: it looks at something all the same.
-    pub(crate) failed_unchecked: u64,
-    pub(crate) success: Vec<bool>,
-    pub(crate) censored: Vec<bool>,
-    /// Trials of the first version of rows.
-    pub(crate) old: Vec<bool>,
+    pub(crate) failed_unchecked: u32,
+    /// One per judged trial.
+    marks: Vec<Marks>,
     columns: Columns,
-    /// What is known as a lower bound only. It is no measurement: only comparisons that know lower bounds use it.
-    lower_bounds: Vec<LowerBound>,
-    /// Metrics with lower bounds among their values, once only measurements are kept.
-    bounded: Vec<BoundedColumn>,
+    bounds: Option<Box<Bounds>>,
     /// By the place of the check's id among the words of all trials.
-    pub(crate) checks: Vec<(usize, CheckTally)>,
+    pub(crate) checks: Vec<(u32, CheckTally)>,
     /// Failed and void trials by the place of what went wrong among the words.
-    pub(crate) reasons: Vec<(usize, u64)>,
+    pub(crate) reasons: Vec<(u32, u32)>,
+}
+
+/// What is known of a judged trial beside its numbers.
+#[derive(Debug, Clone, Copy)]
+struct Marks {
+    success: bool,
+    censored: bool,
+    /// Of the first version of rows.
+    old: bool,
+}
+
+/// What cut-off trials and lower bounds add; most cells have none.
+#[derive(Debug, Default)]
+struct Bounds {
+    /// What is known as a lower bound only. It is no measurement: only comparisons that know lower bounds use it.
+    lower: Vec<LowerBound>,
+    /// Metrics with lower bounds among their values, once only measurements are kept.
+    columns: Vec<BoundedColumn>,
 }
 
 /// What trials measured, by metric. In large suites most cells hold one trial, for which a list per metric would be most of
 /// the memory.
 #[derive(Debug)]
 enum Columns {
-    One(Vec<f64>),
+    One(Box<[f64]>),
     Several(Vec<Vec<f64>>),
 }
 
 impl Default for Columns {
     fn default() -> Self {
-        Self::One(Vec::new())
+        Self::One(Box::default())
     }
 }
 
@@ -92,8 +109,8 @@ struct BoundedColumn {
 /// How often a check held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
-    pub(crate) passed: u64,
-    pub(crate) made: u64,
+    pub(crate) passed: u32,
+    pub(crate) made: u32,
 }
 
 /// Names in the order in which they were first seen. The place of a metric's name is its column.
@@ -112,6 +129,8 @@ pub(crate) struct AllNames {
     /// Names of checks and reasons.
     pub(crate) words: Names,
     pub(crate) extent: Extent,
+    /// The measurements of the trial that is being added, by column.
+    found: Vec<f64>,
 }
 
 /// How many metrics there are that are not built in. Agents choose the names of tools and plugins those of metrics, so that there may
@@ -179,11 +198,16 @@ impl Cell {
             metrics,
             words,
             extent,
+            found,
         } = names;
+        self.checks.reserve_exact(match self.checks.is_empty() {
+            true => row.checkpoint_details.len(),
+            false => 0,
+        });
         for check in &row.checkpoint_details {
             let tally = counted(&mut self.checks, words.place(&check.id));
             tally.made += 1;
-            tally.passed += u64::from(check.passed);
+            tally.passed += u32::from(check.passed);
         }
         let outcome = row.outcome();
         if outcome != Outcome::Pass {
@@ -192,32 +216,39 @@ impl Cell {
         match outcome {
             Outcome::Void => {
                 self.void += 1;
-                self.void_unrelated += u64::from(row.is_void_unrelated());
+                self.void_unrelated += u32::from(row.is_void_unrelated());
                 return;
             }
             Outcome::Pass => self.passed += 1,
             Outcome::Fail => self.failed += 1,
         }
-        self.unmeasured += u64::from(row.is_unmeasured());
-        self.unpriced += u64::from(row.has_unpriced_tokens());
-        self.retried += u64::from(row.was_retried_after_failing());
-        self.not_captured += u64::from(row.not_captured);
-        self.subscription += u64::from(row.subscription);
+        self.unmeasured += u32::from(row.is_unmeasured());
+        self.unpriced += u32::from(row.has_unpriced_tokens());
+        self.retried += u32::from(row.was_retried_after_failing());
+        self.not_captured += u32::from(row.not_captured);
+        self.subscription += u32::from(row.subscription);
         if row.has_no_checks() {
             match outcome {
                 Outcome::Pass => self.unchecked += 1,
-                _ => self.failed_unchecked += u64::from(reason(row) == CHECKS_FAILED),
+                _ => self.failed_unchecked += u32::from(reason(row) == CHECKS_FAILED),
             }
         }
-        let trial = self.success.len();
-        self.success.push(outcome == Outcome::Pass);
-        self.censored.push(row.is_censored());
-        self.old.push(row.is_of_first_version());
+        let trial = self.trials();
+        if trial == 0 {
+            self.marks.reserve_exact(1);
+        }
+        self.marks.push(Marks {
+            success: outcome == Outcome::Pass,
+            censored: row.is_censored(),
+            old: row.is_of_first_version(),
+        });
+        found.clear();
         row.for_each_measurement(catalog, |name, value| {
             if let Some(place) = extent.column(name, catalog, metrics) {
-                self.set(place, trial, value);
+                put(found, place, value);
             }
         });
+        self.set_all(trial, found);
         row.for_each_lower_bound(catalog, |name, value| {
             let place = extent.column(name, catalog, metrics);
             let bound = place.map(|place| LowerBound {
@@ -225,13 +256,43 @@ impl Cell {
                 trial,
                 value,
             });
-            self.lower_bounds.extend(bound);
+            if let Some(bound) = bound {
+                self.bounds.get_or_insert_default().lower.push(bound);
+            }
         });
+    }
+
+    /// How many trials were judged.
+    pub(crate) fn trials(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// All trials, void ones included.
+    pub(crate) fn all_trials(&self) -> u64 {
+        self.judged() + u64::from(self.void)
+    }
+
+    /// Trials that passed or failed.
+    pub(crate) fn judged(&self) -> u64 {
+        u64::from(self.passed) + u64::from(self.failed)
+    }
+
+    pub(crate) fn is_success(&self, trial: usize) -> bool {
+        self.marks[trial].success
+    }
+
+    pub(crate) fn is_censored(&self, trial: usize) -> bool {
+        self.marks[trial].censored
+    }
+
+    /// Judged trials that ran out of time.
+    pub(crate) fn censored(&self) -> u64 {
+        self.marks.iter().filter(|marks| marks.censored).count() as u64
     }
 
     /// Void trials whose cause may depend on the mode.
     pub(crate) fn related_voids(&self) -> u64 {
-        self.void - self.void_unrelated
+        u64::from(self.void - self.void_unrelated)
     }
 
     /// Tools that were seen, none of which is of a category: that is zero calls, not an unknown number.
@@ -246,7 +307,7 @@ impl Cell {
         };
         let categories = metrics.names.iter().enumerate();
         for (place, _) in categories.filter(|(_, name)| is_category(name)) {
-            for trial in 0..self.success.len() {
+            for trial in 0..self.trials() {
                 if self.value(total, trial).is_finite() && self.value(place, trial).is_nan() {
                     self.set(place, trial, 0.0);
                 }
@@ -256,8 +317,8 @@ impl Cell {
 
     /// Forgets a metric of the trials that are meant.
     pub(crate) fn forget(&mut self, place: usize, is_meant: fn(bool) -> bool) {
-        for trial in 0..self.old.len() {
-            if is_meant(self.old[trial]) && self.value(place, trial).is_finite() {
+        for trial in 0..self.trials() {
+            if is_meant(self.marks[trial].old) && self.value(place, trial).is_finite() {
                 self.set(place, trial, f64::NAN);
             }
         }
@@ -274,7 +335,10 @@ impl Cell {
 
     /// Forgets which trial measured what, and where nothing was measured.
     pub(crate) fn keep_measurements(&mut self, is_limited: &[bool]) {
-        self.bounded = self.bounded_columns(is_limited);
+        let columns = self.bounded_columns(is_limited);
+        if !columns.is_empty() {
+            self.bounds.get_or_insert_default().columns = columns;
+        }
         if let Columns::Several(columns) = &mut self.columns {
             for column in columns {
                 column.retain(|value| value.is_finite());
@@ -296,11 +360,16 @@ impl Cell {
     }
 
     fn bounded(&self, place: usize) -> Option<&BoundedColumn> {
-        self.bounded.iter().find(|column| column.place == place)
+        let columns = self.bounds.iter().flat_map(|bounds| &bounds.columns);
+        columns.into_iter().find(|column| column.place == place)
+    }
+
+    fn lower_bounds(&self) -> &[LowerBound] {
+        self.bounds.as_ref().map_or(&[], |bounds| &bounds.lower)
     }
 
     fn bounded_columns(&self, is_limited: &[bool]) -> Vec<BoundedColumn> {
-        if self.lower_bounds.is_empty() && !self.censored.contains(&true) {
+        if self.lower_bounds().is_empty() && self.censored() == 0 {
             return Vec::new();
         }
         let columns = is_limited.iter().enumerate();
@@ -323,12 +392,12 @@ impl Cell {
         place: usize,
         is_limited: bool,
     ) -> impl Iterator<Item = (f64, bool)> {
-        (0..self.success.len()).filter_map(move |trial| {
+        (0..self.trials()).filter_map(move |trial| {
             let measured = self.value(place, trial);
             let is_here = |bound: &&LowerBound| (bound.place, bound.trial) == (place, trial);
-            let bound = self.lower_bounds.iter().find(is_here);
+            let bound = self.lower_bounds().iter().find(is_here);
             match (measured.is_finite(), bound) {
-                (true, _) => Some((measured, is_limited && self.censored[trial])),
+                (true, _) => Some((measured, is_limited && self.is_censored(trial))),
                 (false, bound) => bound.map(|bound| (bound.value, true)),
             }
         })
@@ -345,9 +414,26 @@ impl Cell {
         }
     }
 
+    /// What a new trial measured, by column.
+    fn set_all(&mut self, trial: usize, found: &[f64]) {
+        if trial == 0 {
+            self.columns = Columns::One(found.into());
+            return;
+        }
+        for (place, value) in found.iter().enumerate() {
+            if value.is_finite() {
+                self.set(place, trial, *value);
+            }
+        }
+    }
+
     fn set(&mut self, place: usize, trial: usize, value: f64) {
         match &mut self.columns {
-            Columns::One(values) if trial == 0 => put(values, place, value),
+            Columns::One(values) if trial == 0 => {
+                let mut list = std::mem::take(values).into_vec();
+                put(&mut list, place, value);
+                *values = list.into();
+            }
             Columns::One(values) => {
                 let lists = values.iter().map(|value| vec![*value]);
                 self.columns = Columns::Several(lists.collect());
@@ -372,7 +458,8 @@ fn put(values: &mut Vec<f64>, place: usize, value: f64) {
 }
 
 /// The count at a place, which begins with nothing. There are few in a cell.
-fn counted<T: Default>(counts: &mut Vec<(usize, T)>, place: usize) -> &mut T {
+fn counted<T: Default>(counts: &mut Vec<(u32, T)>, place: usize) -> &mut T {
+    let place = place as u32;
     let known = counts.iter().position(|(known, _)| *known == place);
     let known = known.unwrap_or_else(|| {
         counts.push((place, T::default()));

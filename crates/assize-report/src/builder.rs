@@ -5,8 +5,9 @@ use crate::judge::JudgeTally;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
 use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
+use foldhash::quality;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher;
 use std::io::BufRead;
 
 /// Collects trials of any number of runs.
@@ -91,7 +92,7 @@ impl SummaryBuilder {
         }
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
-        let cell: &mut Cell = self.arms[arm].cells.entry(scenario).or_default();
+        let cell = self.arms[arm].cells.get_or_new(scenario);
         cell.add(row, &mut self.names);
         if row.outcome() != Outcome::Void {
             let labels = &mut self.arms[arm].labels;
@@ -122,9 +123,7 @@ impl SummaryBuilder {
     /// The trials that were added.
     pub fn trials(&self) -> u64 {
         let cells = self.arms.iter().flat_map(|arm| arm.cells.values());
-        cells
-            .map(|cell| cell.passed + cell.failed + cell.void)
-            .sum()
+        cells.map(Cell::all_trials).sum()
     }
 
     fn scenario(&mut self, id: &str) -> usize {
@@ -167,7 +166,7 @@ impl SummaryBuilder {
 
 /// The trials met so far, so that none counts twice.
 #[derive(Debug, Default)]
-pub struct SeenCells(HashSet<u64>);
+pub struct SeenCells(HashSet<u64, FixedState>);
 
 impl SeenCells {
     /// Whether the row is the first one of its cell.
@@ -178,7 +177,7 @@ impl SeenCells {
 
 /// What tells one trial from another, in 64 bits: a clash among a million rows is as likely as one in 30 million.
 fn fingerprint(row: &Row<'_>, suite: Option<&str>) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one((
+    quality::FixedState::default().hash_one((
         suite,
         &row.run_id,
         &row.scenario_id,

@@ -65,7 +65,7 @@ const MOST_NAMED: usize = 10;
 fn of_unchecked(builder: &SummaryBuilder) -> Option<Caution> {
     let is_unchecked = |(scenario, _): &(usize, &String)| {
         let cells = builder.arms.iter();
-        let cells = cells.filter_map(|arm| arm.cells.get(scenario));
+        let cells = cells.filter_map(|arm| arm.cells.get(*scenario));
         let (passed, failed) = cells.fold((0, 0), |(passed, failed), cell| {
             (passed + cell.unchecked, failed + cell.failed_unchecked)
         });
@@ -146,7 +146,7 @@ fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<
     let seen = metrics.find(counted)?;
     let trials = arm.cells.values().flat_map(|cell| {
         let both = move |trial| (cell.value(told, trial), cell.value(seen, trial));
-        (0..cell.success.len()).map(both)
+        (0..cell.trials()).map(both)
     });
     let mut differing = trials.filter(|(told, seen)| told.is_finite() && seen.is_finite());
     let (told, seen) = differing.next()?;
@@ -195,7 +195,7 @@ fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         (trials > 0).then(|| Caution::new(code, text(trials), places))
     };
     let not_captured = caution(
-        |cell| cell.not_captured,
+        |cell| u64::from(cell.not_captured),
         CautionCode::NotCaptured,
         |n| {
             let trials = count(n, "trial reached its model", "trials reached their model");
@@ -205,7 +205,7 @@ fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         },
     );
     let subscription = caution(
-        |cell| cell.subscription,
+        |cell| u64::from(cell.subscription),
         CautionCode::Subscription,
         |n| {
             let trials = count(n, "trial", "trials");
@@ -296,7 +296,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             )
         }),
         (
-            |cell| cell.void_unrelated,
+            |cell| u64::from(cell.void_unrelated),
             CautionCode::VoidUnrelated,
             |n| {
                 let trials = count(n, "trial", "trials");
@@ -305,18 +305,14 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
                 )
             },
         ),
+        (Cell::censored, CautionCode::CutOff, |n| {
+            let trials = count(n, "trial was", "trials were");
+            format!(
+                "{trials} cut off by the limit; time, tokens, cost and turns are lower bounds there, and comparisons treat them so."
+            )
+        }),
         (
-            |cell| cell.censored.iter().filter(|censored| **censored).count() as u64,
-            CautionCode::CutOff,
-            |n| {
-                let trials = count(n, "trial was", "trials were");
-                format!(
-                    "{trials} cut off by the limit; time, tokens, cost and turns are lower bounds there, and comparisons treat them so."
-                )
-            },
-        ),
-        (
-            |cell| cell.unmeasured,
+            |cell| u64::from(cell.unmeasured),
             CautionCode::Unmeasured,
             |n| {
                 let trials = count(n, "failed trial carries", "failed trials carry");
@@ -324,7 +320,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             },
         ),
         (
-            |cell| cell.unpriced,
+            |cell| u64::from(cell.unpriced),
             CautionCode::UnknownCost,
             |n| {
                 let trials = count(n, "trial used", "trials used");
@@ -334,7 +330,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             },
         ),
         (
-            |cell| cell.retried,
+            |cell| u64::from(cell.retried),
             CautionCode::RetriedFailures,
             |n| {
                 let trials = count(n, "trial was", "trials were");

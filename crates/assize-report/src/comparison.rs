@@ -88,9 +88,9 @@ impl Comparison {
         let trials_of = |label: &str| -> BTreeMap<usize, u64> {
             let arms = material.arms.iter().zip(material.labels);
             let meant = arms.filter(|(_, known)| *known == label);
-            let cells = meant.flat_map(|(arm, _)| &arm.cells);
+            let cells = meant.flat_map(|(arm, _)| arm.cells.iter());
             cells
-                .map(|(scenario, cell)| (*scenario, cell.passed + cell.failed + cell.void))
+                .map(|(scenario, cell)| (scenario, cell.all_trials()))
                 .collect()
         };
         if trials_of(self.mode_a()) == trials_of(self.mode_b()) {
@@ -201,6 +201,7 @@ pub(crate) fn compare(
         equivalence_margin: analysis.equivalence_margin,
         success_is_primary: first.is_primary(SUCCESS),
         family: analysis.family,
+        relabel_exploratory: analysis.relabel_exploratory,
         ..CompareOptions::default()
     };
     let mut all: Vec<Vec<Comparison>> = materials.iter().map(|_| Vec::new()).collect();
@@ -346,12 +347,12 @@ fn baseline<'a>(material: &Material<'a>, set: &[usize], analysis: &Analysis) -> 
 fn groups<'a>(material: &Material<'a>, set: &[usize], place: usize) -> Vec<Group<'a>> {
     let mut groups = Vec::new();
     for &arm in set {
-        for (scenario, cell) in &material.arms[arm].cells {
+        for (scenario, cell) in material.arms[arm].cells.iter() {
             let values = cell.comparable(place);
             if !values.is_empty() {
                 groups.push(Group {
                     mode: &material.labels[arm],
-                    scenario: Some(&material.scenarios[*scenario]),
+                    scenario: Some(&material.scenarios[scenario]),
                     values,
                     cut: cell.cut(place),
                 });
@@ -366,11 +367,11 @@ fn success_cells<'a>(material: &Material<'a>, set: &[usize]) -> Vec<SuccessCell<
         let cells = material.arms[arm].cells.iter();
         cells.map(move |(scenario, cell)| SuccessCell {
             mode: &material.labels[arm],
-            scenario: Some(&material.scenarios[*scenario]),
-            passed: cell.passed,
-            failed: cell.failed,
+            scenario: Some(&material.scenarios[scenario]),
+            passed: u64::from(cell.passed),
+            failed: u64::from(cell.failed),
             void: cell.related_voids(),
-            void_unrelated: cell.void_unrelated,
+            void_unrelated: u64::from(cell.void_unrelated),
         })
     };
     set.iter().flat_map(of_arm).collect()

@@ -1,52 +1,12 @@
 //! Rows for other programs: a flat table and a JSON array, written while the rows are read.
 
+mod row;
+
 use crate::{ReportError, Row};
 use assize_contracts::Catalog;
-use serde_json::Value;
+use row::{COLUMNS, FlatRow, Scalar};
+use std::borrow::Cow;
 use std::io::Write;
-
-/// Columns of every table, in this order; behind them come the extensions by name.
-const COLUMNS: [(&str, &str); 39] = [
-    ("run_id", "/runId"),
-    ("scenario_id", "/scenarioId"),
-    ("mode", "/mode"),
-    ("model", "/model"),
-    ("iteration", "/iteration"),
-    ("started_at", "/startedAt"),
-    ("completed_at", "/completedAt"),
-    ("success", "/success"),
-    ("timing_wall_ms", "/timing/wallMs"),
-    ("tokens_input", "/tokens/input"),
-    ("tokens_output", "/tokens/output"),
-    ("tokens_reasoning", "/tokens/reasoning"),
-    ("tokens_cache_read", "/tokens/cacheRead"),
-    ("tokens_cache_write", "/tokens/cacheWrite"),
-    ("tokens_total", "/tokens/total"),
-    ("tokens_active", "/tokens/active"),
-    ("tool_calls_total", "/toolCalls/total"),
-    ("tool_calls_failed", "/toolCalls/failed"),
-    ("tool_calls_retried", "/toolCalls/retried"),
-    ("tool_calls_error_rate", "/toolCalls/errorRate"),
-    ("cost_total_usd", "/cost/totalUsd"),
-    ("cost_input_usd", "/cost/inputUsd"),
-    ("cost_output_usd", "/cost/outputUsd"),
-    ("cost_reasoning_usd", "/cost/reasoningUsd"),
-    ("checkpoints_passed", "/checkpointsPassed"),
-    ("checkpoints_total", "/checkpointsTotal"),
-    ("output_valid", "/outputValid"),
-    ("provider", "/provider"),
-    ("session_id", "/sessionId"),
-    ("agent_turns", "/agentTurns"),
-    ("completion_reason", "/completionReason"),
-    ("outcome", "/outcome"),
-    ("error_code", "/errorCode"),
-    ("error", "/error"),
-    ("cost_source", "/costSource"),
-    ("censored", "/censored"),
-    ("replayed", "/replayed"),
-    ("simulated", "/simulated"),
-    ("position", "/position"),
-];
 
 /// Extensions beyond these have no column; they are in `results.json`. Plugins may name any number.
 const MOST_COLUMNS: usize = 1_000;
@@ -54,54 +14,64 @@ const MOST_COLUMNS: usize = 1_000;
 /// Writes `results.csv`. What was not measured is an empty cell.
 pub struct CsvWriter<W: Write> {
     table: csv::Writer<W>,
-    extensions: Vec<String>,
-    catalog: Catalog,
+    /// The columns of every table, then the extensions.
+    columns: Vec<Column>,
+}
+
+struct Column {
+    name: String,
+    /// Another profiler fills it with zeros when it measured nothing.
+    is_measured: bool,
+    /// A cost of the session, which is unknown where tokens were not priced.
+    is_cost: bool,
 }
 
 impl<W: Write> CsvWriter<W> {
     /// Writes the heading: names, and behind those of metrics that are not built in the unit. Extensions that only repeat a column
     /// are left out.
     pub fn new(out: W, extensions: &[String], catalog: &Catalog) -> Result<Self, ReportError> {
-        let is_column = |name: &str| {
-            let is_fixed = COLUMNS.iter().any(|(column, _)| *column == name);
-            is_fixed || catalog.metric(name).field().is_some()
-        };
+        let is_column =
+            |name: &str| COLUMNS.contains(&name) || catalog.metric(name).field().is_some();
         let further = extensions.iter().filter(|name| !is_column(name));
-        let extensions: Vec<String> = further.take(MOST_COLUMNS).cloned().collect();
-        let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+        let extensions: Vec<&str> = further.take(MOST_COLUMNS).map(String::as_str).collect();
+        let names = COLUMNS.iter().map(|name| (*name).to_owned());
         let names = names.chain(extensions.iter().map(|name| heading(name, catalog)));
         let mut table = csv::Writer::from_writer(out);
         table
-            .write_record(names.map(|name| text_cell(&name)))
+            .write_record(names.map(|name| text_cell(&name).into_owned()))
             .map_err(write_error)?;
-        Ok(Self {
-            table,
-            extensions,
-            catalog: catalog.clone(),
-        })
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            is_measured: is_measured(name),
+            is_cost: catalog.metric(name).is_session_cost(),
+        };
+        let columns = COLUMNS.iter().chain(&extensions);
+        let columns = columns.map(|name| column(name)).collect();
+        Ok(Self { table, columns })
     }
 
     /// Writes one row; `json` is the text that `row` was read from.
     pub fn write(&mut self, row: &Row<'_>, json: &[u8]) -> Result<(), ReportError> {
-        let value: Value = serde_json::from_slice(json).unwrap_or(Value::Null);
-        let is_unknown = |name: &str, value: &Value| {
-            let is_zero = value.as_f64() == Some(0.0);
-            is_zero
-                && (row.is_unmeasured() && is_measured(name)
-                    || row.has_unpriced_tokens() && self.catalog.metric(name).is_session_cost())
+        let flat: FlatRow<'_> = serde_json::from_slice(json).unwrap_or_default();
+        let (unmeasured, unpriced) = (row.is_unmeasured(), row.has_unpriced_tokens());
+        let is_unknown = |column: &Column, value: &Scalar<'_>| {
+            (unmeasured && column.is_measured || unpriced && column.is_cost) && value.is_zero()
         };
-        let cell = |name: &str, value: Option<&Value>| match value {
-            Some(value) if !is_unknown(name, value) => cell(value),
-            _ => String::new(),
-        };
-        let fixed = COLUMNS
+        let (fixed, further) = self.columns.split_at(COLUMNS.len());
+        let nothing = Scalar::Nothing;
+        let fixed = fixed.iter().zip(flat.columns());
+        let further = further
             .iter()
-            .map(|(name, path)| cell(name, value.pointer(path)));
-        let extensions = value.get("extensions");
-        let further = self.extensions.iter();
-        let further = further.map(|name| cell(name, extensions.and_then(|all| all.get(name))));
-        let cells = fixed.chain(further);
-        self.table.write_record(cells).map_err(write_error)
+            .map(|column| (column, flat.extension(&column.name).unwrap_or(&nothing)));
+        for (column, value) in fixed.chain(further) {
+            let text = match is_unknown(column, value) {
+                true => Cow::Borrowed(""),
+                false => cell(value),
+            };
+            self.table.write_field(&*text).map_err(write_error)?;
+        }
+        let end: [&[u8]; 0] = [];
+        self.table.write_record(end).map_err(write_error)
     }
 
     /// Writes what is buffered and returns the writer.
@@ -135,21 +105,28 @@ fn is_measured(name: &str) -> bool {
     !identifies.contains(&name)
 }
 
-fn cell(value: &Value) -> String {
+fn cell<'a>(value: &'a Scalar<'_>) -> Cow<'a, str> {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text_cell(text),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::Array(_) | Value::Object(_) => text_cell(&value.to_string()),
+        Scalar::Nothing => Cow::Borrowed(""),
+        Scalar::Bool(true) => Cow::Borrowed("true"),
+        Scalar::Bool(false) => Cow::Borrowed("false"),
+        Scalar::Number(number) => Cow::Owned(number.to_string()),
+        Scalar::Text(text) => text_cell(text),
+        Scalar::Json(value) => Cow::Owned(text_cell(&value.to_string()).into_owned()),
     }
 }
 
 /// Text that a spreadsheet shows and does not compute. A quote mark stands before every beginning of a formula: at the start of the
 /// cell, and behind `;` and tabs, at which some spreadsheets split cells.
-fn text_cell(text: &str) -> String {
+fn text_cell(text: &str) -> Cow<'_, str> {
     const BEGINNINGS: [char; 8] = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
     ];
+    let may_split = |letter| matches!(letter, ';' | '\t');
+    let is_plain = !text.starts_with(BEGINNINGS) && !text.starts_with(['\r', '\n']);
+    if is_plain && !text.contains(|letter: char| may_split(letter) || letter.is_control()) {
+        return Cow::Borrowed(text);
+    }
     let mut cell = String::with_capacity(text.len() + 1);
     if text.starts_with(['\t', '\r', '\n']) {
         cell.push('\'');
@@ -165,9 +142,9 @@ fn text_cell(text: &str) -> String {
             letter if letter.is_control() => cell.extend(letter.escape_default()),
             letter => cell.push(letter),
         }
-        is_start = matches!(letter, ';' | '\t');
+        is_start = may_split(letter);
     }
-    cell
+    Cow::Owned(cell)
 }
 
 /// Writes `results.json`: the rows as they are, as one array.
@@ -228,7 +205,7 @@ mod tests {
         ] {
             assert_eq!(text_cell(text), expected);
         }
-        assert_eq!(cell(&serde_json::json!(-3)), "-3");
+        assert_eq!(cell(&Scalar::Number((-3).into())), "-3");
     }
 
     #[test]
@@ -257,10 +234,45 @@ mod tests {
     }
 
     #[test]
+    fn values_stand_in_cells_as_they_stand_in_the_row() {
+        let json = r#"{"scenarioId":"s","mode":"m","iteration":-3,"success":true,"provider":{"a":[1,null]},"position":7,
+            "tokens":null,"timing":{"wallMs":5.0},"cost":{"totalUsd":1e-7,"inputUsd":null},"error":["x"],"agentTurns":18446744073709551615,
+            "extensions":{"twice":1,"list":[1, 2.50],"twice":true,"nothing":null,"text":"a\u0041"}}"#.replace('\n', "");
+        let lines = table(&json, &["list", "nothing", "text", "twice"]);
+        let mut reader = csv::Reader::from_reader(lines[1].as_bytes());
+        let cells = reader.headers().unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let expected = |path: &str| match value.pointer(path) {
+            None | Some(serde_json::Value::Null) => String::new(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        for (name, path) in [
+            ("iteration", "/iteration"),
+            ("success", "/success"),
+            ("timing_wall_ms", "/timing/wallMs"),
+            ("tokens_input", "/tokens/input"),
+            ("cost_total_usd", "/cost/totalUsd"),
+            ("cost_input_usd", "/cost/inputUsd"),
+            ("provider", "/provider"),
+            ("agent_turns", "/agentTurns"),
+            ("error", "/error"),
+            ("position", "/position"),
+            ("list", "/extensions/list"),
+            ("nothing", "/extensions/nothing"),
+            ("text", "/extensions/text"),
+            ("twice", "/extensions/twice"),
+        ] {
+            let place = lines[0].split(',').position(|known| known == name).unwrap();
+            assert_eq!(&cells[place], expected(path), "{name}");
+        }
+    }
+
+    #[test]
     fn an_array_of_rows_is_json_with_and_without_rows() {
         let empty = JsonArrayWriter::new(Vec::new()).unwrap().finish().unwrap();
         assert_eq!(
-            serde_json::from_slice::<Value>(&empty).unwrap(),
+            serde_json::from_slice::<serde_json::Value>(&empty).unwrap(),
             serde_json::json!([])
         );
         let mut writer = JsonArrayWriter::new(Vec::new()).unwrap();
@@ -268,7 +280,7 @@ mod tests {
         writer.write(b"{}").unwrap();
         let two = writer.finish().unwrap();
         assert_eq!(
-            serde_json::from_slice::<Value>(&two).unwrap(),
+            serde_json::from_slice::<serde_json::Value>(&two).unwrap(),
             serde_json::json!([{}, {}])
         );
     }

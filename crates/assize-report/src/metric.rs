@@ -28,6 +28,9 @@ pub struct MetricSummary {
     pub max: f64,
     /// Distance between the quartiles.
     pub iqr: Option<f64>,
+    /// The quartiles.
+    #[serde(skip)]
+    pub quartiles: Option<[f64; 2]>,
     /// Standard deviation divided by the mean; absent when the mean is 0.
     pub cv: Option<f64>,
     /// Standard deviation.
@@ -96,11 +99,11 @@ pub(crate) fn summarize(
     let mut values = Vec::new();
     let mut completed = Vec::new();
     for cell in cells {
-        for trial in 0..cell.success.len() {
+        for trial in 0..cell.trials() {
             let value = cell.value(place, trial);
             if value.is_finite() {
                 values.push(value);
-                completed.push(!cell.censored[trial]);
+                completed.push(!cell.is_censored(trial));
             }
         }
     }
@@ -121,6 +124,7 @@ pub(crate) fn summarize(
         min: description.min,
         max: description.max,
         iqr: Some(description.iqr),
+        quartiles: Some(description.quartiles),
         cv: description.cv_defined.then_some(description.cv),
         stddev: Some(description.stddev),
         censored: 0,
@@ -133,7 +137,7 @@ pub(crate) fn summarize(
 
 fn typical_task(place: usize, cells: &[&Cell], level: Level) -> Option<TypicalTask> {
     let of_cell = |cell: &&Cell| -> Vec<f64> {
-        let trials = 0..cell.success.len();
+        let trials = 0..cell.trials();
         let values = trials.map(|trial| cell.value(place, trial));
         values.filter(|value| value.is_finite()).collect()
     };
@@ -163,6 +167,7 @@ fn censored(description: &Description, values: &[f64], completed: &[bool]) -> Me
         min: description.min,
         max: description.max,
         iqr: quartiles.map(|(low, high)| high - low),
+        quartiles: None,
         cv: None,
         stddev: None,
         censored: completed.iter().filter(|done| !**done).count(),

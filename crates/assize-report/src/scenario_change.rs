@@ -6,13 +6,13 @@ use serde::Serialize;
 /// One scenario under two modes, as counted. A single difference may be chance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ScenarioChange {
+pub struct ScenarioChange<'a> {
     /// The scenario, or task.
-    pub scenario: String,
+    pub scenario: &'a str,
     /// The candidate.
-    pub mode_a: String,
+    pub mode_a: &'a str,
     /// What it is compared with.
-    pub mode_b: String,
+    pub mode_b: &'a str,
     /// What became of it.
     pub change: ChangeKind,
     /// Its trials under A. Absent when it was not run.
@@ -72,25 +72,52 @@ pub struct PassCount {
     pub trials: u64,
 }
 
-/// Every scenario of the two modes, in the summary's order.
-pub fn scenario_changes(summary: &Summary, mode_a: &str, mode_b: &str) -> Vec<ScenarioChange> {
-    let count = |mode: &ModeSummary| PassCount {
-        passed: mode.success.passed,
-        trials: mode.success.trials,
-    };
-    let changes = summary.scenarios.iter().filter_map(|(scenario, modes)| {
-        let (a, b) = (modes.modes.find(mode_a), modes.modes.find(mode_b));
-        let (a, b) = (a.map(count), b.map(count));
+/// How often every scenario passed, by mode.
+#[derive(Debug)]
+pub(crate) struct ScenarioCounts {
+    pub(crate) scenarios: Vec<String>,
+    /// In the order of modes, then of scenarios; absent where a mode did not run one.
+    pub(crate) modes: Vec<Vec<Option<PassCount>>>,
+}
+
+/// Every scenario of the two modes, in the summary's order. Where not all are told one by one, the summary must have counted
+/// them (`Analysis::counts_scenarios`).
+pub fn scenario_changes<'a>(
+    summary: &'a Summary,
+    mode_a: &'a str,
+    mode_b: &'a str,
+) -> Vec<ScenarioChange<'a>> {
+    let change = |scenario, a, b| {
         Some(ScenarioChange {
-            scenario: scenario.to_owned(),
-            mode_a: mode_a.to_owned(),
-            mode_b: mode_b.to_owned(),
+            scenario,
+            mode_a,
+            mode_b,
             change: kind(a, b)?,
             a,
             b,
         })
-    });
-    changes.collect()
+    };
+    let Some(counts) = &summary.counts else {
+        let count = |mode: &ModeSummary| PassCount {
+            passed: mode.success.passed,
+            trials: mode.success.trials,
+        };
+        let changes = summary.scenarios.iter().filter_map(|(scenario, modes)| {
+            let (a, b) = (modes.modes.find(mode_a), modes.modes.find(mode_b));
+            change(scenario, a.map(count), b.map(count))
+        });
+        return changes.collect();
+    };
+    let counts_of = |label: &str| {
+        let place = summary.modes.iter().position(|(known, _)| known == label);
+        place.map_or(&[][..], |place| &counts.modes[place])
+    };
+    let (a, b) = (counts_of(mode_a), counts_of(mode_b));
+    let at = |counts: &[Option<PassCount>], place: usize| counts.get(place).copied().flatten();
+    let scenarios = counts.scenarios.iter().enumerate();
+    scenarios
+        .filter_map(|(place, scenario)| change(scenario, at(a, place), at(b, place)))
+        .collect()
 }
 
 fn kind(a: Option<PassCount>, b: Option<PassCount>) -> Option<ChangeKind> {

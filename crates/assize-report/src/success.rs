@@ -42,7 +42,7 @@ pub struct Chances {
 
 pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
     let sum = |of: fn(&Cell) -> u64| cells.iter().map(|cell| of(cell)).sum::<u64>();
-    let (passed, failed) = (sum(|cell| cell.passed), sum(|cell| cell.failed));
+    let passed = sum(|cell| u64::from(cell.passed));
     let tallies = tallies(cells);
     let scope = match tallies.len() {
         ..=FEW_TASKS => Scope::Suite,
@@ -61,9 +61,9 @@ pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
     };
     SuccessSummary {
         passed,
-        trials: passed + failed,
-        void: sum(|cell| cell.void),
-        void_unrelated: sum(|cell| cell.void_unrelated),
+        trials: sum(Cell::judged),
+        void: sum(|cell| u64::from(cell.void)),
+        void_unrelated: sum(|cell| u64::from(cell.void_unrelated)),
         rate,
         ci95: lower.zip(upper).map(|(lower, upper)| [lower, upper]),
         scope,
@@ -75,14 +75,17 @@ pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
 fn void_bounds(cells: &[&Cell]) -> Option<[f64; 2]> {
     let rate = |passed: fn(&Cell) -> u64| {
         let shares = cells.iter().filter_map(|cell| {
-            let trials = cell.passed + cell.failed + cell.related_voids();
+            let trials = cell.judged() + cell.related_voids();
             (trials > 0).then(|| passed(cell) as f64 / trials as f64)
         });
         let shares: Vec<f64> = shares.collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     };
-    let failed = rate(|cell| cell.passed)?;
-    Some([failed, rate(|cell| cell.passed + cell.related_voids())?])
+    let failed = rate(|cell| u64::from(cell.passed))?;
+    Some([
+        failed,
+        rate(|cell| u64::from(cell.passed) + cell.related_voids())?,
+    ])
 }
 
 /// For a few numbers of tries up to that of the scenario tried least often.
@@ -107,8 +110,8 @@ pub(crate) fn chances(cells: &[&Cell], level: Level) -> Vec<Chances> {
 }
 
 fn tallies(cells: &[&Cell]) -> Vec<Tally> {
-    let judged = cells.iter().filter(|cell| cell.passed + cell.failed > 0);
+    let judged = cells.iter().filter(|cell| cell.judged() > 0);
     judged
-        .filter_map(|cell| Tally::new(cell.passed, cell.passed + cell.failed).ok())
+        .filter_map(|cell| Tally::new(cell.passed.into(), cell.judged()).ok())
         .collect()
 }

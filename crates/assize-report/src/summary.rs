@@ -2,6 +2,7 @@
 
 use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
+use crate::scenario_change::{PassCount, ScenarioCounts};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
     MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, amount,
@@ -60,6 +61,9 @@ pub struct Summary {
     /// Whose trials the modes are, in their order.
     #[serde(skip)]
     pub(crate) arms: Vec<ArmName>,
+    /// How often every scenario passed, where somebody asked.
+    #[serde(skip)]
+    pub(crate) counts: Option<ScenarioCounts>,
 }
 
 /// The rules of verdicts: 2 compares success task by task, lets voids, limits and rare counts bound the verdict, and
@@ -240,7 +244,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn finish(self, comparisons: Vec<Comparison>) -> Summary {
+    fn finish(mut self, comparisons: Vec<Comparison>) -> Summary {
+        let counts = self.analysis.counts_scenarios.then(|| ScenarioCounts {
+            modes: self.builder.arms.iter().map(Arm::pass_counts).collect(),
+            scenarios: std::mem::take(&mut self.builder.scenarios),
+        });
         let mut cautions = self.cautions;
         let judge = self
             .builder
@@ -265,6 +273,7 @@ impl<'a> Draft<'a> {
             catalog: self.catalog,
             extensions: self.builder.extensions.into_iter().collect(),
             arms: self.builder.arms.into_iter().map(Arm::into_name).collect(),
+            counts,
         }
     }
 }
@@ -341,7 +350,7 @@ fn told(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
         let cells = builder
             .arms
             .iter()
-            .filter_map(|arm| arm.cells.get(scenario));
+            .filter_map(|arm| arm.cells.get(*scenario));
         cells.into_iter().any(|cell| cell.failed + cell.void > 0)
     };
     let (trouble, fine): (Vec<usize>, Vec<usize>) = all.partition(has_trouble);
@@ -378,22 +387,29 @@ fn modes(
 fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u64)> {
     let mut checks = Vec::new();
     if told.len() < builder.scenarios.len() {
-        let mut sums: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (word, tally) in arm.cells.values().flat_map(|cell| &cell.checks) {
             let sum = sums.entry(*word).or_default();
-            *sum = (sum.0 + tally.passed, sum.1 + tally.made);
+            *sum = (
+                sum.0 + u64::from(tally.passed),
+                sum.1 + u64::from(tally.made),
+            );
         }
-        let named = |(word, sum)| (format!("{} (all)", builder.names.words.names[word]), sum);
+        let named = |(word, sum)| {
+            let id = &builder.names.words.names[word as usize];
+            (format!("{id} (all)"), sum)
+        };
         checks.extend(sums.into_iter().map(named));
     }
     for scenario in told {
-        let tallies = arm.cells.get(scenario).map(|cell| &cell.checks);
+        let tallies = arm.cells.get(*scenario).map(|cell| &cell.checks);
         checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
             let (scenario, id) = (
                 &builder.scenarios[*scenario],
-                &builder.names.words.names[*word],
+                &builder.names.words.names[*word as usize],
             );
-            (format!("{scenario}/{id}"), (tally.passed, tally.made))
+            let counts = (u64::from(tally.passed), u64::from(tally.made));
+            (format!("{scenario}/{id}"), counts)
         }));
     }
     Named(checks)
@@ -408,7 +424,7 @@ fn scenarios(
     let summary = |place: &usize| {
         let id = &builder.scenarios[*place];
         let arms = builder.arms.iter().zip(labels);
-        let ran = arms.filter_map(|(arm, label)| Some((arm, label, arm.cells.get(place)?)));
+        let ran = arms.filter_map(|(arm, label)| Some((arm, label, arm.cells.get(*place)?)));
         let modes = ran.map(|(arm, label, cell)| {
             let mode = mode(builder, arm, &[cell], level);
             (label.clone(), mode)
@@ -431,13 +447,13 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
     let success = success::summarize(cells, level);
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     for (word, count) in cells.iter().flat_map(|cell| &cell.reasons) {
-        let reason = &builder.names.words.names[*word];
+        let reason = &builder.names.words.names[*word as usize];
+        let count = u64::from(*count);
         match reasons.get_mut(reason) {
             Some(sum) => *sum += count,
-            None => drop(reasons.insert(reason.clone(), *count)),
+            None => drop(reasons.insert(reason.clone(), count)),
         }
     }
-    let cut_off = |cell: &&Cell| cell.censored.iter().filter(|cut| **cut).count() as u64;
     ModeSummary {
         runs: success.trials + success.void,
         success,
@@ -445,8 +461,8 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         pass_k: success::chances(cells, level),
         cost_per_success: price_of_success(builder, cells),
         nature: arm.nature,
-        censored: cells.iter().map(cut_off).sum(),
-        retried: cells.iter().map(|cell| cell.retried).sum(),
+        censored: cells.iter().map(|cell| cell.censored()).sum(),
+        retried: cells.iter().map(|cell| u64::from(cell.retried)).sum(),
         classification: Named(Vec::new()),
         texts: Named(Vec::new()),
         checks: Named(Vec::new()),
@@ -461,11 +477,11 @@ fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPer
         .find(names.catalog.name_of(RowField::CostTotal))?;
     let (mut costs, mut successes) = (Vec::new(), Vec::new());
     for cell in cells {
-        for (trial, success) in cell.success.iter().enumerate() {
+        for trial in 0..cell.trials() {
             let cost = cell.value(place, trial);
             if cost.is_finite() {
                 costs.push(cost);
-                successes.push(*success);
+                successes.push(cell.is_success(trial));
             }
         }
     }
@@ -474,6 +490,19 @@ fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPer
 }
 
 impl Arm {
+    /// By scenario.
+    fn pass_counts(&self) -> Vec<Option<PassCount>> {
+        let mut counts = Vec::new();
+        for (scenario, cell) in self.cells.iter() {
+            counts.resize(scenario, None);
+            counts.push(Some(PassCount {
+                passed: cell.passed.into(),
+                trials: cell.judged(),
+            }));
+        }
+        counts
+    }
+
     fn into_name(self) -> ArmName {
         ArmName {
             suite: self.suite,
@@ -524,7 +553,7 @@ impl Summary {
         let scenarios = (left_out > 0).then(|| {
             format!(
                 "{left_out} of {} scenarios are not told one by one: those with trials that did not pass come first. All \
-                 count in the numbers of their modes, and every trial is in data/results.csv.",
+                 count in the numbers of their modes, and `assize report --format csv` lists every trial.",
                 self.scenario_count()
             )
         });

@@ -498,6 +498,39 @@ fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
 }
 
 #[test]
+fn every_scenario_is_counted_where_somebody_asks_also_those_that_are_not_told() {
+    let trial = |mode: &str, number: u32, passes: bool| {
+        let outcome = if passes { "pass" } else { "fail" };
+        let changes = json!({"success": passes, "outcome": outcome});
+        row(mode, &format!("t{number}"), 0, changes)
+    };
+    let rows: Vec<Value> = (0..1500)
+        .flat_map(|number| {
+            [
+                trial("old", number, true),
+                trial("new", number, number != 1400),
+            ]
+        })
+        .chain([trial("new", 1500, true)])
+        .collect();
+    let changes = |counts_scenarios| {
+        let analysis = Analysis {
+            counts_scenarios,
+            most_scenarios: if counts_scenarios { 10 } else { usize::MAX },
+            resamples: 200,
+            ..Analysis::default()
+        };
+        let summary = summarize_with(&rows, &analysis);
+        json!(assize_report::scenario_changes(&summary, "new", "old"))
+    };
+    let counted = changes(true);
+    assert_eq!(counted, changes(false));
+    assert_eq!(counted.as_array().unwrap().len(), 1501);
+    assert_eq!(counted[1400]["change"], "regressed");
+    assert_eq!(counted[1500]["change"], "new");
+}
+
+#[test]
 fn cells_of_one_trial_and_of_several_measure_alike() {
     let rows = |trials: i64| -> Vec<Value> {
         let extension = |n: i64| match n % 2 {

@@ -132,6 +132,9 @@ pub struct CompareOptions<'a> {
     pub success_is_primary: bool,
     /// The comparisons that are adjusted for each other.
     pub family: Family,
+    /// Metrics that were not declared are tested by relabelings, too. Without it their p-value is the one that the verdict
+    /// rests on, which has a closed form; relabelings are most of the work of a large comparison.
+    pub relabel_exploratory: bool,
 }
 
 impl CompareOptions<'_> {
@@ -157,6 +160,7 @@ impl Default for CompareOptions<'_> {
             plan_effect: 0.2,
             success_is_primary: false,
             family: Family::Report,
+            relabel_exploratory: true,
         }
     }
 }

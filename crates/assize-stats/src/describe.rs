@@ -25,6 +25,9 @@ pub struct Description {
     pub max: f64,
     /// Distance between the quartiles.
     pub iqr: f64,
+    /// The quartiles themselves.
+    #[serde(skip)]
+    pub quartiles: [f64; 2],
     /// Standard deviation divided by the mean.
     pub cv: f64,
     /// Standard deviation with n - 1.
@@ -124,6 +127,7 @@ fn describe_sample(sample: &Sample) -> Description {
         min: sample.min(),
         max: sample.max(),
         iqr: quartile_distance(sample),
+        quartiles: [sample.quantile(0.25), sample.quantile(0.75)],
         cv: if cv_defined {
             finite(stddev / mean)
         } else {

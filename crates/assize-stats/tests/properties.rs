@@ -80,6 +80,7 @@ const OPTIONS: CompareOptions<'static> = CompareOptions {
     plan_effect: 0.2,
     success_is_primary: false,
     family: Family::Report,
+    relabel_exploratory: true,
 };
 
 fn compare(metrics: &[Metric<'_>]) -> Vec<Value> {

@@ -3,13 +3,15 @@
 use super::agents::thread_of;
 use super::cassette::{Take, TapedRequest};
 use super::encoding::{Decoded, Reader};
-use super::session::{Call, Ending, Session};
-use assize_llm::{AnswerReader, Api, Content, ModelAnswer, ModelRequest, Part};
+use super::normal_form::{Known, fingerprint, normal_form};
+use super::session::{Call, Ending, Session, Told};
+use assize_llm::{AnswerReader, Api, Content, ModelAnswer, Part, RequestOutline};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// An exchange under way. Dropped without an end, the agent has gone away.
 pub(super) struct Exchange {
@@ -17,6 +19,8 @@ pub(super) struct Exchange {
     started: Instant,
     call: Option<CallUnderWay>,
     take: Option<Take>,
+    /// Finds out what is asked, while the request goes on.
+    reading: Option<JoinHandle<Option<ReadRequest>>>,
     /// Bytes still to come, where the answer says how many there are.
     left: Option<u64>,
 }
@@ -25,8 +29,9 @@ struct CallUnderWay {
     number: u64,
     api: Api,
     started_ms: i64,
-    request: ModelRequest,
-    fingerprint: [u8; 32],
+    request: RequestOutline,
+    body: Bytes,
+    fingerprint: Option<[u8; 32]>,
     asked_for_usage: bool,
     replayed: bool,
     reading: Option<Decoded<Clocked>>,
@@ -46,8 +51,26 @@ impl Reader for Clocked {
 
 /// What reading a request's body tells.
 pub(super) struct ReadRequest {
-    pub(super) request: ModelRequest,
-    pub(super) fingerprint: [u8; 32],
+    pub(super) request: RequestOutline,
+    /// Without its encoding, to compare it if the call fails.
+    pub(super) body: Bytes,
+    pub(super) fingerprint: Option<[u8; 32]>,
+}
+
+impl ReadRequest {
+    /// Reads a body; comparing it with others takes longer, so that is left out where nothing asks for it.
+    pub(super) fn new(api: Api, path: &str, body: Bytes, is_compared: bool) -> Self {
+        Self {
+            request: RequestOutline::of(api, path, &body),
+            fingerprint: is_compared.then(|| what_is_asked(&body)),
+            body,
+        }
+    }
+}
+
+/// The same for every try of a request.
+fn what_is_asked(body: &[u8]) -> [u8; 32] {
+    fingerprint("", "", &normal_form(body, &Known::default()))
 }
 
 impl Exchange {
@@ -57,8 +80,9 @@ impl Exchange {
             number: session.begin_call(),
             api,
             started_ms: assize_contracts::unix_ms_now(),
-            request: ModelRequest::default(),
-            fingerprint: [0; 32],
+            request: RequestOutline::default(),
+            body: Bytes::new(),
+            fingerprint: None,
             asked_for_usage: false,
             replayed: false,
             reading: None,
@@ -71,6 +95,7 @@ impl Exchange {
             started: Instant::now(),
             call,
             take: None,
+            reading: None,
             left: None,
         }
     }
@@ -85,8 +110,27 @@ impl Exchange {
 
     pub(super) fn knows_request(&mut self, read: ReadRequest) {
         if let Some(call) = &mut self.call {
-            call.request = read.request;
-            call.fingerprint = read.fingerprint;
+            call.know(read);
+        }
+    }
+
+    /// Somebody finds out what is asked.
+    pub(super) fn reads_request(&mut self, reading: JoinHandle<Option<ReadRequest>>) {
+        self.reading = Some(reading);
+    }
+
+    /// Waits for what is asked. Upstreams answer questions that they have read, so there is hardly anything to wait for; who
+    /// answers before that does not wait for us either.
+    pub(super) async fn know_request(&mut self) {
+        const PATIENCE: Duration = Duration::from_millis(200);
+        let Some(reading) = &mut self.reading else {
+            return;
+        };
+        if let Ok(read) = tokio::time::timeout(PATIENCE, reading).await {
+            self.reading = None;
+            if let Ok(Some(read)) = read {
+                self.knows_request(read);
+            }
         }
     }
 
@@ -152,34 +196,30 @@ impl Exchange {
                 let _ = tape.keep(take, is_cut, &self.session.redactor);
             }
         }
-        let Some(call) = self.call.take() else { return };
-        let (reader, unread) = match call.reading {
+        let Some(mut call) = self.call.take() else {
+            return;
+        };
+        let (reader, unread) = match call.reading.take() {
             Some(reading) => reading.finish(),
             None => (None, None),
         };
-        let answer = reader.map(|clocked| clocked.reader.finish());
-        let ended = Call {
-            number: call.number,
-            api: call.api,
-            started_ms: call.started_ms,
-            duration: self.started.elapsed(),
-            model: call.request.model,
-            tools: call.request.tools,
-            fingerprint: call.fingerprint,
-            thread: thread_of(&call.request.opening),
-            unknown_tools: unknown_tools(answer.as_ref(), &call.request.tool_names),
-            answer,
-            ending,
-            asked_for_usage: call.asked_for_usage,
-            replayed: call.replayed,
+        let ended = EndedCall {
+            answer: reader.map(|clocked| clocked.reader.finish()),
             unread,
+            duration: self.started.elapsed(),
+            ending,
+            session: Arc::clone(&self.session),
+            call,
         };
-        let ModelRequest {
-            tool_results,
-            opening,
-            ..
-        } = call.request;
-        self.session.end_call(ended, tool_results, &opening);
+        let runtime = tokio::runtime::Handle::try_current();
+        match self.reading.take().zip(runtime.ok()) {
+            // The session ends no sooner than its calls.
+            Some((reading, runtime)) => drop(runtime.spawn(async {
+                let read = reading.await.ok().flatten();
+                ended.tell(read);
+            })),
+            None => ended.tell(None),
+        }
     }
 
     /// Nothing more is expected: agents hang up after the last event, and nobody reads on after the last byte.
@@ -187,6 +227,82 @@ impl Exchange {
         let reading = self.call.as_mut().and_then(|call| call.reading.as_mut());
         let reader = reading.and_then(Decoded::reader);
         self.left == Some(0) || reader.is_some_and(|clocked| clocked.reader.is_complete())
+    }
+}
+
+/// A call whose answer is over; what was asked may still be found out.
+struct EndedCall {
+    session: Arc<Session>,
+    call: CallUnderWay,
+    answer: Option<ModelAnswer>,
+    unread: Option<String>,
+    duration: Duration,
+    ending: Ending,
+}
+
+impl EndedCall {
+    /// Tells the session. A request that may be tried again is compared before that.
+    fn tell(self, read: Option<ReadRequest>) {
+        let Self {
+            session,
+            mut call,
+            answer,
+            unread,
+            duration,
+            ending,
+        } = self;
+        if let Some(read) = read {
+            call.know(read);
+        }
+        let RequestOutline {
+            model,
+            tools,
+            tool_names,
+            opening,
+            tool_results: results,
+        } = call.request;
+        let mut ended = Call {
+            number: call.number,
+            api: call.api,
+            started_ms: call.started_ms,
+            duration,
+            model,
+            tools,
+            fingerprint: call.fingerprint,
+            thread: thread_of(&opening),
+            unknown_tools: unknown_tools(answer.as_ref(), &tool_names),
+            answer,
+            ending,
+            asked_for_usage: call.asked_for_usage,
+            replayed: call.replayed,
+            unread,
+        };
+        let told = Told {
+            results,
+            opening,
+            body: call.body,
+        };
+        if ended.fingerprint.is_some() || !ended.may_be_retried() {
+            return session.end_call(ended, told);
+        }
+        session.note_failure();
+        let compare = move || {
+            ended.fingerprint = Some(what_is_asked(&told.body));
+            session.end_failed_call(ended, told);
+        };
+        // A long conversation takes a while to compare, which must not delay other sessions.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(compare)),
+            Err(_) => compare(),
+        }
+    }
+}
+
+impl CallUnderWay {
+    fn know(&mut self, read: ReadRequest) {
+        self.request = read.request;
+        self.body = read.body;
+        self.fingerprint = read.fingerprint;
     }
 }
 

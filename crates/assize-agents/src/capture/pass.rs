@@ -1,17 +1,17 @@
 //! From an agent to the upstream and back, byte for byte.
 //!
-//! A request to a model is a document that nobody answers before its end, so it is read whole and then sent on;
-//! everything else, and every answer, goes through piece by piece as it comes.
+//! Everything goes through piece by piece as it comes; what is asked of a model is read from a copy. Only where a request may have
+//! to be changed, or a cassette looked into, is it held until its end.
 
 use super::Service;
 use super::cassette::{Entry, TapedRequest};
 use super::encoding::Decoded;
 use super::exchange::{Exchange, ReadRequest};
-use super::normal_form::{Known, fingerprint, normal_form};
+use super::normal_form::Known;
 use super::proxy::Shared;
 use super::session::{Ending, Session};
 use assize_contracts::with_causes;
-use assize_llm::{Api, ModelRequest, ask_for_usage};
+use assize_llm::{Api, ask_for_usage, may_lack_usage};
 use assize_secrets::{in_query, is_secret_name};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
@@ -25,9 +25,14 @@ use serde_json::json;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// A request larger than this is passed on unread.
 const MOST_BUFFERED: usize = 64 << 20;
+
+/// Pieces of a request that wait for the upstream before the agent has to.
+const PIECES_UNDER_WAY: usize = 8;
 
 /// Headers about the connection, not about the message (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 8] = [
@@ -43,6 +48,9 @@ const HOP_BY_HOP: [&str; 8] = [
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+/// Finds out what a request asks.
+type Reading = JoinHandle<Option<ReadRequest>>;
+
 /// A request on its way.
 struct Passage {
     session: Arc<Session>,
@@ -57,6 +65,11 @@ struct Passage {
 enum Gathered {
     Whole(Bytes),
     Stream(BoxStream<'static, io::Result<Bytes>>),
+    /// On its way, with a copy that is whole in the end.
+    Copied(
+        BoxStream<'static, io::Result<Bytes>>,
+        JoinHandle<Option<Bytes>>,
+    ),
 }
 
 /// Answers a request.
@@ -71,10 +84,12 @@ pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Resp
     remember_keys(&session, &head.headers, &path);
     let api = Api::of(head.method.as_str(), &path);
     let exchange = Exchange::begin(Arc::clone(&session), api);
-    let body = match api.is_some() || session.tape.is_some() {
+    let is_held = session.tape.is_some() || api.is_some_and(may_lack_usage);
+    let body = match (is_held, api) {
         _ if body.is_end_stream() => Gathered::Whole(Bytes::new()),
-        true => gathered(body).await,
-        false => Gathered::Stream(pieces(body)),
+        (true, _) => gathered(body).await,
+        (false, Some(_)) => copied(body),
+        (false, None) => Gathered::Stream(pieces(body)),
     };
     let passage = Passage {
         session,
@@ -124,6 +139,34 @@ fn pieces(body: Incoming) -> BoxStream<'static, io::Result<Bytes>> {
     pieces.map(|piece| piece.map_err(io::Error::other)).boxed()
 }
 
+/// Passes the body on and keeps a copy, also of what the upstream does not wait for.
+fn copied(body: Incoming) -> Gathered {
+    let mut pieces = pieces(body);
+    let (sender, receiver) = mpsc::channel(PIECES_UNDER_WAY);
+    let copy = tokio::spawn(async move {
+        let mut copy = Some(BytesMut::new());
+        while let Some(piece) = pieces.next().await {
+            match (&piece, &mut copy) {
+                (Ok(piece), Some(copied)) if copied.len() + piece.len() <= MOST_BUFFERED => {
+                    copied.extend_from_slice(piece);
+                }
+                // Too large to be a question, or not the whole of it.
+                _ => copy = None,
+            }
+            let is_gone = sender.send(piece).await.is_err();
+            if is_gone && copy.is_none() {
+                break;
+            }
+        }
+        copy.map(BytesMut::freeze)
+    });
+    let passing = stream::unfold(receiver, |mut receiver| async {
+        let piece = receiver.recv().await?;
+        Some((piece, receiver))
+    });
+    Gathered::Copied(passing.boxed(), copy)
+}
+
 /// The whole body, unless it is too large to be a question.
 async fn gathered(body: Incoming) -> Gathered {
     let mut pieces = pieces(body);
@@ -155,8 +198,8 @@ impl Passage {
         if let Some((request, tape)) = taped.as_ref().zip(self.session.tape.as_ref())
             && tape.is_playing()
         {
-            if let Some(read) = self.reading() {
-                exchange.knows_request(read());
+            if let (Gathered::Whole(body), Some(read)) = (&self.body, self.reading()) {
+                exchange.knows_request(read(body.clone()));
             }
             if let Some(entry) = tape.answer(request) {
                 return play(exchange, &entry);
@@ -167,19 +210,9 @@ impl Passage {
                 return refusal(StatusCode::NOT_IMPLEMENTED, message);
             }
         }
-        let reading = self.reading();
         let request = self.upstream_request(&shared.client, &mut exchange);
-        // The same goes for reading it, and here the request need not wait either.
-        let reading = async {
-            match reading {
-                Some(read) => tokio::task::spawn_blocking(read).await.ok(),
-                None => None,
-            }
-        };
-        let (answer, read) = tokio::join!(request.send(), reading);
-        if let Some(read) = read {
-            exchange.knows_request(read);
-        }
+        let answer = request.send().await;
+        exchange.know_request().await;
         match answer {
             Ok(answer) => pass_back(exchange, answer, taped.as_ref()),
             Err(error) => {
@@ -208,22 +241,26 @@ impl Passage {
     }
 
     /// How to find out what a model is asked.
-    fn reading(&self) -> Option<impl FnOnce() -> ReadRequest + Send + use<>> {
-        let (Gathered::Whole(body), Some(api)) = (&self.body, self.api) else {
-            return None;
-        };
-        let (body, path) = (body.clone(), self.path.clone());
+    fn reading(&self) -> Option<impl FnOnce(Bytes) -> ReadRequest + Send + use<>> {
+        let api = self.api?;
+        let (session, path) = (Arc::clone(&self.session), self.path.clone());
         let encoding = self.head.headers.get(CONTENT_ENCODING);
         let encoding = encoding
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
-        Some(move || {
+        Some(move |body| {
             let body = readable(body, encoding.as_deref());
-            ReadRequest {
-                request: ModelRequest::decode(api, &path, &body),
-                fingerprint: fingerprint("", "", &normal_form(&body, &Known::default())),
-            }
+            ReadRequest::new(api, &path, body, session.may_repeat())
         })
+    }
+
+    /// Reads a body when it is there. That takes a while for a long conversation, which must not delay other sessions.
+    fn read(&self, body: impl Future<Output = Option<Bytes>> + Send + 'static) -> Option<Reading> {
+        let read = self.reading()?;
+        Some(tokio::spawn(async move {
+            let body = body.await?;
+            tokio::task::spawn_blocking(|| read(body)).await.ok()
+        }))
     }
 
     fn upstream_request(
@@ -246,6 +283,10 @@ impl Passage {
         let body = std::mem::replace(&mut self.body, Gathered::Whole(Bytes::new()));
         let body = match body {
             Gathered::Whole(body) => {
+                let whole = std::future::ready(Some(body.clone()));
+                if let Some(reading) = self.read(whole) {
+                    exchange.reads_request(reading);
+                }
                 let asked = self.api.and_then(|api| ask_for_usage(api, &body));
                 if let Some(body) = &asked {
                     exchange.asked_for_usage();
@@ -255,6 +296,13 @@ impl Passage {
                 (!is_empty).then(|| asked.map_or(body, Bytes::from).into())
             }
             Gathered::Stream(pieces) => Some(reqwest::Body::wrap_stream(pieces)),
+            Gathered::Copied(pieces, copy) => {
+                let copy = async { copy.await.ok().flatten() };
+                if let Some(reading) = self.read(copy) {
+                    exchange.reads_request(reading);
+                }
+                Some(reqwest::Body::wrap_stream(pieces))
+            }
         };
         let request = client
             .request(self.head.method.clone(), address)

@@ -4,8 +4,9 @@ use super::Upstreams;
 use super::agents::{Thread, Threads};
 use super::cassette::SessionTape;
 use crate::lock;
-use assize_llm::{Api, Content, ModelAnswer, ToolResult};
+use assize_llm::{Api, Content, ModelAnswer, ToldResult, ToolResult};
 use assize_secrets::{Redactor, Secrets};
+use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub struct Call {
     pub model: Option<String>,
     /// How many tools the model could use.
     pub tools: usize,
-    /// The same for every try of the same request.
-    pub fingerprint: [u8; 32],
+    /// The same for every try of the same request. Known where it matters: of calls that failed, and of those that may repeat one.
+    pub fingerprint: Option<[u8; 32]>,
     /// The same for every request of a conversation.
     pub(super) thread: Thread,
     /// Parts of the answer that call a tool which the request did not offer.
@@ -82,6 +83,11 @@ impl Call {
         self.status().is_none() && !self.is_refused()
     }
 
+    /// The agent has reason to ask again.
+    pub(super) fn may_be_retried(&self) -> bool {
+        self.is_refused() || self.is_cut()
+    }
+
     /// The answer has no end of its own.
     pub fn is_cut(&self) -> bool {
         let complete = |answer: &ModelAnswer| answer.complete;
@@ -108,6 +114,16 @@ pub(super) type ToolPlace = (u64, usize);
 pub(super) struct Returned {
     pub(super) result: ToolResult,
     pub(super) told_ms: i64,
+}
+
+/// What a request told beside its question.
+pub(super) struct Told {
+    /// Results of tools, those of the whole conversation.
+    pub(super) results: Vec<ToldResult>,
+    /// What the conversation opens with.
+    pub(super) opening: String,
+    /// The text that results stand in.
+    pub(super) body: Bytes,
 }
 
 /// Everything that is known of a session until now.
@@ -150,6 +166,10 @@ struct State {
     ids: HashSet<String>,
     open_in_order: Vec<(ToolPlace, String)>,
     threads: Threads,
+    /// Failed calls whose requests are being compared.
+    failing: u64,
+    /// Requests that failed and have not succeeded since.
+    failed: HashSet<[u8; 32]>,
 }
 
 impl Session {
@@ -178,14 +198,31 @@ impl Session {
         state.begun
     }
 
-    /// Takes a call that has ended, with what its request told: results of tools, and what the conversation opens with.
-    pub(super) fn end_call(&self, call: Call, results: Vec<ToolResult>, opening: &str) {
+    /// Takes a call that has ended, with what its request told.
+    pub(super) fn end_call(&self, call: Call, told: Told) {
         if let Some(listener) = &self.listener {
             // Nobody may be listening any more.
             let _ = listener.send(call.clone());
         }
-        lock(&self.state).end_call(call, results, opening);
+        lock(&self.state).end_call(call, told);
         self.settled.notify_waiters();
+    }
+
+    /// A call has failed; its end is told when its request has been compared.
+    pub(super) fn note_failure(&self) {
+        lock(&self.state).failing += 1;
+    }
+
+    /// The comparison is over.
+    pub(super) fn end_failed_call(&self, call: Call, told: Told) {
+        lock(&self.state).failing -= 1;
+        self.end_call(call, told);
+    }
+
+    /// A request may be another try of one that failed.
+    pub(super) fn may_repeat(&self) -> bool {
+        let state = lock(&self.state);
+        state.failing > 0 || !state.failed.is_empty()
     }
 
     pub(super) fn count_other_request(&self) {
@@ -221,13 +258,19 @@ impl Session {
 }
 
 impl State {
-    fn end_call(&mut self, mut call: Call, results: Vec<ToolResult>, opening: &str) {
+    fn end_call(&mut self, mut call: Call, told: Told) {
         self.under_way -= 1;
+        if let Some(request) = call.fingerprint {
+            match call.may_be_retried() {
+                true => self.failed.insert(request),
+                false => self.failed.remove(&request),
+            };
+        }
         if self.calls.len() >= MOST_CALLS {
             self.dropped += 1;
             return;
         }
-        self.take_results(results, call.started_ms);
+        self.take_results(told.results, &told.body, call.started_ms);
         self.kept += call.size();
         if self.kept > MOST_KEPT
             && let Some(answer) = &mut call.answer
@@ -236,7 +279,7 @@ impl State {
             answer.flaws.truncated = true;
         }
         self.open_tools(&call);
-        self.threads.take(&call, opening);
+        self.threads.take(&call, &told.opening);
         self.calls.insert(call.number, call);
     }
 
@@ -259,9 +302,9 @@ impl State {
     }
 
     /// Every request tells the whole conversation again, so only results of open calls are new.
-    fn take_results(&mut self, results: Vec<ToolResult>, told_ms: i64) {
+    fn take_results(&mut self, results: Vec<ToldResult>, body: &[u8], told_ms: i64) {
         // Agents may make up ids for calls that had none; those go by order, too.
-        let is_known = |result: &ToolResult| {
+        let is_known = |result: &ToldResult| {
             let id = result.id.as_ref();
             id.is_some_and(|id| self.ids.contains(id))
         };
@@ -269,19 +312,19 @@ impl State {
         for result in by_id {
             let place = result.id.as_ref().and_then(|id| self.open_by_id.remove(id));
             if let Some(place) = place {
-                self.keep(place, result, told_ms);
+                self.keep(place, result.read(body), told_ms);
             }
         }
-        self.take_in_order(in_order, told_ms);
+        self.take_in_order(in_order, body, told_ms);
     }
 
     /// The last results belong to the last calls.
-    fn take_in_order(&mut self, mut results: Vec<ToolResult>, told_ms: i64) {
+    fn take_in_order(&mut self, mut results: Vec<ToldResult>, body: &[u8], told_ms: i64) {
         let mut still_open = Vec::new();
         for (place, name) in std::mem::take(&mut self.open_in_order).into_iter().rev() {
-            let fits = |result: &ToolResult| result.name.as_deref().is_none_or(|n| n == name);
+            let fits = |result: &ToldResult| result.name.as_deref().is_none_or(|n| n == name);
             match results.pop_if(|result| fits(result)) {
-                Some(result) => self.keep(place, result, told_ms),
+                Some(result) => self.keep(place, result.read(body), told_ms),
                 None => still_open.push((place, name)),
             }
         }

@@ -195,18 +195,9 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn write(&mut self, call: &'a Call) {
-        let tries = self.tries.entry(call.fingerprint).or_default();
-        let retries = tries.failed;
-        if call.is_refused() {
-            tries.failed += 1;
-            tries.last = Some(call);
-            tries.started_ms.get_or_insert(call.started_ms);
-        } else if call.is_cut() {
-            tries.failed += 1;
-            tries.last = None;
-        } else {
-            self.tries.remove(&call.fingerprint);
-        }
+        let retries = call
+            .fingerprint
+            .map_or(0, |request| self.count_try(call, request));
         if call.is_refused() {
             self.note(call, what_went_wrong(call));
             return;
@@ -225,6 +216,23 @@ impl<'a> Writer<'a> {
         if let Some(unread) = &call.unread {
             self.note(call, format!("an answer was passed on unread: {unread}"));
         }
+    }
+
+    /// Counts a try of a request. Tells how many failed before it.
+    fn count_try(&mut self, call: &'a Call, request: [u8; 32]) -> u32 {
+        let tries = self.tries.entry(request).or_default();
+        let retries = tries.failed;
+        if call.is_refused() {
+            tries.failed += 1;
+            tries.last = Some(call);
+            tries.started_ms.get_or_insert(call.started_ms);
+        } else if call.is_cut() {
+            tries.failed += 1;
+            tries.last = None;
+        } else {
+            self.tries.remove(&request);
+        }
+        retries
     }
 
     fn add_call(&mut self, call: &Call, retries: u32) -> String {

@@ -4,6 +4,7 @@ use crate::answers::{ANTHROPIC_TOOL, CHAT};
 use crate::support::{Agent, Step, Upstream, events, reply, send};
 use assize_agents::capture::{Ending, Service};
 use futures_util::StreamExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]
 async fn a_request_and_its_answer_arrive_untouched() {
@@ -221,4 +222,68 @@ async fn nobody_gets_in_without_the_sessions_prefix() {
     } = agent;
     drop(session);
     assert_eq!(client.get(url).send().await.unwrap().status(), 404);
+}
+
+#[tokio::test]
+async fn a_request_is_passed_on_before_its_end_comes() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let upstream = Upstream::always(Vec::new).await;
+    let mut agent = Agent::of(&upstream).await;
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let proxy = agent._proxy.as_ref().unwrap();
+    agent.session = proxy.open(crate::support::upstreams(&url).unwrap(), Default::default());
+    let (pieces, body) = tokio::sync::mpsc::channel::<Result<String, std::io::Error>>(4);
+    let body = futures_util::stream::unfold(body, |mut body| async {
+        let piece = body.recv().await?;
+        Some((piece, body))
+    });
+    let path = format!("{}/v1/messages", agent.session.root_url(Service::Anthropic));
+    let request = agent
+        .client
+        .post(path)
+        .body(reqwest::Body::wrap_stream(body));
+    let answer = tokio::spawn(request.send());
+    let opening = r#"{"model":"m-7","messages":[{"role":"user","content":"hello"#;
+    pieces.send(Ok(opening.to_owned())).await.unwrap();
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut seen = Vec::new();
+    // The upstream has the beginning while the agent still writes.
+    while !String::from_utf8_lossy(&seen).contains("hello") {
+        stream.read_buf(&mut seen).await.unwrap();
+    }
+    pieces.send(Ok(r#""}]}"#.to_owned())).await.unwrap();
+    drop(pieces);
+    while !seen.ends_with(b"0\r\n\r\n") {
+        stream.read_buf(&mut seen).await.unwrap();
+    }
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        .await
+        .unwrap();
+    assert_eq!(answer.await.unwrap().unwrap().text().await.unwrap(), "{}");
+    let recording = agent.recording().await;
+    assert_eq!(recording.calls[0].model.as_deref(), Some("m-7"));
+}
+
+#[tokio::test]
+async fn requests_are_compared_only_where_one_has_failed() {
+    let upstream = Upstream::new(|asked| match asked.number {
+        1 => reply("429 Too Many Requests", "", "{}"),
+        _ => events(&ANTHROPIC_TOOL),
+    })
+    .await;
+    let agent = Agent::of(&upstream).await;
+    let body = |text: &str| {
+        format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]}}"#)
+    };
+    for text in ["one", "two", "two", "three"] {
+        agent
+            .ask(Service::Anthropic, "/v1/messages", &body(text))
+            .await;
+        agent.session.settle().await;
+    }
+    let calls = agent.recording().await.calls;
+    let prints: Vec<_> = calls.iter().map(|call| call.fingerprint).collect();
+    assert!(prints[0].is_none() && prints[3].is_none(), "{prints:?}");
+    assert!(prints[1].is_some() && prints[1] == prints[2], "{prints:?}");
 }

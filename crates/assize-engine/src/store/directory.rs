@@ -1,16 +1,17 @@
 //! Run directories: create, find, open, remove.
 
 use super::error::{StoreError, io};
+use super::index::{self, Index, Places, RowCounts, StoredIndex};
 use super::manifest::{Manifest, RunState};
 use super::reader::{Lines, RowReader};
 use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
-use super::trace_pack::TraceReader;
+use super::trace_pack::{self, IndexEntry, TraceReader};
 use super::{RunFile, files, scoring, writer::Writer};
 use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
-use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord};
+use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord, SessionTrace};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -131,8 +132,85 @@ impl RunDirectory {
         TraceReader::open(&self.path)
     }
 
+    /// How many rows it has.
+    pub fn counts(&self) -> Result<RowCounts, StoreError> {
+        Ok(StoredIndex::open(&self.path, &self.manifest)?.counts())
+    }
+
+    /// What was kept under this name and follows from rows and manifest as they are, by the same version.
+    pub fn derived(&self, name: &str, version: &str) -> Option<Vec<u8>> {
+        index::read_derived(&self.path, name, version)
+    }
+
+    /// Keeps what follows from rows and manifest, to save making it again. Nothing is lost where that cannot be done.
+    pub fn keep_derived(&self, name: &str, version: &str, text: &[u8]) {
+        if let Err(error) = index::keep_derived(&self.path, name, version, text) {
+            tracing::info!(%error, "cannot keep what was derived from the rows");
+        }
+    }
+
+    /// The row of the trial in this position of the plan. Absent when it is not done.
+    pub fn row_at(&self, position: u64) -> Result<Option<ProfileRow>, StoreError> {
+        let is_it = |row: &ProfileRow| row.position == Some(position);
+        if let Some(places) = self.places(position) {
+            let mut lines = Lines::open_at(&self.file(RunFile::Rows), places.row - 1)?;
+            let row = lines.parse("row").ok().flatten().filter(is_it);
+            if row.is_some() {
+                return Ok(row);
+            }
+        }
+        // The index knows only what it is sure of.
+        for row in self.rows()? {
+            let row = row?;
+            if is_it(&row) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The trace of one trial. Absent when none was stored.
+    pub fn trace(&self, row: &ProfileRow) -> Result<Option<SessionTrace>, StoreError> {
+        let key = CellKey::of(row);
+        let index = self.file(RunFile::Traces).join(trace_pack::INDEX);
+        if !index.exists() {
+            return Ok(None);
+        }
+        let place = self.place_of(row, |places| places.trace);
+        if let Some(offset) = place {
+            let mut lines = Lines::open_at(&index, offset)?;
+            let entry = lines.parse::<IndexEntry>("trace index entry").ok();
+            if let Some(entry) = entry.flatten().filter(|entry| entry.key == key) {
+                return TraceReader::of_entry(&self.path, entry).trace(&key);
+            }
+        }
+        self.traces()?.trace(&key)
+    }
+
+    fn places(&self, position: u64) -> Option<Places> {
+        let index = StoredIndex::open(&self.path, &self.manifest).ok()?;
+        index.places(position)
+    }
+
+    /// Where something of a trial lies, if the index knows.
+    fn place_of(&self, row: &ProfileRow, place: fn(Places) -> u64) -> Option<u64> {
+        place(self.places(row.position?)?).checked_sub(1)
+    }
+
     /// The record of a task's execution. Absent for trials of scenarios.
     pub fn run_record(&self, row: &ProfileRow) -> Result<Option<RunRecord>, StoreError> {
+        let path = self.file(RunFile::RunRecords);
+        if !path.exists() {
+            return Ok(None);
+        }
+        if let Some(offset) = self.place_of(row, |places| places.run) {
+            let mut lines = Lines::open_at(&path, offset)?;
+            let record = lines.parse::<RunRecord>("run record").ok().flatten();
+            let is_it = |record: &RunRecord| Some(&record.id) == row.session_id.as_ref();
+            if let Some(record) = record.filter(is_it) {
+                return Ok(Some(record));
+            }
+        }
         let mut lines = Lines::open(&self.file(RunFile::RunRecords))?;
         while let Some(record) = lines.parse::<RunRecord>("run record")? {
             if Some(&record.id) == row.session_id.as_ref() {
@@ -144,10 +222,24 @@ impl RunDirectory {
 
     /// The scores of a task's execution.
     pub fn scores(&self, row: &ProfileRow) -> Result<Vec<ScoreRecord>, StoreError> {
-        let mut lines = Lines::open(&self.file(RunFile::Scores))?;
+        let path = self.file(RunFile::Scores);
+        let is_it = |score: &ScoreRecord| Some(&score.run_id) == row.session_id.as_ref();
         let mut scores = Vec::new();
+        if let Some(offset) = self.place_of(row, |places| places.scores) {
+            // Those of one trial stand together.
+            let mut lines = Lines::open_at(&path, offset)?;
+            while let Ok(Some(score)) = lines.parse::<ScoreRecord>("score record")
+                && is_it(&score)
+            {
+                scores.push(score);
+            }
+        }
+        if !scores.is_empty() {
+            return Ok(scores);
+        }
+        let mut lines = Lines::open(&path)?;
         while let Some(score) = lines.parse::<ScoreRecord>("score record")? {
-            if Some(&score.run_id) == row.session_id.as_ref() {
+            if is_it(&score) {
                 scores.push(score);
             }
         }
@@ -201,6 +293,8 @@ pub(crate) struct OpenRun {
     pub(crate) manifest: Manifest,
     /// Cells that already have a row.
     pub(crate) done: CellSet,
+    /// The index of what is there. Absent where it must be made again.
+    index: Option<Index>,
     lock: File,
 }
 
@@ -217,6 +311,7 @@ impl OpenRun {
         files::sync_directory(results)?;
         Ok(Self {
             done: CellSet::new(record_ids(&manifest)),
+            index: Some(Index::default()),
             path,
             manifest,
             lock,
@@ -233,7 +328,12 @@ impl OpenRun {
                 changes,
             });
         }
-        let done = repair(&run.path, record_ids(&run.manifest))?;
+        let ids = record_ids(&run.manifest);
+        let index = Index::of_closed(&run.path);
+        let done = match &index {
+            Some(index) => index.done(ids),
+            None => repair(&run.path, ids)?,
+        };
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
         // How trials are read as evidence may change between them; what was run may not.
@@ -244,6 +344,7 @@ impl OpenRun {
             path: run.path,
             manifest,
             done,
+            index,
             lock,
         })
     }
@@ -271,6 +372,7 @@ impl OpenRun {
             archive.append(&void)?;
             archive.sync()?;
             self.done.remove_all(&reopened);
+            self.index = None;
             drop_uncommitted(&self.path, &self.done)?;
         }
         Ok(reopened)
@@ -282,7 +384,14 @@ impl OpenRun {
         listener: Arc<dyn Listener>,
         on_failure: CancellationToken,
     ) -> Writer {
-        Writer::start(self.path, self.manifest, self.lock, listener, on_failure)
+        let Self {
+            path,
+            manifest,
+            index,
+            lock,
+            ..
+        } = self;
+        Writer::start(path, manifest, index, lock, listener, on_failure)
     }
 }
 

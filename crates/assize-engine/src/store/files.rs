@@ -19,15 +19,38 @@ pub(crate) fn replace_by(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let temporary = path.with_extension("tmp");
-    let file = create(&temporary)?;
-    let mut buffered = BufWriter::new(file);
-    write(&mut buffered)?;
-    let file = buffered
-        .into_inner()
-        .map_err(|error| io("write", path)(error.into_error()))?;
+    let file = fill(&temporary, path, write)?;
     file.sync_data().map_err(io("write", path))?;
     std::fs::rename(&temporary, path).map_err(io("replace", path))?;
     sync_directory(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// The same for a file that can be made again: it may be lost in a crash, but is never half of one.
+pub(crate) fn replace_quickly(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    // Several readers of a run may do it at once.
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let filled = fill(&temporary, path, write)
+        .and_then(|_| std::fs::rename(&temporary, path).map_err(io("replace", path)));
+    if filled.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    filled
+}
+
+fn fill(
+    temporary: &Path,
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), StoreError>,
+) -> Result<File, StoreError> {
+    let file = create(temporary)?;
+    let mut buffered = BufWriter::new(file);
+    write(&mut buffered)?;
+    buffered
+        .into_inner()
+        .map_err(|error| io("write", path)(error.into_error()))
 }
 
 /// Makes a directory that only this user may look into, and those above it.

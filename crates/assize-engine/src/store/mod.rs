@@ -13,12 +13,15 @@
 //!   superseded.jsonl   rows that were replaced: void ones run again, and those scored again
 //!   superseded-scores.jsonl   scores of tasks that were scored again
 //!   scoring.commit     a scoring that is being put in place; whoever finds it completes that
+//!   digest.json        the numbers that are followed over runs; made again when rows or manifest change
+//!   index              where rows and records lie; made again from the rows when it is missing or stale
 //!   lock               held while a process writes
 //! ```
 
 mod directory;
 mod error;
 mod files;
+mod index;
 mod manifest;
 mod outside;
 mod reader;
@@ -34,6 +37,7 @@ pub use assize_contracts::CellKey;
 pub(crate) use directory::OpenRun;
 pub use directory::{RunDirectory, list};
 pub use error::StoreError;
+pub use index::RowCounts;
 pub(crate) use manifest::sorted;
 pub use manifest::{Manifest, PlanRecord, RunState, TaskPlan};
 pub(crate) use outside::Outside;

@@ -4,7 +4,7 @@ use super::error::{StoreError, io};
 use assize_contracts::ProfileRow;
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The complete lines of a file, in order. A last line without a line break was never finished and is left out.
@@ -13,6 +13,8 @@ pub(crate) struct Lines {
     reader: Option<BufReader<File>>,
     line: Vec<u8>,
     pub(crate) number: u64,
+    /// Where the last line that was read ends.
+    pub(crate) end: u64,
 }
 
 impl Lines {
@@ -28,7 +30,19 @@ impl Lines {
             reader,
             line: Vec::new(),
             number: 0,
+            end: 0,
         })
+    }
+
+    /// The same from a place in the file on.
+    pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, StoreError> {
+        let mut lines = Self::open(path)?;
+        if let Some(reader) = &mut lines.reader {
+            let sought = reader.seek(SeekFrom::Start(offset));
+            sought.map_err(io("read", path))?;
+        }
+        lines.end = offset;
+        Ok(lines)
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, StoreError> {
@@ -43,6 +57,7 @@ impl Lines {
             return Ok(None);
         }
         self.number += 1;
+        self.end += self.line.len() as u64;
         Ok(Some(&self.line))
     }
 

@@ -26,12 +26,12 @@ impl RecordIds {
         format!("{}-{number:016x}", self.run_id)
     }
 
-    fn number(&self, key: &CellKey) -> u64 {
+    pub(super) fn number(&self, key: &CellKey) -> u64 {
         let cell = [&*key.scenario_id, &key.mode, &key.model];
         attempt_seed(self.seed, cell, key.iteration, 0)
     }
 
-    fn number_in(&self, id: &str) -> Option<u64> {
+    pub(super) fn number_in(&self, id: &str) -> Option<u64> {
         let number = id.strip_prefix(&*self.run_id)?.strip_prefix('-')?;
         u64::from_str_radix(number, 16).ok()
     }
@@ -49,6 +49,13 @@ impl CellSet {
         Self {
             ids,
             numbers: HashSet::new(),
+        }
+    }
+
+    pub(super) fn of_numbers(ids: RecordIds, numbers: impl Iterator<Item = u64>) -> Self {
+        Self {
+            ids,
+            numbers: numbers.collect(),
         }
     }
 

@@ -47,6 +47,19 @@ impl TraceReader {
         })
     }
 
+    /// Knows one trace only.
+    pub(crate) fn of_entry(run: &Path, entry: IndexEntry) -> Self {
+        Self {
+            path: RunFile::Traces.within(run).join(PACK),
+            places: HashMap::from([(entry.key, (entry.offset, entry.length))]),
+        }
+    }
+
+    /// Whether no trace was stored.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// True if a trace of the trial was stored.
     pub fn has(&self, key: &CellKey) -> bool {
         self.places.contains_key(key)

@@ -1,10 +1,13 @@
 //! The one writer of a run: a thread that takes finished trials, makes them durable many at a time, then reports them.
 
 use super::RunFile;
+use super::directory::record_ids;
 use super::error::StoreError;
 use super::files::{self, AppendFile};
+use super::index::{Index, Places};
 use super::manifest::{Manifest, RunState};
 use super::outside::{Outside, write_clean};
+use super::record_id::RecordIds;
 use super::trace_pack::{self, IndexEntry};
 use crate::event::{Event, Listener, TrialBrief};
 use assize_contracts::CellKey;
@@ -60,6 +63,7 @@ pub(crate) struct Encoder {
 /// A trial as it will lie on disk. The row itself is gone by now: it is cheapest to drop where it was made.
 pub(crate) struct Encoded {
     brief: TrialBrief,
+    key: CellKey,
     trace: Option<StoredTrace>,
     row_line: Vec<u8>,
     analysis_line: Vec<u8>,
@@ -67,9 +71,8 @@ pub(crate) struct Encoded {
     score_lines: Vec<u8>,
 }
 
-/// A compressed trace and whose it is.
+/// A compressed trace.
 struct StoredTrace {
-    key: CellKey,
     frame: Vec<u8>,
 }
 
@@ -89,7 +92,6 @@ impl Encoder {
             mut task,
         } = record;
         let stored = |mut trace: Arc<SessionTrace>| StoredTrace {
-            key: CellKey::of(&row),
             frame: compress(&self.line(&mut trace)),
         };
         let trace = trace.filter(|_| self.store_traces).map(stored);
@@ -104,6 +106,7 @@ impl Encoder {
                 .unwrap_or_default(),
             trace,
             brief: TrialBrief::of(&row),
+            key: CellKey::of(&row),
             run_line: task
                 .as_mut()
                 .map(|task| self.line(&mut task.run))
@@ -234,13 +237,15 @@ impl Writer {
     pub(super) fn start(
         path: PathBuf,
         manifest: Manifest,
+        places: Option<Index>,
         lock: File,
         listener: Arc<dyn Listener>,
         on_failure: CancellationToken,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let metrics = Arc::new(SeenMetrics::knowing(&manifest.catalog()));
-        let writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&metrics));
+        let mut writer = WriterThread::new(&path, manifest, lock, listener, Arc::clone(&metrics));
+        writer.places = places;
         let thread =
             std::thread::spawn(move || writer.work(receiver).inspect_err(|_| on_failure.cancel()));
         Self {
@@ -294,6 +299,7 @@ impl WrittenRun {
 
     /// Writes the final state and releases the lock.
     pub(crate) fn close(mut self, state: RunState) -> Result<(), StoreError> {
+        self.0.write_index();
         self.0.manifest.state = state;
         self.0.manifest.write(&self.0.directory)
     }
@@ -313,6 +319,9 @@ struct WriterThread {
     listener: Arc<dyn Listener>,
     trials: u64,
     batch: Batch,
+    /// Where everything lies. Absent where it is made from the rows in the end.
+    places: Option<Index>,
+    ids: RecordIds,
     _lock: File,
 }
 
@@ -351,6 +360,8 @@ impl WriterThread {
     ) -> Self {
         let traces = RunFile::Traces.within(path);
         Self {
+            places: None,
+            ids: record_ids(&manifest),
             directory: path.to_owned(),
             manifest,
             metrics,
@@ -392,6 +403,7 @@ impl WriterThread {
             match message {
                 Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
                 Message::Trial(trial) => {
+                    self.note_places(trial);
                     self.batch.rows.extend_from_slice(&trial.row_line);
                     self.batch.analysis.extend_from_slice(&trial.analysis_line);
                     self.batch.runs.extend_from_slice(&trial.run_line);
@@ -423,6 +435,46 @@ impl WriterThread {
         Ok(())
     }
 
+    /// Where the next records will lie.
+    fn note_places(&mut self, trial: &Encoded) {
+        let Some(places) = &mut self.places else {
+            return;
+        };
+        let next = |file: &AppendFile, waiting: &Vec<u8>, has_any: bool| match has_any {
+            true => file.length() + waiting.len() as u64 + 1,
+            false => 0,
+        };
+        let batch = &self.batch;
+        let found = Places {
+            row: next(&self.rows, &batch.rows, true),
+            run: next(&self.runs, &batch.runs, !trial.run_line.is_empty()),
+            scores: next(&self.scores, &batch.scores, !trial.score_lines.is_empty()),
+            trace: next(&self.index, &batch.index, trial.trace.is_some()),
+        };
+        let TrialBrief {
+            outcome, position, ..
+        } = trial.brief;
+        let planned = self.manifest.plan.cells();
+        places.add(
+            self.ids.number(&trial.key),
+            outcome,
+            position,
+            found,
+            planned,
+        );
+    }
+
+    /// The index only makes reading faster; without it the rows are read.
+    fn write_index(&mut self) {
+        let index = match self.places.take() {
+            Some(index) => Ok(index),
+            None => Index::scan(&self.directory, &self.manifest),
+        };
+        if let Err(error) = index.and_then(|index| index.write(&self.directory, true)) {
+            tracing::info!(%error, "cannot write the index");
+        }
+    }
+
     fn append_trace(&mut self, trial: &Encoded) -> Result<(), StoreError> {
         let Some(trace) = &trial.trace else {
             return Ok(());
@@ -432,7 +484,7 @@ impl WriterThread {
             files::create_directory(&directory)?;
         }
         let entry = IndexEntry {
-            key: trace.key.clone(),
+            key: trial.key.clone(),
             offset: self.traces.length(),
             length: trace.frame.len() as u64,
         };

@@ -39,6 +39,7 @@ fn call(exchange: &Value) -> Option<Call> {
         let body = exchange["response"].to_string();
         reader.feed(body.as_bytes(), millis(&exchange["t_first_ms"]));
     }
+    assize_llm::fuzzing::outlined(api, path, request.as_bytes());
     Some(Call {
         request: ModelRequest::decode(api, path, request.as_bytes()),
         answer: reader.finish(),

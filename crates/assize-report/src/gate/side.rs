@@ -72,16 +72,16 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Side<'a> {
     pub(super) fn tallies(&self) -> Result<Tallies<'a>, String> {
-        let judged: u64 = self.arm.cells.values().map(judged_of).sum();
+        let judged: u64 = self.arm.cells.values().map(Cell::judged).sum();
         let coverage = self.covered(judged, "judged")?;
         let mut counts = BTreeMap::new();
-        for (scenario, cell) in &self.arm.cells {
+        for (scenario, cell) in self.arm.cells.iter() {
             let trials = Trials {
-                passed: cell.passed,
-                judged: judged_of(cell),
+                passed: u64::from(cell.passed),
+                judged: cell.judged(),
                 void: cell.related_voids(),
             };
-            counts.insert(self.trials.scenarios[*scenario].as_str(), trials);
+            counts.insert(self.trials.scenarios[scenario].as_str(), trials);
         }
         counts.retain(|_, trials| trials.judged > 0);
         self.check_scenarios(|scenario| counts.contains_key(scenario), "judged")?;
@@ -100,14 +100,14 @@ impl<'a> Side<'a> {
         let is_limited = crate::metric::is_limited(&names.catalog.metric(metric));
         let mut groups = BTreeMap::new();
         let mut cut_off = 0;
-        for (scenario, cell) in &self.arm.cells {
+        for (scenario, cell) in self.arm.cells.iter() {
             let runs: Vec<Run> = cell
                 .bounded_values(place, is_limited)
                 .map(|(value, is_cut_off)| Run { value, is_cut_off })
                 .collect();
             cut_off += runs.iter().filter(|run| run.is_cut_off).count() as u64;
             if !runs.is_empty() {
-                groups.insert(self.trials.scenarios[*scenario].as_str(), runs);
+                groups.insert(self.trials.scenarios[scenario].as_str(), runs);
             }
         }
         let count = groups.values().map(|runs| runs.len() as u64).sum();
@@ -124,12 +124,7 @@ impl<'a> Side<'a> {
 
     /// So many of the planned trials count; too few leave every gate open.
     fn covered(&self, counted: u64, what: &str) -> Result<f64, String> {
-        let rows: u64 = self
-            .arm
-            .cells
-            .values()
-            .map(|cell| judged_of(cell) + cell.void)
-            .sum();
+        let rows: u64 = self.arm.cells.values().map(Cell::all_trials).sum();
         let planned = self.planned.map_or(0, |plan| {
             (plan.scenarios.len() as u64 + plan.tasks) * plan.repetitions
         });
@@ -150,8 +145,8 @@ impl<'a> Side<'a> {
         let run = self
             .arm
             .cells
-            .keys()
-            .map(|scenario| &self.trials.scenarios[*scenario]);
+            .iter()
+            .map(|(scenario, _)| &self.trials.scenarios[scenario]);
         let planned = self.planned.iter().flat_map(|plan| &plan.scenarios);
         match run.chain(planned).find(|scenario| !is_there(scenario)) {
             Some(scenario) => Err(format!("no trial {}on {scenario} was {what}", self.whose)),
@@ -189,8 +184,4 @@ impl Runs<'_> {
         let note = || format!("{trials} ran out of time");
         (self.cut_off > 0).then(note).into_iter().collect()
     }
-}
-
-fn judged_of(cell: &Cell) -> u64 {
-    cell.passed + cell.failed
 }

@@ -15,11 +15,11 @@ mod tools;
 mod traces;
 mod trials;
 
-use crate::{ReportError, Row, Summary};
+use crate::{ModeSummary, ReportError, Row, Summary};
 use assize_contracts::{
     AnalysisFinding, AnalysisResult, AtLimit, MetricKind, Outcome, SessionTrace,
 };
-use charts::{Measured, Square};
+use charts::{Column, Measured, Square};
 use choice::Choice;
 use escape::EmbeddedJson;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -75,7 +75,7 @@ pub struct HtmlReport<'a> {
     scenarios: HashMap<&'a str, usize>,
     /// The metrics that are drawn, and what each mode's trials measured of each.
     metrics: Vec<String>,
-    values: Vec<Vec<Vec<Measured>>>,
+    values: Vec<Vec<Column>>,
     /// By scenario and mode.
     squares: BTreeMap<(usize, usize), Vec<Square>>,
     flows: Vec<ToolFlow>,
@@ -135,14 +135,22 @@ impl<'a> HtmlReport<'a> {
     pub fn new(summary: &'a Summary, limits: PageLimits) -> Self {
         let metrics = drawn_metrics(summary);
         let modes = summary.modes.len();
-        let columns = || metrics.iter().map(|_| Vec::new()).collect();
+        let columns = |mode: &ModeSummary| {
+            let count = |name: &String| mode.metrics.find(name).map_or(0, |found| found.count);
+            metrics
+                .iter()
+                .map(|name| Column::new(count(name)))
+                .collect()
+        };
         Self {
             summary,
             limits,
             scenarios: (summary.scenarios.iter().enumerate())
                 .map(|(place, (id, _))| (id, place))
                 .collect(),
-            values: (0..modes).map(|_| columns()).collect(),
+            values: (summary.modes.iter())
+                .map(|(_, mode)| columns(mode))
+                .collect(),
             metrics,
             squares: BTreeMap::new(),
             flows: (0..modes).map(|_| ToolFlow::default()).collect(),
@@ -288,7 +296,9 @@ impl<'a> HtmlReport<'a> {
         let columns = self.values[mode].iter_mut().zip(&self.metrics);
         for ((column, name), value) in columns.zip(found) {
             let is_bound = row.is_censored() && catalog.metric(name).at_limit != AtLimit::Whole;
-            column.extend(value.map(|value| Measured { value, is_bound }));
+            if let Some(value) = value {
+                column.push(Measured { value, is_bound });
+            }
         }
     }
 

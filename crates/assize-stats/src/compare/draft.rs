@@ -54,15 +54,21 @@ fn draft_together(
 ) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(metrics.len());
     let mut columns = Vec::with_capacity(metrics.len());
+    let mut relabeled = Vec::with_capacity(metrics.len());
     for metric in metrics {
         let selection = Selection::new(&metric.groups, modes);
-        columns.push(Column::new(&selection.pairs, Alternative::TwoSided));
-        drafts.push(Draft::new(metric, &selection, modes, options));
+        let mut draft = Draft::new(metric, &selection, modes, options);
+        let is_wanted = metric.is_primary || options.relabel_exploratory;
+        if is_wanted || !draft.take_closed_form() {
+            columns.push(Column::new(&selection.pairs, Alternative::TwoSided));
+            relabeled.push(drafts.len());
+        }
+        drafts.push(draft);
     }
     let stream = Stream::for_pair(options.seed, modes.a, modes.b, "permutation");
     let tests = test_columns(&columns, options.permutations, stream);
-    for (draft, test) in drafts.iter_mut().zip(tests) {
-        draft.take_test(&test);
+    for (place, test) in relabeled.into_iter().zip(tests) {
+        drafts[place].take_test(&test);
     }
     drafts
 }
@@ -156,6 +162,16 @@ impl Draft {
         self.comparison.statistic = Statistic::Mean;
         self.comparison.warnings.extend(&count.warnings);
         self.comparison.count = Some(count);
+    }
+
+    /// Takes the p-value that the verdict rests on for the one of a test. False when there is none.
+    fn take_closed_form(&mut self) -> bool {
+        let Some(p) = self.evidence.finding.p_value else {
+            return false;
+        };
+        self.comparison.p_value = p;
+        self.comparison.p_method = PMethod::ClosedForm;
+        true
     }
 
     fn take_test(&mut self, test: &PermutationTest) {

@@ -143,6 +143,8 @@ pub enum PMethod {
     PermutationExact,
     /// Random relabelings.
     PermutationMonteCarlo,
+    /// No relabelings: the p-value that the verdict rests on, which has a closed form.
+    ClosedForm,
 }
 
 /// The comparison scenario by scenario, for new tasks like these.

@@ -330,3 +330,34 @@ fn the_json_has_the_documented_names() {
     assert_eq!(json["pMethod"], "stratified-exact");
     assert_eq!(json["design"], "paired");
 }
+
+#[test]
+fn without_relabelings_an_exploratory_metric_keeps_verdict_and_numbers() {
+    let compared = |is_primary, relabel_exploratory| {
+        let runs = runs(8, 5, 0.7);
+        let metric = Metric {
+            is_primary,
+            ..metric(&runs, Some(Direction::Lower))
+        };
+        let options = CompareOptions {
+            relabel_exploratory,
+            ..Default::default()
+        };
+        compare_one(metric, &options)
+    };
+    let (with, without) = (compared(false, true), compared(false, false));
+    assert_eq!(without.p_method, PMethod::ClosedForm);
+    assert_eq!(
+        Some(without.p_value),
+        without.paired.as_ref().and_then(|paired| paired.p_value)
+    );
+    let rest = MetricComparison {
+        p_value: with.p_value,
+        p_method: with.p_method,
+        mc_error: with.mc_error,
+        ..without
+    };
+    assert_eq!(rest, with);
+    // What decides is always tested.
+    assert_eq!(compared(true, false), compared(true, true));
+}

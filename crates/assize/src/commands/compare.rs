@@ -82,8 +82,7 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
     }
     analysis.family = arguments.family.into();
     analysis.mixed = arguments.mixed;
-    // What became of each scenario is what people ask for here.
-    analysis.most_scenarios = usize::MAX;
+    analysis.counts_scenarios = arguments.each || arguments.b.is_some();
     if !arguments.metric.is_empty() {
         // Who asks for metrics declares them.
         analysis.metrics = Some(arguments.metric.clone());
@@ -194,14 +193,14 @@ fn check_metrics(arguments: &CompareArguments, summaries: &[Summary]) -> Result<
 }
 
 /// Every pair of modes, scenario by scenario.
-fn changes(summary: &Summary) -> Vec<ScenarioChange> {
+fn changes(summary: &Summary) -> Vec<ScenarioChange<'_>> {
     let pairs = summary.pairs();
     let pairs = pairs.map(|pair| scenario_changes(summary, pair[0].mode_a(), pair[0].mode_b()));
     pairs.flatten().collect()
 }
 
 /// How many of each kind, and which ones; all of them only when asked for.
-fn show_changes(changes: &[ScenarioChange], all: bool) {
+fn show_changes(changes: &[ScenarioChange<'_>], all: bool) {
     for pair in changes.chunk_by(|a, b| a.mode_a == b.mode_a && a.mode_b == b.mode_b) {
         let of = |kind| pair.iter().filter(move |change| change.change == kind);
         let kinds = ChangeKind::ALL.iter().filter(|kind| of(**kind).count() > 0);
@@ -229,7 +228,7 @@ fn show_changes(changes: &[ScenarioChange], all: bool) {
     }
 }
 
-fn change_words(change: &ScenarioChange) -> String {
+fn change_words(change: &ScenarioChange<'_>) -> String {
     let count = |count: PassCount| format!("{} of {}", count.passed, count.trials);
     let counts = match (change.b.map(count), change.a.map(count)) {
         (Some(before), Some(after)) => format!("{before} → {after}"),

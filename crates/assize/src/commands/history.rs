@@ -8,9 +8,9 @@ use crate::suite::{self, Selection};
 use crate::terminal::{plain, print, say, sparkline};
 use anyhow::Result;
 use assize_contracts::{Metric, Plugins};
-use assize_engine::store::{self, RunDirectory};
+use assize_engine::store::{self, RunDirectory, RunState};
 use assize_report::{
-    Analysis, ModeSummary, Summary, amount, changed_metrics, not_comparable, p_value, percent,
+    Analysis, RunDigest, amount, changed_metrics, not_comparable, p_value, percent,
 };
 use assize_stats::{AdjustMethod, ChangePoint, FEWEST_FOR_CHANGE, adjust_p_values, change_point};
 use comfy_table::{Table, presets};
@@ -25,7 +25,7 @@ const SEED: u64 = 42;
 struct Past {
     run: RunDirectory,
     analysis: Analysis,
-    summary: Summary,
+    digest: RunDigest,
 }
 
 /// One metric of one mode over the runs.
@@ -52,7 +52,7 @@ pub(crate) fn history(arguments: &HistoryArguments, plugins: &Plugins) -> Result
         return Ok(Exit::Done);
     };
     let metrics = match arguments.metric.is_empty() {
-        true => last.summary.followed(),
+        true => last.digest.followed.clone(),
         false => arguments.metric.clone(),
     };
     let series = series(&past, &metrics);
@@ -101,24 +101,40 @@ fn past(arguments: &HistoryArguments, plugins: &Plugins) -> Result<Vec<Past>> {
     let old = runs.len().saturating_sub(arguments.runs);
     let summarized = runs.drain(old..).map(|run| {
         let source = Source::of_run(&run)?;
-        // Nothing is compared inside a run here, which would be most of the work.
-        let analysis = Analysis {
-            metrics: Some(Vec::new()),
-            ..source.analysis.clone()
-        };
-        let summary = verdict::summarize(std::slice::from_ref(&source), &analysis)?;
+        let digest = digest(&run, &source)?;
         Ok(Past {
             run,
-            analysis,
-            summary,
+            analysis: source.analysis,
+            digest,
         })
     });
     summarized.collect()
 }
 
+/// The numbers of a run: those that were kept, else made of its rows and kept.
+fn digest(run: &RunDirectory, source: &Source) -> Result<RunDigest> {
+    const NAME: &str = "digest.json";
+    let version = RunDigest::version();
+    let kept = run.derived(NAME, &version);
+    if let Some(digest) = kept.and_then(|text| serde_json::from_slice(&text).ok()) {
+        return Ok(digest);
+    }
+    // Nothing is compared inside a run here, which would be most of the work.
+    let analysis = Analysis {
+        metrics: Some(Vec::new()),
+        ..source.analysis.clone()
+    };
+    let summary = verdict::summarize(std::slice::from_ref(source), &analysis)?;
+    let digest = RunDigest::of(&summary);
+    if run.manifest().state == RunState::Complete {
+        run.keep_derived(NAME, &version, &serde_json::to_vec(&digest)?);
+    }
+    Ok(digest)
+}
+
 fn series(past: &[Past], metrics: &[String]) -> Vec<Series> {
     let mut modes: Vec<&str> = Vec::new();
-    for (mode, _) in past.iter().rev().flat_map(|one| one.summary.modes.iter()) {
+    for mode in past.iter().rev().flat_map(|one| one.digest.modes()) {
         if !modes.contains(&mode) {
             modes.push(mode);
         }
@@ -126,7 +142,7 @@ fn series(past: &[Past], metrics: &[String]) -> Vec<Series> {
     let mut all = Vec::new();
     for metric in metrics {
         // The newest run that measured it says what it means.
-        let measured = past.iter().rev().map(|one| &one.summary.catalog);
+        let measured = past.iter().rev().map(|one| &one.digest.catalog);
         let catalog = measured
             .into_iter()
             .find(|catalog| catalog.contains(metric));
@@ -136,7 +152,7 @@ fn series(past: &[Past], metrics: &[String]) -> Vec<Series> {
         );
         for mode in &modes {
             let value = |one: &Past| match is_comparable(one, past, metric) {
-                true => value(one, one.summary.modes.find(mode)?, metric),
+                true => value(one, mode, metric),
                 false => None,
             };
             let values: Vec<Option<f64>> = past.iter().map(value).collect();
@@ -155,13 +171,10 @@ fn series(past: &[Past], metrics: &[String]) -> Vec<Series> {
     all
 }
 
-fn value(one: &Past, mode: &ModeSummary, metric: &str) -> Option<f64> {
-    if metric == "success" {
-        return mode.success.rate;
-    }
-    let definition = one.summary.catalog.metric(metric);
+fn value(one: &Past, mode: &str, metric: &str) -> Option<f64> {
+    let definition = one.digest.catalog.metric(metric);
     let statistic = one.analysis.statistic_of(&definition);
-    mode.metrics.find(metric)?.statistic(statistic)
+    one.digest.value(mode, metric, statistic)
 }
 
 /// Looks at every series, and claims only what is left when so many were looked at.
@@ -280,7 +293,7 @@ fn table(all: &[Series], past: &[Past]) -> Table {
 fn is_comparable(one: &Past, past: &[Past], metric: &str) -> bool {
     let version = |one: &Past| one.run.manifest().schema_version;
     let is_current = past.last().is_none_or(|last| version(last) == version(one));
-    let changed = changed_metrics(&one.summary.catalog);
+    let changed = changed_metrics(&one.digest.catalog);
     is_current || !changed.iter().any(|known| known == metric)
 }
 

@@ -1,12 +1,11 @@
 //! What the pages need beside the summary: trials, traces and findings, out of the directories of runs.
 
-use crate::commands::report::each_row;
 use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
 use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
 use assize_engine::store::{CellKey, RunDirectory, RunFile, TraceReader};
 use assize_measures::analyzers::{FIVE, TIME};
-use assize_report::{FindingsPage, HtmlReport, PageLimits, Summary, WantedTrace, read_rows};
+use assize_report::{FindingsPage, HtmlReport, PageLimits, Row, Summary, WantedTrace, read_rows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -15,82 +14,173 @@ use std::path::{Path, PathBuf};
 /// Sessions that are explained for a page where the run kept no findings; `assize analyze` explains all.
 const MOST_EXPLAINED: usize = 500;
 
-/// The page with the trials of all sources, and the traces that they have and it has room for.
-pub(super) fn html_page<'a>(summary: &'a Summary, sources: &[Source]) -> Result<HtmlReport<'a>> {
-    let mut page = HtmlReport::new(summary, PageLimits::default());
-    let runs: Vec<Option<StoredTraces>> = sources
-        .iter()
-        .map(StoredTraces::open)
-        .collect::<Result<_>>()?;
-    let mut wanted: Vec<(usize, CellKey, WantedTrace)> = Vec::new();
-    each_row(sources, |source, row, json| {
-        let suite = sources[source].suite.as_deref();
-        if let (Some(trial), Some(run)) = (page.add(row, json, suite), &runs[source]) {
-            let key = row.key();
-            if run.traces.has(&key)
-                && let Some(trace) = page.wants_trace_of(trial)
-            {
-                wanted.push((source, key, trace));
-            }
-        }
-        Ok(())
-    })?;
-    for (source, run) in runs.iter().enumerate() {
-        let Some(run) = run else { continue };
-        let of_run = || wanted.iter().filter(|(of, ..)| *of == source);
-        let mut findings = run.findings(of_run().map(|(_, key, _)| key).collect())?;
-        for (_, key, wanted) in of_run() {
-            // A trace that cannot be read any more is one that the page does not show.
-            if let Ok(Some(trace)) = run.traces.trace(key) {
-                let mut found = findings.remove(key).unwrap_or_else(|| explain(&trace));
-                found
-                    .entry("time".to_owned())
-                    .or_insert_with(|| TIME.find(&trace));
-                page.add_trace(*wanted, &trace, &found);
-            }
-        }
-    }
-    Ok(page)
+/// The pages that are made of rows, traces and findings.
+pub(super) struct Pages<'a> {
+    pub(super) html: Option<HtmlReport<'a>>,
+    pub(super) findings: Option<FindingsPage<'a>>,
 }
 
-/// What analyzers found, now or when the trials ran, in the sessions of all sources.
-pub(super) fn findings_page<'a>(
+/// The pages while rows are read.
+pub(super) struct PagesDraft<'a> {
     summary: &'a Summary,
-    sources: &[Source],
-) -> Result<FindingsPage<'a>> {
-    let mut page = FindingsPage::new(summary);
-    for source in sources {
-        let Some(run) = StoredTraces::open(source)? else {
-            continue;
+    sources: &'a [Source],
+    pages: Pages<'a>,
+    /// By source. Absent where there are neither traces nor findings.
+    runs: Vec<Option<StoredRun>>,
+    /// Trials whose traces are opened, in the order of rows.
+    sessions: Vec<Session>,
+}
+
+/// What a run has beside its rows, and what its rows say about that.
+struct StoredRun {
+    traces: TraceReader,
+    analysis: PathBuf,
+    /// The places of the modes that its rows count for.
+    modes: HashMap<String, HashMap<String, usize>>,
+    /// Sessions that would be explained.
+    explained: usize,
+}
+
+/// A trial whose trace may be needed.
+struct Session {
+    source: usize,
+    key: CellKey,
+    /// The mode that its findings count for, where they are wanted.
+    mode: Option<usize>,
+    /// Its place on the page, where the trace is shown.
+    shown: Option<WantedTrace>,
+}
+
+impl<'a> PagesDraft<'a> {
+    pub(super) fn new(
+        summary: &'a Summary,
+        sources: &'a [Source],
+        html: bool,
+        findings: bool,
+    ) -> Result<Self> {
+        let open = |source: &Source| match html || findings {
+            true => StoredRun::open(source),
+            false => Ok(None),
         };
-        let mut sessions: Vec<(CellKey, usize)> = Vec::new();
-        let mut modes: HashMap<(String, String), usize> = HashMap::new();
-        each_row(std::slice::from_ref(source), |_, row, _| {
-            let Some(mode) = summary.mode_of(row, source.suite.as_deref()) else {
-                return Ok(());
-            };
-            let key = row.key();
-            modes.insert((key.mode.clone(), key.model.clone()), mode);
-            if sessions.len() < MOST_EXPLAINED && run.traces.has(&key) {
-                sessions.push((key, mode));
-            }
-            Ok(())
-        })?;
+        let runs: Vec<Option<StoredRun>> = sources.iter().map(open).collect::<Result<_>>()?;
+        // Without traces there is nothing to find anything in.
+        let findings = findings && runs.iter().any(Option::is_some);
+        let page = || HtmlReport::new(summary, PageLimits::default());
+        Ok(Self {
+            summary,
+            sources,
+            pages: Pages {
+                html: html.then(page),
+                findings: findings.then(|| FindingsPage::new(summary)),
+            },
+            runs,
+            sessions: Vec::new(),
+        })
+    }
+
+    /// Whether rows are needed at all.
+    pub(super) fn wants_rows(&self) -> bool {
+        self.pages.html.is_some() || self.pages.findings.is_some()
+    }
+
+    /// Adds a row; `json` is the text that it was read from.
+    pub(super) fn add(&mut self, source: usize, row: &Row<'_>, json: &[u8]) {
+        let suite = self.sources[source].suite.as_deref();
+        let Pages { html, findings } = &mut self.pages;
+        let added = html.as_mut().and_then(|page| page.add(row, json, suite));
+        let Some(run) = &mut self.runs[source] else {
+            return;
+        };
+        let mode = findings
+            .as_ref()
+            .and_then(|_| self.summary.mode_of(row, suite));
+        if let Some(mode) = mode {
+            run.know_mode(row, mode);
+        }
+        if run.traces.is_empty() {
+            return;
+        }
+        let key = row.key();
+        if !run.traces.has(&key) {
+            return;
+        }
+        let mode = mode.filter(|_| run.explained < MOST_EXPLAINED);
+        run.explained += usize::from(mode.is_some());
+        let shown = html.as_mut().zip(added);
+        let shown = shown.and_then(|(page, trial)| page.wants_trace_of(trial));
+        if mode.is_some() || shown.is_some() {
+            self.sessions.push(Session {
+                source,
+                key,
+                mode,
+                shown,
+            });
+        }
+    }
+
+    /// Opens every trace that is needed once, for all pages.
+    pub(super) fn finish(mut self) -> Result<Pages<'a>> {
+        for (source, run) in self.runs.iter().enumerate() {
+            let Some(run) = run else { continue };
+            let sessions = self.sessions.iter();
+            let sessions: Vec<&Session> = sessions
+                .filter(|session| session.source == source)
+                .collect();
+            self.pages.add_run(run, &sessions)?;
+        }
+        Ok(self.pages)
+    }
+}
+
+impl Pages<'_> {
+    fn add_run(&mut self, run: &StoredRun, sessions: &[&Session]) -> Result<()> {
+        let shown = sessions.iter().filter(|session| session.shown.is_some());
+        let shown: HashSet<&CellKey> = shown.map(|session| &session.key).collect();
+        let mut stored = HashMap::new();
         let mut has_findings = false;
         each_bundle(&run.analysis, |bundle| {
             has_findings = true;
-            let name = (bundle.mode, bundle.model);
-            if let Some(mode) = modes.get(&name) {
-                page.add(*mode, &bundle.results);
+            let mode = run.mode(&bundle.mode, &bundle.model);
+            if let (Some(page), Some(mode)) = (&mut self.findings, mode) {
+                page.add(mode, &bundle.results);
+            }
+            let key = CellKey::of_findings(&bundle);
+            if shown.contains(&key) {
+                stored.insert(key, bundle.results);
             }
         })?;
-        for (key, mode) in sessions.iter().filter(|_| !has_findings) {
-            if let Ok(Some(trace)) = run.traces.trace(key) {
-                page.add(*mode, &explain(&trace));
+        for session in sessions {
+            let mode = session.mode.filter(|_| !has_findings);
+            if mode.is_none() && session.shown.is_none() {
+                continue;
+            }
+            // A trace that cannot be read any more is one that no page shows.
+            if let Ok(Some(trace)) = run.traces.trace(&session.key) {
+                let found = stored.remove(&session.key);
+                self.add_trace(session.shown, mode, &trace, found);
             }
         }
+        Ok(())
     }
-    Ok(page)
+
+    /// Adds a trace to the pages that want it. What was not found when the trial ran is looked for now.
+    fn add_trace(
+        &mut self,
+        shown: Option<WantedTrace>,
+        mode: Option<usize>,
+        trace: &SessionTrace,
+        found: Option<BTreeMap<String, AnalysisResult>>,
+    ) {
+        let mut found = found.unwrap_or_else(|| explain(trace));
+        if let (Some(page), Some(mode)) = (&mut self.findings, mode) {
+            page.add(mode, &found);
+        }
+        if let (Some(page), Some(shown)) = (&mut self.html, shown) {
+            let time = found.entry("time".to_owned());
+            time.or_insert_with(|| TIME.find(trace));
+            page.add_trace(shown, trace, &found);
+        }
+    }
 }
 
 /// What the usual analyzers find in a trace.
@@ -99,36 +189,30 @@ fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     found.map(|found| (found.analyzer.clone(), found)).collect()
 }
 
-/// What a run has beside its rows.
-struct StoredTraces {
-    traces: TraceReader,
-    analysis: PathBuf,
-}
-
-impl StoredTraces {
+impl StoredRun {
     fn open(source: &Source) -> Result<Option<Self>> {
         let Some(run) = &source.run else {
             return Ok(None);
         };
-        Ok(Some(Self {
+        let run = Self {
             traces: RunDirectory::open(run)?.traces()?,
             analysis: RunFile::Analysis.within(run),
-        }))
+            modes: HashMap::new(),
+            explained: 0,
+        };
+        let has_any = !run.traces.is_empty() || run.analysis.exists();
+        Ok(has_any.then_some(run))
     }
 
-    /// What the analyzers found in these trials.
-    fn findings(
-        &self,
-        keys: HashSet<&CellKey>,
-    ) -> Result<HashMap<CellKey, BTreeMap<String, AnalysisResult>>> {
-        let mut findings = HashMap::new();
-        each_bundle(&self.analysis, |bundle| {
-            let key = CellKey::of_findings(&bundle);
-            if keys.contains(&key) {
-                findings.insert(key, bundle.results);
-            }
-        })?;
-        Ok(findings)
+    fn know_mode(&mut self, row: &Row<'_>, mode: usize) {
+        if self.mode(&row.mode, &row.model) != Some(mode) {
+            let models = self.modes.entry(row.mode.to_string()).or_default();
+            models.insert(row.model.to_string(), mode);
+        }
+    }
+
+    fn mode(&self, mode: &str, model: &str) -> Option<usize> {
+        self.modes.get(mode)?.get(model).copied()
     }
 }
 

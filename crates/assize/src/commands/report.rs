@@ -2,7 +2,7 @@
 
 use crate::cli::{ReportArguments, ReportFormat};
 use crate::commands::baseline;
-use crate::commands::pages;
+use crate::commands::pages::{Pages, PagesDraft};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, print_cautions, print_gates};
@@ -15,7 +15,7 @@ use assize_report::{
 };
 use assize_stats::Direction;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<Exit> {
@@ -40,7 +40,8 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
         (None, [Source { run: Some(run), .. }]) => RunFile::Report.within(run),
         (None, _) => PathBuf::from("report"),
     };
-    let written = write(&summary, &sources, &out, &arguments.format)?;
+    let formats = Formats::asked(&arguments.format);
+    let written = write(&summary, &sources, &out, formats)?;
     for pair in summary.decisive_pairs() {
         let line = closing_line(pair);
         line.into_iter().for_each(|line| print(plain(&line)));
@@ -53,17 +54,60 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Writes everything into the `report` directory of a run.
+/// Runs with fewer trials get `results.csv` and `results.json` without being asked: both repeat what is in `rows.jsonl`.
+const SMALL_RUN: u64 = 10_000;
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+struct Formats {
+    md: bool,
+    html: bool,
+    csv: bool,
+    rows_json: bool,
+    summary_json: bool,
+    junit: bool,
+    benchmark: bool,
+}
+
+impl Formats {
+    fn asked(formats: &[ReportFormat]) -> Self {
+        let wants = |format| formats.contains(&ReportFormat::All) || formats.contains(&format);
+        Self {
+            md: wants(ReportFormat::Md),
+            html: wants(ReportFormat::Html),
+            csv: wants(ReportFormat::Csv),
+            rows_json: wants(ReportFormat::Json),
+            summary_json: wants(ReportFormat::Json),
+            junit: wants(ReportFormat::Junit),
+            benchmark: formats.contains(&ReportFormat::Benchmark),
+        }
+    }
+
+    /// What a run of so many trials ends with.
+    fn closing(trials: u64) -> Self {
+        Self {
+            csv: trials < SMALL_RUN,
+            rows_json: trials < SMALL_RUN,
+            ..Self::asked(&[ReportFormat::All])
+        }
+    }
+}
+
+/// Writes what a run ends with into its `report` directory.
 pub(crate) fn write_beside(summary: &Summary, sources: &[Source]) -> Result<()> {
     let Some(run) = sources.first().and_then(|source| source.run.as_ref()) else {
         return Ok(());
     };
-    write(
-        summary,
-        sources,
-        &RunFile::Report.within(run),
-        &[ReportFormat::All],
-    )?;
+    let trials = summary.modes.iter().map(|(_, mode)| mode.runs).sum();
+    let formats = Formats::closing(trials);
+    let out = RunFile::Report.within(run);
+    if !formats.csv {
+        // They would tell less than the run has by now.
+        for name in ["data/results.csv", "data/results.json"] {
+            let _ = std::fs::remove_file(out.join(name));
+        }
+    }
+    write(summary, sources, &out, formats)?;
     Ok(())
 }
 
@@ -77,73 +121,100 @@ fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>
     names.iter().map(find).collect()
 }
 
+/// All files from one pass over the rows.
 fn write(
     summary: &Summary,
     sources: &[Source],
     out: &Path,
-    formats: &[ReportFormat],
+    formats: Formats,
 ) -> Result<Vec<PathBuf>> {
-    let wants = |format| formats.contains(&ReportFormat::All) || formats.contains(&format);
+    let title = title(sources);
     let mut written = Vec::new();
-    if wants(ReportFormat::Md) {
-        let page = render_markdown(summary, &title(sources));
-        written.push(replace(&out.join("report.md"), |file| {
-            Ok(file.write_all(page.as_bytes())?)
-        })?);
+    let text = |name: &str, text: String| replace(&out.join(name), text.as_bytes());
+    if formats.md {
+        written.push(text("report.md", render_markdown(summary, &title))?);
     }
-    if wants(ReportFormat::Md) {
-        let page = pages::findings_page(summary, sources)?;
-        if !page.is_empty() {
-            let text = page.render(&title(sources));
-            written.push(replace(&out.join("analysis.md"), |file| {
-                Ok(file.write_all(text.as_bytes())?)
-            })?);
-        }
+    let Passed { pages, tables } = pass(summary, sources, out, formats)?;
+    if let Some(page) = pages.findings.filter(|page| !page.is_empty()) {
+        written.push(text("analysis.md", page.render(&title))?);
     }
-    if wants(ReportFormat::Html) {
-        written.push(replace(&out.join("report.html"), |file| {
-            let page = pages::html_page(summary, sources)?;
-            Ok(page.write(file, &title(sources))?)
-        })?);
+    if let Some(page) = pages.html {
+        let mut file = Replacement::create(out.join("report.html"))?;
+        let filled = page.write(&mut file, &title);
+        filled.with_context(|| file.cannot_write())?;
+        written.push(file.commit()?);
     }
-    if wants(ReportFormat::Csv) {
-        written.push(replace(&out.join("data/results.csv"), |file| {
-            let mut table = CsvWriter::new(file, &summary.extensions, &summary.catalog)?;
-            each_row(sources, |_, row, json| table.write(row, json))?;
-            table.finish()?;
-            Ok(())
-        })?);
+    for table in tables {
+        written.push(table.commit()?);
     }
-    if wants(ReportFormat::Json) {
-        written.push(replace(&out.join("data/results.json"), |file| {
-            let mut array = JsonArrayWriter::new(file)?;
-            each_row(sources, |_, _, json| array.write(json))?;
-            array.finish()?;
-            Ok(())
-        })?);
-        written.push(replace(&out.join("data/summary.json"), |file| {
-            serde_json::to_writer_pretty(&mut *file, summary)?;
-            Ok(file.write_all(b"\n")?)
-        })?);
+    if formats.summary_json {
+        let mut json = serde_json::to_string_pretty(summary)?;
+        json.push('\n');
+        written.push(text("data/summary.json", json)?);
     }
-    if wants(ReportFormat::Junit) {
-        let text = render_junit(summary, &title(sources));
-        written.push(replace(&out.join("junit.xml"), |file| {
-            Ok(file.write_all(text.as_bytes())?)
-        })?);
+    if formats.junit {
+        written.push(text("junit.xml", render_junit(summary, &title))?);
     }
-    if formats.contains(&ReportFormat::Benchmark) {
+    if formats.benchmark {
         for (name, direction) in [("smaller", Direction::Lower), ("bigger", Direction::Higher)] {
-            let text = render_benchmark(summary, &title(sources), direction);
-            let path = out.join(format!("data/benchmark-{name}.json"));
-            written.push(replace(&path, |file| Ok(file.write_all(text.as_bytes())?))?);
+            let points = render_benchmark(summary, &title, direction);
+            written.push(text(&format!("data/benchmark-{name}.json"), points)?);
         }
     }
     Ok(written)
 }
 
+/// What comes of the pass over the rows.
+struct Passed<'a> {
+    pages: Pages<'a>,
+    /// Complete files that are not in their places yet.
+    tables: Vec<Replacement>,
+}
+
+/// Gives every row to the pages and tables that are wanted. Without any of them nothing is read.
+fn pass<'a>(
+    summary: &'a Summary,
+    sources: &'a [Source],
+    out: &Path,
+    formats: Formats,
+) -> Result<Passed<'a>> {
+    let mut draft = PagesDraft::new(summary, sources, formats.html, formats.md)?;
+    let table = |name: &str| Replacement::create(out.join("data").join(name));
+    let mut csv = match formats.csv {
+        true => {
+            let file = table("results.csv")?;
+            let columns = (&summary.extensions, &summary.catalog);
+            Some(CsvWriter::new(file, columns.0, columns.1)?)
+        }
+        false => None,
+    };
+    let mut json = match formats.rows_json {
+        true => Some(JsonArrayWriter::new(table("results.json")?)?),
+        false => None,
+    };
+    if draft.wants_rows() || csv.is_some() || json.is_some() {
+        each_row(sources, |source, row, text| {
+            draft.add(source, row, text);
+            if let Some(table) = &mut csv {
+                table.write(row, text)?;
+            }
+            match &mut json {
+                Some(array) => array.write(text),
+                None => Ok(()),
+            }
+        })
+        .with_context(|| format!("cannot write into `{}`", out.display()))?;
+    }
+    let csv = csv.map(CsvWriter::finish).transpose()?;
+    let json = json.map(JsonArrayWriter::finish).transpose()?;
+    Ok(Passed {
+        pages: draft.finish()?,
+        tables: csv.into_iter().chain(json).collect(),
+    })
+}
+
 /// Every trial once, with the place of its source and the text it stands in.
-pub(super) fn each_row(
+fn each_row(
     sources: &[Source],
     mut visit: impl FnMut(usize, &Row<'_>, &[u8]) -> Result<(), ReportError>,
 ) -> Result<()> {
@@ -176,15 +247,73 @@ pub(super) fn title(sources: &[Source]) -> String {
     names.join(", ")
 }
 
-/// Writes a file beside its place and moves it there, so that a reader never sees half of it.
-fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<PathBuf> {
-    let cannot = || format!("cannot write `{}`", path.display());
-    let directory = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory).with_context(cannot)?;
-    let unfinished = path.with_extension("unfinished");
-    let mut file = BufWriter::new(File::create(&unfinished).with_context(cannot)?);
-    fill(&mut file).with_context(cannot)?;
-    file.flush().with_context(cannot)?;
-    std::fs::rename(&unfinished, path).with_context(cannot)?;
-    Ok(path.to_owned())
+/// Replaces a file by a text.
+fn replace(path: &Path, text: &[u8]) -> Result<PathBuf> {
+    let mut file = Replacement::create(path.to_owned())?;
+    let written = file.write_all(text);
+    written.with_context(|| file.cannot_write())?;
+    file.commit()
+}
+
+/// A file that is written beside its place and then moved there, so that a reader never sees half of it.
+struct Replacement {
+    path: PathBuf,
+    unfinished: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl Replacement {
+    fn create(path: PathBuf) -> Result<Self> {
+        let cannot = || format!("cannot write `{}`", path.display());
+        let directory = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory).with_context(cannot)?;
+        // Two files may differ in nothing but what stands behind the dot.
+        let mut name = path.clone().into_os_string();
+        name.push(".unfinished");
+        let unfinished = PathBuf::from(name);
+        let file = BufWriter::new(File::create(&unfinished).with_context(cannot)?);
+        Ok(Self {
+            path,
+            unfinished,
+            file,
+        })
+    }
+
+    fn cannot_write(&self) -> String {
+        format!("cannot write `{}`", self.path.display())
+    }
+
+    fn commit(mut self) -> Result<PathBuf> {
+        let flushed = self.file.flush();
+        flushed
+            .and_then(|()| std::fs::rename(&self.unfinished, &self.path))
+            .with_context(|| self.cannot_write())?;
+        Ok(self.path)
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_repeat_the_rows_are_written_for_small_runs_or_when_asked() {
+        let tables = |formats: Formats| (formats.csv, formats.rows_json, formats.summary_json);
+        assert_eq!(tables(Formats::closing(9_999)), (true, true, true));
+        assert_eq!(tables(Formats::closing(10_000)), (false, false, true));
+        let asked = Formats::asked(&[ReportFormat::All]);
+        assert_eq!(tables(asked), (true, true, true));
+        let only = Formats::asked(&[ReportFormat::Csv]);
+        assert_eq!(tables(only), (true, false, false));
+    }
 }

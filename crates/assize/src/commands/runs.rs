@@ -52,7 +52,7 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
                 .unwrap_or_default()
                 .replace('T', " "),
             manifest.plan.arms.len().to_string(),
-            format!("{}/{}", done(run)?, manifest.plan.cells()),
+            format!("{}/{}", run.counts()?.rows, manifest.plan.cells()),
             state(run).to_owned(),
         ]);
     }
@@ -68,19 +68,10 @@ fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
         "createdAt": manifest.created_at,
         "state": state(run),
         "planned": manifest.plan.cells(),
-        "done": done(run)?,
+        "done": run.counts()?.rows,
         "directory": run.path(),
         "fingerprint": manifest.fingerprint,
     }))
-}
-
-fn done(run: &RunDirectory) -> Result<u64> {
-    let mut count = 0;
-    for row in run.rows()? {
-        row?;
-        count += 1;
-    }
-    Ok(count)
 }
 
 /// A run that says it is running, while nobody is, was killed.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use assize_contracts::{
     Catalog, Outcome, Plugins, ProfileRow, ScorerCheckResult, SessionTrace, TraceEvent,
 };
-use assize_engine::store::{CellKey, RunDirectory};
+use assize_engine::store::RunDirectory;
 use assize_report::{amount, duration, money, quantity};
 use console::style;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         }
         return Ok(Exit::Done);
     }
-    let trace = run.traces()?.trace(&CellKey::of(&row))?;
+    let trace = run.trace(&row)?;
     if arguments.json {
         print(json!({"row": row, "trace": trace}).to_string());
         return Ok(Exit::Done);
@@ -61,11 +61,8 @@ fn split(trial: &str) -> Result<(&str, u64), UsageError> {
 }
 
 fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
-    for row in run.rows()? {
-        let row = row?;
-        if row.position == Some(position) {
-            return Ok(row);
-        }
+    if let Some(row) = run.row_at(position)? {
+        return Ok(row);
     }
     let planned = run.manifest().plan.cells();
     let message = match position < planned {

@@ -138,3 +138,24 @@ fn two_runs_are_compared_scenario_by_scenario() {
         0
     );
 }
+
+#[test]
+fn what_history_keeps_of_a_run_is_made_again_when_its_rows_change() {
+    let suite = Suite::new();
+    with_tokens(&suite, 1_000);
+    suite.done(&["run", "-q", "--skip-warmup", "--seed", "1"]);
+    let told = || suite.done(&["history", "--json"]);
+    let first = told();
+    let kept = suite.run_directory().join("digest.json");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(told(), first, "by what was kept");
+    std::fs::write(&kept, text.replace("made of rows", "made of nothing")).unwrap();
+    assert_eq!(told(), first, "made again");
+    let rows = suite.run_directory().join("rows.jsonl");
+    let mut lines: Vec<Value> = suite.rows();
+    lines[0]["success"] = false.into();
+    lines[0]["outcome"] = "fail".into();
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(&rows, lines.join("\n") + "\n").unwrap();
+    assert_ne!(told(), first);
+}

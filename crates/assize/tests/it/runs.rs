@@ -110,3 +110,93 @@ fn what_agents_say_cannot_act_on_the_terminal() {
         "{shown:?}"
     );
 }
+
+/// What `show` and `runs` say about a run of nine trials.
+fn told(suite: &Suite) -> (Vec<Value>, Value) {
+    let shown = |position: u64| {
+        let shown = suite.done(&["show", &format!("last/{position}"), "--json"]);
+        serde_json::from_str(&shown).unwrap()
+    };
+    let listed = suite.done(&["runs", "--json"]);
+    let run: Value = serde_json::from_str(listed.lines().last().unwrap()).unwrap();
+    ((0..4).map(shown).collect(), run["done"].clone())
+}
+
+#[test]
+fn an_index_that_is_missing_stale_or_wrong_changes_nothing() {
+    let suite = Suite::new();
+    suite.done(&["run", "-q", "-n", "1"]);
+    let index = suite.run_directory().join("index");
+    let rows = suite.run_directory().join("rows.jsonl");
+    let expected = told(&suite);
+    for (position, shown) in expected.0.iter().enumerate() {
+        assert_eq!(shown["row"]["position"], position);
+        assert!(shown["trace"]["events"].is_array(), "{shown}");
+    }
+    assert_eq!(expected.1, 4);
+    let good = std::fs::read(&index).unwrap();
+
+    std::fs::remove_file(&index).unwrap();
+    assert_eq!(told(&suite), expected);
+    assert!(index.exists(), "it is made again");
+
+    std::fs::write(&index, &good[..good.len() / 2]).unwrap();
+    assert_eq!(told(&suite), expected);
+    std::fs::write(&index, b"nonsense").unwrap();
+    assert_eq!(told(&suite), expected);
+
+    // Places that lead to other rows are noticed where they lead.
+    let mut wrong = good.clone();
+    let places = 16 * 8;
+    let (first, second) = wrong[places..places + 64].split_at_mut(32);
+    first.swap_with_slice(second);
+    assert_ne!(wrong, good);
+    std::fs::write(&index, &wrong).unwrap();
+    assert_eq!(told(&suite), expected);
+
+    // A row that was removed is gone, whatever the index knew.
+    std::fs::write(&index, &good).unwrap();
+    let text = std::fs::read_to_string(&rows).unwrap();
+    let rest: Vec<&str> = text.lines().skip(1).collect();
+    std::fs::write(&rows, rest.join("\n") + "\n").unwrap();
+    let listed = suite.done(&["runs", "--json"]);
+    assert!(listed.contains("\"done\":3"), "{listed}");
+    let removed: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let gone = suite.assize(&["show", &format!("last/{}", removed["position"])]);
+    assert!(gone.stderr.contains("is not done yet"), "{gone:?}");
+}
+
+#[test]
+fn a_run_is_resumed_alike_with_and_without_its_index() {
+    let rows_of = |suite: &Suite| {
+        let mut rows: Vec<String> = suite
+            .rows()
+            .iter()
+            .map(|row| format!("{} {} {}", row["position"], row["scenarioId"], row["mode"]))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let resumed = |prepare: fn(&std::path::Path)| {
+        let suite = Suite::new();
+        suite.done(&["run", "-q", "-n", "1", "--seed", "3"]);
+        prepare(&suite.run_directory());
+        suite.done(&["run", "-q", "--resume", "last", "-n", "3"]);
+        let shown = suite.done(&["show", "last/11", "--json"]);
+        assert!(shown.contains("\"position\":11"), "{shown}");
+        assert_eq!(told(&suite).1, 12);
+        rows_of(&suite)
+    };
+    let with = resumed(|_| {});
+    assert_eq!(with.len(), 12);
+    let without = resumed(|run| std::fs::remove_file(run.join("index")).unwrap());
+    assert_eq!(with, without);
+    // Half a row that was written after the index is cut off.
+    let torn = resumed(|run| {
+        let rows = run.join("rows.jsonl");
+        let mut text = std::fs::read(&rows).unwrap();
+        text.extend_from_slice(b"{\"runId\":\"");
+        std::fs::write(&rows, text).unwrap();
+    });
+    assert_eq!(with, torn);
+}

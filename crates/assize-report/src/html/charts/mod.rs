@@ -15,7 +15,7 @@ pub(crate) use grid::{Square, success_squares};
 pub(crate) use growth::{Growth, token_growth};
 pub(crate) use interval::{difference_bar, rate_bar};
 pub(crate) use split::{Part, split_bar};
-pub(crate) use strip::{Measured, Strip, strips};
+pub(crate) use strip::{Column, Measured, Strip, strips};
 pub(crate) use worth::{Worth, cost_against_success};
 
 /// Modes have one of so many colours; further ones begin again and are told apart by their names.

@@ -26,13 +26,52 @@ pub(crate) struct Measured {
     pub(crate) is_bound: bool,
 }
 
+/// What the trials of a mode measured of one metric: those that are drawn, and how many there are.
+#[derive(Debug)]
+pub(crate) struct Column {
+    stride: usize,
+    pub(crate) count: usize,
+    pub(crate) has_bounds: bool,
+    ends: Option<[f64; 2]>,
+    /// With their numbers.
+    dots: Vec<(usize, Measured)>,
+}
+
+impl Column {
+    /// Room for so many values, of which evenly many are drawn.
+    pub(crate) fn new(expected: usize) -> Self {
+        Self {
+            stride: expected.div_ceil(MOST_DOTS).max(1),
+            count: 0,
+            has_bounds: false,
+            ends: None,
+            dots: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, measured: Measured) {
+        if !measured.value.is_finite() {
+            return;
+        }
+        self.has_bounds |= measured.is_bound;
+        let [low, high] = self.ends.unwrap_or([measured.value; 2]);
+        self.ends = Some([low.min(measured.value), high.max(measured.value)]);
+        if self.count.is_multiple_of(self.stride) && self.dots.len() <= 2 * MOST_DOTS {
+            self.dots.push((self.count, measured));
+        }
+        self.count += 1;
+    }
+}
+
 /// One mode.
 pub(crate) struct Strip<'a> {
     pub(crate) mode: usize,
     pub(crate) name: &'a str,
-    pub(crate) values: &'a [Measured],
+    pub(crate) values: &'a Column,
     /// As the summary has it.
     pub(crate) median: Option<f64>,
+    /// The same; none where times were cut off and are not known.
+    pub(crate) quartiles: Option<[f64; 2]>,
 }
 
 /// A drawing and what it leaves out.
@@ -46,10 +85,7 @@ pub(crate) struct Strips {
 /// All modes on one axis.
 pub(crate) fn strips(metric: &Metric, title: &str, lanes: &[Strip<'_>]) -> Strips {
     let height = lanes.len() as f64 * LANE + AXIS;
-    let all = lanes
-        .iter()
-        .flat_map(|lane| lane.values)
-        .map(|measured| measured.value);
+    let all = lanes.iter().filter_map(|lane| lane.values.ends).flatten();
     let scale = Scale::over(all, MARGIN, WIDTH - MARGIN);
     let mut svg = Svg::new(WIDTH, height, &spoken(metric, title, lanes));
     let ticks = scale.ticks(4);
@@ -90,7 +126,7 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
     };
     svg.text("lane", at(MARGIN, top + 14.0), Anchor::Start, &label);
     let (upper, lower) = (top + DOTS[0], top + DOTS[1]);
-    if let Some([first, third]) = quartiles(lane.values) {
+    if let Some([first, third]) = quartiles(lane) {
         let (from, to) = (scale.place(first), scale.place(third));
         let title = format!(
             "middle half: {} to {}",
@@ -104,27 +140,19 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
             &title,
         );
     }
-    let finite: Vec<&Measured> = lane
-        .values
-        .iter()
-        .filter(|found| found.value.is_finite())
-        .collect();
-    let stride = finite.len().div_ceil(MOST_DOTS).max(1);
-    let mut drawn = 0;
-    for (number, measured) in finite.iter().enumerate().step_by(stride) {
+    for (number, measured) in &lane.values.dots {
         // Dots of equal values would hide each other: each has a height of its own, the same in every drawing.
-        let height = (number as f64 * 0.618_034 + 0.31).fract();
+        let height = (*number as f64 * 0.618_034 + 0.31).fract();
         let y = upper + 3.0 + height * (lower - upper - 6.0);
         let (class, word) = match measured.is_bound {
             true => (format!("{colour} bound"), "more than "),
             false => (format!("{colour} point"), ""),
         };
-        let title = match finite.len() <= MOST_DOTS {
+        let title = match lane.values.count <= MOST_DOTS {
             true => format!("{word}{}", amount(metric, measured.value)),
             false => String::new(),
         };
         svg.dot(&class, at(scale.place(measured.value), y), 3.0, &title);
-        drawn += 1;
     }
     if let Some(median) = lane.median {
         let x = scale.place(median);
@@ -134,28 +162,13 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
             at(x, lower + 2.0),
         );
     }
-    lane.values.len() - drawn
+    lane.values.count - lane.values.dots.len()
 }
 
 /// Where the middle half of the values lies. None for a few, and where times were cut off and are not known.
-fn quartiles(values: &[Measured]) -> Option<[f64; 2]> {
-    if values.len() < 4 || values.iter().any(|measured| measured.is_bound) {
-        return None;
-    }
-    let mut sorted: Vec<f64> = values.iter().map(|measured| measured.value).collect();
-    sorted.retain(|value| value.is_finite());
-    sorted.sort_by(f64::total_cmp);
-    let quantile = |share: f64| {
-        let place = share * (sorted.len().checked_sub(1)? as f64);
-        let (below, above) = (
-            sorted[place.floor() as usize],
-            sorted[place.ceil() as usize],
-        );
-        Some(below * (1.0 - place.fract()) + above * place.fract())
-    };
-    quantile(0.25)
-        .zip(quantile(0.75))
-        .map(|(first, third)| [first, third])
+fn quartiles(lane: &Strip<'_>) -> Option<[f64; 2]> {
+    let is_known = lane.values.count >= 4 && !lane.values.has_bounds;
+    lane.quartiles.filter(|_| is_known)
 }
 
 /// What the picture says to somebody who does not see it.
@@ -166,8 +179,7 @@ fn spoken(metric: &Metric, title: &str, lanes: &[Strip<'_>]) -> String {
             .map_or_else(|| "unknown".to_owned(), |median| amount(metric, median));
         format!(
             "{}: median {median} of {} trials",
-            lane.name,
-            lane.values.len()
+            lane.name, lane.values.count
         )
     };
     let lanes: Vec<String> = lanes.iter().map(lane).collect();
@@ -179,25 +191,21 @@ mod tests {
     use super::*;
 
     fn draw(values: &[f64]) -> Strips {
-        let values: Vec<Measured> = values
-            .iter()
-            .map(|&value| Measured {
-                value,
-                is_bound: value < 0.0,
-            })
-            .collect();
-        let median = values
-            .first()
-            .map(|found| found.value)
-            .filter(|value| value.is_finite());
+        let mut column = Column::new(values.len());
+        for &value in values {
+            let is_bound = value < 0.0;
+            column.push(Measured { value, is_bound });
+        }
+        let median = values.first().copied().filter(|value| value.is_finite());
         strips(
             &Metric::named("tokens_total"),
             "tokens",
             &[Strip {
                 mode: 0,
                 name: "<m>",
-                values: &values,
+                values: &column,
                 median,
+                quartiles: column.ends,
             }],
         )
     }

@@ -42,11 +42,13 @@ fn strip_figure(report: &HtmlReport<'_>, metric: &str) -> Markup {
         .iter()
         .enumerate()
         .filter_map(|(mode, (name, found))| {
+            let found = found.metrics.find(metric)?;
             Some(Strip {
                 mode,
                 name,
                 values: &report.values[mode][column?],
-                median: found.metrics.find(metric)?.median,
+                median: found.median,
+                quartiles: found.quartiles,
             })
         })
         .collect();
@@ -60,11 +62,7 @@ fn strip_figure(report: &HtmlReport<'_>, metric: &str) -> Markup {
     if drawn.undrawn > 0 {
         notes.push(format!("{} more trials are not drawn.", drawn.undrawn));
     }
-    let has_bounds = lanes
-        .iter()
-        .flat_map(|lane| lane.values)
-        .any(|measured| measured.is_bound);
-    if has_bounds {
+    if lanes.iter().any(|lane| lane.values.has_bounds) {
         notes.push("Open dots ran out of time: at least this much.".to_owned());
     }
     let unknown: usize = report

@@ -216,8 +216,8 @@ fn trials(report: &HtmlReport<'_>) -> Markup {
     let mut notes = Vec::new();
     if shown < rows {
         notes.push(format!(
-            "{shown} of {rows} trials are listed: as many of each scenario and mode, failed and void ones first. All are in \
-             data/results.csv."
+            "{shown} of {rows} trials are listed: as many of each scenario and mode, failed and void ones first. \
+             `assize report --format csv` lists all."
         ));
     }
     notes.extend(report.summary.left_out_words());

@@ -1,0 +1,192 @@
+//! Suites, files and runs to measure with.
+
+use crate::measure::{Usage, of};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A suite in a directory of its own.
+pub(crate) struct Suite(TempDir);
+
+impl Suite {
+    fn new(text: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("assize.yaml"), text).unwrap();
+        fs::write(directory.path().join("s.yaml"), "id: s\nprompt: p\n").unwrap();
+        Self(directory)
+    }
+
+    /// `true`, in a workspace if files are given.
+    pub(crate) fn of_programs(files: Option<&dyn Fn(&Path)>) -> Self {
+        let workspace = match files {
+            Some(_) => "workspace: { from: source }\n",
+            None => "",
+        };
+        let suite = Self::new(&format!("{PROGRAM}{workspace}"));
+        if let Some(fill) = files {
+            fill(&suite.source());
+        }
+        suite
+    }
+
+    /// `true`, in the checkout of a repository of so many megabytes.
+    pub(crate) fn of_repository(megabytes: u32) -> Self {
+        let suite = Self::new(&format!("{PROGRAM}workspace: {{ git: ./source }}\n"));
+        let source = suite.source();
+        // Bytes that do not compress, in as many files as a large project has.
+        for number in 0..megabytes * 20 {
+            let parent = source.join((number / 100).to_string());
+            fs::create_dir_all(&parent).unwrap();
+            fs::write(parent.join(number.to_string()), noise(number, 50_000)).unwrap();
+        }
+        for arguments in [
+            &["init", "-q"][..],
+            &["add", "."],
+            &[
+                "-c",
+                "user.name=n",
+                "-c",
+                "user.email=e@example.org",
+                "commit",
+                "-qm",
+                "all",
+            ],
+        ] {
+            let status = Command::new("git")
+                .args(arguments)
+                .current_dir(&source)
+                .status();
+            assert!(status.unwrap().success());
+        }
+        suite
+    }
+
+    /// Simulated sessions of ten scenarios in two modes.
+    pub(crate) fn of_trials() -> Self {
+        Self::of_traced_trials(false)
+    }
+
+    /// The same with the choice to store traces.
+    pub(crate) fn of_traced_trials(store_traces: bool) -> Self {
+        let suite = Self::new(&format!(
+            "provider: {{ uses: simulated, latency_ms: 0, tool_calls: 10, events: 50, turns: 4 }}\n\
+             modes: {{ a: {{}}, b: {{}} }}\nscenarios: {{ paths: ['s[0-9].yaml'] }}\n\
+             execution: {{ warmup: false }}\noutput: {{ store_traces: {store_traces} }}\n"
+        ));
+        for number in 0..10 {
+            let text = format!(
+                "id: s{number}\nprompt: do it\nchecks: [ {{ output: {{ contains: done }} }} ]\n"
+            );
+            fs::write(suite.path().join(format!("s{number}.yaml")), text).unwrap();
+        }
+        suite
+    }
+
+    /// Tasks with three evaluators.
+    pub(crate) fn of_tasks(count: u32) -> Self {
+        let suite = Self::new(
+            "modes: { table: {} }\ntasks: { paths: [tasks.jsonl] }\n\
+             runners: [ { id: table, uses: rules, type: intent, config: { rules: [ { when: { contains: flight }, output: { intent: book_flight, confidence: 0.95 } } ] } } ]\n\
+             evaluators: [ { id: exact, uses: exact, config: { path: intent } }, { id: sure, uses: threshold, config: { path: confidence, at_least: 0.9 } }, { id: speed, uses: latency } ]\n\
+             execution: { warmup: false }\n",
+        );
+        let mut lines = String::new();
+        for number in 0..count {
+            let _ = writeln!(
+                lines,
+                "{{\"id\":\"task-{number}\",\"input\":\"book a flight to city {number}\",\"expected\":{{\"intent\":\"book_flight\",\"confidence\":0.9}}}}"
+            );
+        }
+        fs::write(suite.path().join("tasks.jsonl"), lines).unwrap();
+        suite
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The files of the workspace.
+    pub(crate) fn source(&self) -> PathBuf {
+        self.path().join("source")
+    }
+
+    pub(crate) fn assize(&self, arguments: &[&str]) -> Usage {
+        of(self.path(), &program(), arguments)
+    }
+
+    /// A run with so many repetitions.
+    pub(crate) fn run(&self, repetitions: u32) -> Usage {
+        self.assize(&["run", "-q", "--yes", "-n", &repetitions.to_string()])
+    }
+
+    pub(crate) fn cpu_of_run(&self, repetitions: u32) -> f64 {
+        self.run(repetitions).cpu
+    }
+
+    pub(crate) fn last_run(&self) -> PathBuf {
+        let runs = fs::read_dir(self.path().join(".assize/runs")).unwrap();
+        let runs = runs.map(|entry| entry.unwrap().path());
+        runs.filter(|path| path.join("manifest.json").exists())
+            .max()
+            .unwrap()
+    }
+
+    /// The last run under other ids, until there are so many.
+    pub(crate) fn copy_last_run(&self, runs: u32) {
+        let from = self.last_run();
+        let id = from.file_name().unwrap().to_str().unwrap();
+        for number in 1..runs {
+            let copied = format!("{}-{number:04x}", &id[..id.len() - 5]);
+            let to = from.with_file_name(&copied);
+            let _ = fs::create_dir(&to);
+            fs::copy(from.join("rows.jsonl"), to.join("rows.jsonl")).unwrap();
+            let manifest = fs::read_to_string(from.join("manifest.json")).unwrap();
+            fs::write(to.join("manifest.json"), manifest.replace(id, &copied)).unwrap();
+        }
+    }
+}
+
+/// The program that is measured: the one that was built with this, unless `ASSIZE_MEASURED` names another build of it.
+fn program() -> String {
+    let other = std::env::var("ASSIZE_MEASURED").ok();
+    other.unwrap_or_else(|| env!("CARGO_BIN_EXE_assize").to_owned())
+}
+
+const PROGRAM: &str = "provider: { uses: command, command: ['true'] }\nmodes: { a: {} }\n\
+     scenarios: { paths: ['s.yaml'] }\nexecution: { warmup: false }\noutput: { store_traces: false }\n";
+
+/// Files of one size, a hundred in a directory.
+pub(crate) fn files(directory: &Path, count: u32, size: usize) {
+    for number in 0..count {
+        let parent = directory.join((number / 100).to_string());
+        fs::create_dir_all(&parent).unwrap();
+        fs::write(parent.join(number.to_string()), noise(number, size)).unwrap();
+    }
+}
+
+/// Bytes that differ from file to file.
+fn noise(seed: u32, size: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) + 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..size).map(|_| next()).collect()
+}
+
+/// Bytes of everything in a run.
+pub(crate) fn bytes_of_rows_and_tables(run: &Path) -> u64 {
+    let entries = fs::read_dir(run)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.is_dir() {
+            true => bytes_of_rows_and_tables(&path),
+            false => path.metadata().unwrap().len(),
+        })
+        .sum()
+}
