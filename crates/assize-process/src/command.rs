@@ -37,6 +37,9 @@ pub struct Command {
     pub polite_signal: Signal,
     /// How long it may take to end after having been asked.
     pub grace: Duration,
+    /// The terminal that the program gets for all three streams, see [`Terminal`](crate::Terminal). Its output then comes
+    /// out there, and `stdin`, `stdout` and `stderr` mean nothing.
+    pub terminal: Option<PathBuf>,
     /// Whether to use a cgroup where one can be made. There is no need to turn this off except to compare.
     pub use_cgroup: bool,
 }
@@ -105,6 +108,7 @@ impl Command {
             timeout: None,
             polite_signal: Signal::SIGTERM,
             grace: Duration::from_secs(5),
+            terminal: None,
             use_cgroup: true,
         }
     }
@@ -190,6 +194,7 @@ impl Command {
             grace: self.grace,
             stdout: self.stdout.within_reason(),
             stderr: self.stderr.within_reason(),
+            terminal: self.terminal.clone(),
             cgroup_parent: self.use_cgroup.then(cgroup::parent).flatten(),
             open_files: open_files::before_raising(),
         }

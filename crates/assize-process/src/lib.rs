@@ -43,6 +43,7 @@ mod open_files;
 mod output;
 mod running;
 mod sys;
+mod terminal;
 mod wire;
 
 pub use command::{Bound, Command, Stdin, USUAL_ENVIRONMENT};
@@ -54,3 +55,4 @@ pub use nix::sys::signal::Signal;
 pub use open_files::raise_open_files;
 pub use output::{Captured, Output};
 pub use running::{Canceller, Chunk, Running, Stream};
+pub use terminal::{RawMode, Terminal};

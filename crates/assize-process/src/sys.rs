@@ -75,6 +75,12 @@ pub(crate) fn hurry() {
     let _ = std::fs::write("/proc/self/autogroup", "-20");
 }
 
+/// Makes a terminal the controlling one of this session, where opening it did not.
+pub(crate) fn control_terminal(terminal: BorrowedFd<'_>) {
+    // SAFETY: the request takes a number and touches no memory of ours.
+    let _ = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSCTTY as _, 0) };
+}
+
 /// Ends this process without running anything else of it.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` touches no memory of ours.

@@ -21,6 +21,8 @@ pub(crate) struct Order {
     pub(crate) grace: Duration,
     pub(crate) stdout: Bound,
     pub(crate) stderr: Bound,
+    /// The terminal that the program gets.
+    pub(crate) terminal: Option<PathBuf>,
     /// The directory in which a cgroup may be made.
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
@@ -73,6 +75,7 @@ impl Order {
             fields.put(bound.head);
             fields.put(bound.tail);
         }
+        fields.put_list(self.terminal.iter().map(|path| path.as_os_str().as_bytes()));
         fields.put_list(
             self.cgroup_parent
                 .iter()
@@ -107,6 +110,10 @@ impl Order {
             head: parser.number()?,
             tail: parser.number()?,
         };
+        let terminal = parser
+            .list()?
+            .pop()
+            .map(|path| OsString::from_vec(path).into());
         let cgroup_parent = parser
             .list()?
             .pop()
@@ -121,6 +128,7 @@ impl Order {
             grace,
             stdout,
             stderr,
+            terminal,
             cgroup_parent,
             open_files,
         })
@@ -292,6 +300,7 @@ mod tests {
             stderr: Bound { head: 3, tail: 4 },
             cgroup_parent: None,
             open_files: Some(1024),
+            terminal: Some("/dev/pts/3".into()),
         }
     }
 

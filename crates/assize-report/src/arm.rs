@@ -4,6 +4,7 @@ mod cells;
 
 use crate::TextCounts;
 use crate::classification::Confusion;
+use crate::reason::{Reasons, Tally};
 use crate::row::Row;
 use assize_contracts::Nature;
 use assize_contracts::{Catalog, MetricKind, Outcome, RowField};
@@ -54,8 +55,8 @@ pub(crate) struct Cell {
     bounds: Option<Box<Bounds>>,
     /// By the place of the check's id among the words of all trials.
     pub(crate) checks: Vec<(u32, CheckTally)>,
-    /// Failed and void trials by the place of what went wrong among the words.
-    pub(crate) reasons: Vec<(u32, u32)>,
+    /// Failed and void trials by the place of what went wrong among the reasons.
+    pub(crate) reasons: Vec<(u32, Tally)>,
 }
 
 /// What is known of a judged trial beside its numbers.
@@ -126,9 +127,11 @@ pub(crate) struct AllNames {
     /// The meaning of the metrics.
     pub(crate) catalog: Catalog,
     pub(crate) metrics: Names,
-    /// Names of checks and reasons.
+    /// Names of checks.
     pub(crate) words: Names,
     pub(crate) extent: Extent,
+    /// Why trials did not pass.
+    pub(crate) reasons: Reasons,
     /// The measurements of the trial that is being added, by column.
     found: Vec<f64>,
 }
@@ -199,6 +202,7 @@ impl Cell {
             words,
             extent,
             found,
+            reasons,
         } = names;
         self.checks.reserve_exact(match self.checks.is_empty() {
             true => row.checkpoint_details.len(),
@@ -211,7 +215,12 @@ impl Cell {
         }
         let outcome = row.outcome();
         if outcome != Outcome::Pass {
-            *counted(&mut self.reasons, words.place(reason(row))) += 1;
+            let tally = counted(&mut self.reasons, reasons.place(row));
+            tally.trials += 1;
+            tally.position = match (tally.position, row.position()) {
+                (Some(known), Some(new)) => Some(known.min(new)),
+                (known, new) => known.or(new),
+            };
         }
         match outcome {
             Outcome::Void => {

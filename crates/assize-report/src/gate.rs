@@ -90,7 +90,8 @@ impl Gate {
         let Subject::Metric { name, column, .. } = &self.subject else {
             return GateError::new(&self.text, 1, "this is no metric");
         };
-        GateError::new(&self.text, *column, format!("unknown metric `{name}`")).nearest(name, known)
+        let error = GateError::new(&self.text, *column, format!("unknown metric `{name}`"));
+        error.nearest(name, std::iter::once("success").chain(known))
     }
 }
 

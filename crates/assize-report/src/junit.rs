@@ -5,7 +5,7 @@
 
 use crate::caution::count;
 use crate::words::sentence;
-use crate::{GateResult, ModeSummary, Summary, percent};
+use crate::{GateResult, ModeSummary, Reason, Summary, percent};
 use assize_contracts::RowField;
 use assize_stats::GateVerdict;
 use std::fmt::Write;
@@ -150,8 +150,7 @@ fn case(
 /// Any failed trial is a failure: whether it is one too many is for gates to say.
 fn outcome(mode: &ModeSummary) -> Outcome {
     let success = &mode.success;
-    let reasons = mode.reasons.iter();
-    let reasons = reasons.map(|(reason, trials)| format!("{trials} × {reason}"));
+    let reasons = mode.reasons.iter().map(Reason::words);
     let details = reasons.collect::<Vec<_>>().join("\n");
     let judged = success.trials as f64 / mode.runs.max(1) as f64;
     if judged < COVERAGE {

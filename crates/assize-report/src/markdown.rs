@@ -7,6 +7,7 @@ use crate::escape::markdown as safe;
 use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
 use crate::own_metrics;
+use crate::reason::MOST_LISTED;
 use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
@@ -43,6 +44,10 @@ fn write_verdict(page: &mut String, summary: &Summary) -> std::fmt::Result {
     writeln!(page, "## Verdict\n")?;
     for caution in summary.cautions.iter().filter(|caution| caution.is_primary) {
         writeln!(page, "> {}\n", safe(&caution.text))?;
+    }
+    if let Some(words) = summary.nothing_worked() {
+        writeln!(page, "**{words}**\n")?;
+        return Ok(());
     }
     for pair in summary.pairs() {
         let decides =
@@ -341,14 +346,44 @@ fn write_tries(page: &mut String, summary: &Summary) -> std::fmt::Result {
     table.write(page)
 }
 
+/// Why trials did not pass, with the command that shows one. The link leads to it in the page beside this file.
 fn write_failures(page: &mut String, summary: &Summary) -> std::fmt::Result {
-    let mut table = Table::new("Failures and voids", &["Mode", "What went wrong", "Trials"]);
+    let mut table = Table::new(
+        "Failures and voids",
+        &[
+            "Mode",
+            "Trials",
+            "Outcome",
+            "What went wrong",
+            "Look at one",
+        ],
+    );
     for (name, mode) in summary.modes.iter() {
-        for (reason, count) in mode.reasons.iter() {
-            table.row(vec![safe(name), safe(reason), count.to_string()]);
+        for reason in mode.reasons.iter().take(MOST_LISTED) {
+            let look = reason
+                .example
+                .as_ref()
+                .filter(|trial| is_plain(&trial.run_id));
+            let look = look.map(|trial| {
+                let (command, anchor) = (trial.command(), trial.anchor());
+                format!("[`{command}`](report.html#{anchor})")
+            });
+            table.row(vec![
+                safe(name),
+                reason.trials.to_string(),
+                reason.outcome_word().to_owned(),
+                safe(&reason.message),
+                look.unwrap_or_default(),
+            ]);
         }
     }
     table.write(page)
+}
+
+/// Ids of our own runs need no escapes; others are not linked.
+fn is_plain(run_id: &str) -> bool {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    run_id.chars().all(is_safe)
 }
 
 fn write_cautions(page: &mut String, summary: &Summary) -> std::fmt::Result {

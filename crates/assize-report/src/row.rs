@@ -41,6 +41,10 @@ pub struct Row<'a> {
     /// What went wrong, as a word.
     #[serde(borrow, default)]
     pub error_code: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    error: Extension<'a>,
+    #[serde(default)]
+    position: MaybeNumber,
     #[serde(default)]
     void_cause: Option<VoidCause>,
     #[serde(default)]
@@ -94,6 +98,8 @@ pub(crate) struct Check<'a> {
     /// The votes of a judge, where the check is one.
     #[serde(default)]
     pub(crate) actual: Votes,
+    #[serde(borrow, default)]
+    description: Extension<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,6 +158,42 @@ impl<'a> Row<'a> {
         } else {
             Outcome::Fail
         })
+    }
+
+    /// The trial's place in its run's plan.
+    pub(crate) fn position(&self) -> Option<u32> {
+        let position = self
+            .position
+            .0
+            .filter(|place| (0.0..f64::from(u32::MAX)).contains(place));
+        position.map(|position| position as u32)
+    }
+
+    /// The session ended with an error.
+    pub(crate) fn has_error(&self) -> bool {
+        self.error_code.is_some() || matches!(&self.error, Extension::Text(_))
+    }
+
+    /// Why the trial did not pass, in words: the message, else the first check that does not hold, else a word.
+    pub(crate) fn reason(&self) -> String {
+        if let Extension::Text(error) = &self.error
+            && !error.trim().is_empty()
+        {
+            return error.to_string();
+        }
+        if let Some(code) = &self.error_code {
+            return code.0.to_string();
+        }
+        let failed = self.checkpoint_details.iter().find(|check| !check.passed);
+        let completion = self.completion_reason.as_ref().map(|reason| &*reason.0);
+        match (failed, completion) {
+            (Some(check), _) => match &check.description {
+                Extension::Text(words) if !words.is_empty() => format!("check failed: {words}"),
+                _ => format!("check failed: {}", check.id),
+            },
+            (None, None | Some("stop")) => "checks failed".to_owned(),
+            (None, Some(reason)) => reason.to_owned(),
+        }
     }
 
     /// The trial is void for a cause that cannot depend on the mode. Rows without a cause may depend on it.
@@ -477,10 +519,11 @@ impl<'de> Visitor<'de> for NumbersVisitor {
 #[derive(Debug, Default)]
 struct Extensions<'a>(Vec<(Cow<'a, str>, Extension<'a>)>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Extension<'a> {
     Number(f64),
     Text(Cow<'a, str>),
+    #[default]
     Other,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
+use crate::reason::{Reason, Tally};
 use crate::scenario_change::{PassCount, ScenarioCounts};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
@@ -79,6 +80,12 @@ pub(crate) struct ArmName {
     nature: Nature,
 }
 
+impl ArmName {
+    pub(crate) fn is_of(&self, mode: &str) -> bool {
+        self.mode == mode
+    }
+}
+
 /// One mode, over all scenarios or on one.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,9 +116,9 @@ pub struct ModeSummary {
     /// Checks by `scenario/id`; where scenarios are left out, also by their id over all scenarios.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
-    /// Failed and void trials by what went wrong.
-    #[serde(skip)]
-    pub reasons: Named<u64>,
+    /// Why trials failed or are void, the most frequent reasons first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }
 
 /// One scenario in all modes.
@@ -445,15 +452,6 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         Some((name.clone(), summary))
     });
     let success = success::summarize(cells, level);
-    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-    for (word, count) in cells.iter().flat_map(|cell| &cell.reasons) {
-        let reason = &builder.names.words.names[*word as usize];
-        let count = u64::from(*count);
-        match reasons.get_mut(reason) {
-            Some(sum) => *sum += count,
-            None => drop(reasons.insert(reason.clone(), count)),
-        }
-    }
     ModeSummary {
         runs: success.trials + success.void,
         success,
@@ -466,8 +464,27 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         classification: Named(Vec::new()),
         texts: Named(Vec::new()),
         checks: Named(Vec::new()),
-        reasons: Named(reasons.into_iter().collect()),
+        reasons: reasons(builder, cells),
     }
+}
+
+/// Why trials of these cells did not pass, the most frequent reasons first.
+fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
+    let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+    for (place, tally) in cells.iter().flat_map(|cell| &cell.reasons) {
+        let sum = tallies.entry(*place as usize).or_default();
+        sum.trials += tally.trials;
+        sum.position = match (sum.position, tally.position) {
+            (Some(known), Some(new)) => Some(known.min(new)),
+            (known, new) => known.or(new),
+        };
+    }
+    let told = tallies.into_iter();
+    let mut reasons: Vec<Reason> = told
+        .map(|(place, tally)| builder.names.reasons.told(place, tally))
+        .collect();
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.trials));
+    reasons
 }
 
 fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPerSuccess> {
@@ -533,6 +550,19 @@ impl Summary {
     pub(crate) fn shown_median(&self, mode: &ModeSummary, field: RowField) -> String {
         let (metric, summary) = self.field(mode, field);
         cells::shown(&metric, summary, |found| found.median)
+    }
+
+    /// What to say where every trial of every mode ended with an error: then nothing is known about which mode is better.
+    pub fn nothing_worked(&self) -> Option<&'static str> {
+        let is_broken = |mode: &ModeSummary| {
+            mode.success.passed == 0
+                && !mode.reasons.is_empty()
+                && mode.reasons.iter().all(|reason| reason.is_error)
+        };
+        let all_are = self.modes.iter().all(|(_, mode)| is_broken(mode));
+        (all_are && self.modes.len() > 1).then_some(
+            "No verdict: every trial of every mode ended with an error, so nothing is known about which one is better.",
+        )
     }
 
     /// How many scenarios the trials belong to, told one by one or not.

@@ -2,7 +2,8 @@
 
 use assize_engine::Order;
 use assize_stats::{Family, Scope, Statistic};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -17,6 +18,56 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// Reads the command line. What is wrong with it is said with the way out, where there is one.
+pub(crate) fn parse() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| {
+        // Nobody is left to tell when stderr is gone.
+        let _ = error.print();
+        let given: Vec<String> = std::env::args().collect();
+        if let Some(hint) = hint(&error, &given) {
+            crate::terminal::say_hint(&hint);
+        }
+        std::process::exit(error.exit_code())
+    })
+}
+
+fn hint(error: &clap::Error, given: &[String]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let argument = text(ContextKind::InvalidArg)?;
+    match error.kind() {
+        ErrorKind::UnknownArgument if given.get(1).is_some_and(|name| name == "record") => {
+            let place = given.iter().position(|part| part == argument)?;
+            let (flags, command) = given.get(1..)?.split_at(place - 1);
+            let command = shlex::try_join(command.iter().map(String::as_str)).ok()?;
+            Some(format!("write `assize {} -- {command}`", flags.join(" ")))
+        }
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
+            let value = text(ContextKind::InvalidValue)?;
+            let name = argument.split([' ', '=']).next()?.trim_start_matches('-');
+            let variable = variable_of(given.get(1)?, name)?;
+            let is_from_there = std::env::var(&variable).is_ok_and(|found| found == value);
+            let is_given = given.iter().any(|part| part.contains(value));
+            (is_from_there && !is_given).then(|| {
+                format!(
+                    "`{value}` stands in the environment variable `{variable}`: correct or unset it"
+                )
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The environment variable that stands in for a flag of a command.
+fn variable_of(command: &str, flag: &str) -> Option<String> {
+    let all = Arguments::command();
+    let mut arguments = all.find_subcommand(command)?.get_arguments();
+    let argument = arguments.find(|argument| argument.get_long() == Some(flag))?;
+    Some(argument.get_env()?.to_string_lossy().into_owned())
+}
+
 const AFTER_HELP: &str = "\
 First steps:
   assize try -m CMD -m CMD --prompt TEXT
@@ -24,7 +75,14 @@ First steps:
   assize init demo        write a suite that runs at once, without a key
   assize run demo         run it: two modes, a table at the end
   assize compare          is one mode better, and is it real or luck?
+  assize show             every trial, and why it did not pass
   assize show last/0      look at one trial
+
+In your own git repository:
+  assize init --agent claude-code
+                          write a suite with your tests as the check
+  assize check            is the agent there, and its key?
+  assize run              asks before it spends money
 
 Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 3 a gate failed, 4 a gate is inconclusive,
 5 incomplete (--resume continues), 130 interrupted twice.";
@@ -42,7 +100,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// List and manage runs
     Runs(RunsArguments),
-    /// Show one trial: outcome, checks, timeline
+    /// List the trials of a run, or show one: prompt, answer, checks, changes, timeline
     Show(ShowArguments),
     /// Write the report of a run, or of rows from elsewhere: HTML, Markdown, CSV, JSON
     Report(ReportArguments),
@@ -96,7 +154,9 @@ Examples:
       --workspace ./project --check 'make test' -n 5
   assize try -m ./old -m ./new --prompt hi --save comparison
 
-A command without {prompt} or {prompt_file} gets the prompt on stdin. Every run has a fresh directory of its own.")]
+A command without {prompt} or {prompt_file} gets the prompt on stdin. Every run has a fresh directory of its own. \
+Commands get the API keys they need, which are named first; they reach their models through a proxy that counts tokens. \
+The trials are kept as a run: `assize show`, `assize report`.")]
 pub(crate) struct TryArguments {
     /// A command to try (give at least two; the others are compared with the first)
     #[arg(short = 'm', long = "mode", value_name = "COMMAND", required = true)]
@@ -133,6 +193,12 @@ pub(crate) struct TryArguments {
     /// The result as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    /// Give the commands this environment variable, too (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// Show the report in the browser at the end
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
@@ -227,10 +293,18 @@ pub(crate) struct ProxyArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize init demo                    a suite that runs at once, without a key
+  assize init --agent claude-code     in a git repository: its tests, two ways to instruct the agent
+  assize init --agent claude-code --agent codex   the same with two agents")]
 pub(crate) struct InitArguments {
     /// Directory to write to; created if it is missing
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
+    /// A suite for this agent and the git repository around DIR (give two to compare them)
+    #[arg(long, value_name = "AGENT", conflicts_with = "plugin")]
+    pub(crate) agent: Vec<String>,
     /// A plugin in this language, with a suite that uses it
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) plugin: Option<PluginLanguage>,
@@ -332,7 +406,8 @@ pub(crate) struct RunArguments {
         long,
         value_name = "N",
         env = "ASSIZE_REPETITIONS",
-        help_heading = "How to run"
+        help_heading = "How to run",
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) repetitions: Option<u32>,
     /// Retries of a void trial
@@ -419,6 +494,9 @@ pub(crate) struct RunArguments {
     /// Refuse to start if the plan has more trials than this
     #[arg(long, value_name = "N", help_heading = "How to run")]
     pub(crate) max_trials: Option<u64>,
+    /// Show the report in the browser at the end
+    #[arg(long, help_heading = "What to show")]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
@@ -523,16 +601,35 @@ pub(crate) enum RunsAction {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  assize show                 the trials of the last run, with the reason of each that did not pass
+  assize show last --failed   only those that failed
+  assize show last/7          one trial: prompt, answer, checks, changes, timeline
+  assize show fix-bug         all trials of one scenario
+
 A trial is a run and a position in its plan: `last/0`, `20261115-210359-3f9a/12`, or just `12` for the last run.")]
 pub(crate) struct ShowArguments {
-    /// The trial: RUN/POSITION
+    /// A run, a trial (RUN/POSITION), or a scenario
+    #[arg(default_value = "last", value_name = "RUN|RUN/POSITION|SCENARIO")]
     pub(crate) trial: String,
     #[command(flatten)]
     pub(crate) place: Where,
-    /// The row and the trace as one JSON object
+    /// Only trials that failed
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Only trials that are void
+    #[arg(long)]
+    pub(crate) void: bool,
+    /// Only trials of this mode (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Vec<String>,
+    /// Only trials of this scenario (may be repeated)
+    #[arg(long, value_name = "ID")]
+    pub(crate) scenario: Vec<String>,
+    /// One trial as one JSON object, or the rows of several, one per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show inputs and outputs in full
+    /// Show everything in full
     #[arg(long)]
     pub(crate) full: bool,
 }
@@ -559,6 +656,9 @@ pub(crate) struct ReportArguments {
     /// Directory to write to [default: `report` in the run, or here]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -19,7 +19,6 @@ pub mod suite;
 mod terminal;
 
 use assize_contracts::Plugins;
-use clap::Parser;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ pub fn main_with(plugins: Plugins) -> ExitCode {
         assize_contracts::let_clock_jump(jump);
     }
     terminal::decide_on_colors();
-    let arguments = cli::Arguments::parse();
+    let arguments = cli::parse();
     if arguments.command.is_to_serve() {
         return assize_plugins::serve("assize", env!("CARGO_PKG_VERSION"), |_| plugins.clone());
     }

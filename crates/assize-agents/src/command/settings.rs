@@ -20,6 +20,9 @@ pub(crate) struct CommandSettings {
     /// The model when the suite names none.
     #[serde(default, rename = "model")]
     _model: Option<String>,
+    /// The program costs nothing, so nobody is asked before it runs.
+    #[serde(default, rename = "free")]
+    _free: bool,
     #[serde(default)]
     pub(crate) output: OutputForm,
     /// Where events are read from instead of stdout, relative to the workspace.
@@ -86,6 +89,7 @@ impl CommandSettings {
         Self {
             command,
             _model: None,
+            _free: false,
             output: OutputForm::default(),
             events_file: None,
             pass_env: Vec::new(),

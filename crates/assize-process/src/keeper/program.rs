@@ -3,13 +3,16 @@
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Instant;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::SigSet;
+use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, setsid, write};
 
@@ -132,6 +135,9 @@ impl<'a> Image<'a> {
         dup2_stdin(io::stderr())?;
         dup2_stdout(stdout)?;
         dup2_stderr(stderr)?;
+        if let Some(terminal) = &self.order.terminal {
+            take_terminal(terminal)?;
+        }
         if let Some(soft) = self.order.open_files {
             let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
             setrlimit(Resource::RLIMIT_NOFILE, soft.min(hard), hard)?;
@@ -154,6 +160,15 @@ impl<'a> Image<'a> {
         }
         reason
     }
+}
+
+/// The first terminal that the leader of a session opens becomes its controlling one, by which Ctrl-C reaches it.
+fn take_terminal(path: &Path) -> Result<(), Errno> {
+    let terminal = nix::fcntl::open(path, OFlag::O_RDWR, Mode::empty())?;
+    sys::control_terminal(terminal.as_fd());
+    dup2_stdin(&terminal)?;
+    dup2_stdout(&terminal)?;
+    dup2_stderr(&terminal)
 }
 
 /// Should somebody kill the keeper itself, the program at least does not outlive it.

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tar::{Builder, EntryType, Header};
+use tar::{Archive, Builder, EntryType, Header};
 
 use super::look::open;
 use super::snapshot::{Change, ChangeKind, Node};
@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 
 pub(super) const INDEX: &str = "changes.json";
 pub(super) const FILES: &str = "files";
+
+/// An index larger than this is not one of ours.
+pub(super) const LONGEST_INDEX: u64 = 1 << 30;
 
 /// How much is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +226,61 @@ impl Record {
         match &self.path_bytes {
             Some(bytes) => std::ffi::OsString::from_vec(bytes.clone()).into(),
             None => (&self.path).into(),
+        }
+    }
+}
+
+/// A change as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredChange {
+    /// Relative to the workspace.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// What it is, or was.
+    pub node: Node,
+    /// The new content of a file. Absent when it is not stored or longer than was asked for.
+    pub content: Option<Vec<u8>>,
+}
+
+/// Reads an archive without unpacking it. Files of more than `longest` bytes come without their content.
+pub fn read_changes(archive: &Path, longest: u64) -> Result<Vec<StoredChange>> {
+    let read_error = || Error::file("read", archive);
+    let file = File::open(archive).map_err(read_error())?;
+    let mut tar = Archive::new(zstd::Decoder::new(file).map_err(read_error())?);
+    let mut changes: Vec<StoredChange> = Vec::new();
+    for (number, entry) in tar.entries().map_err(read_error())?.enumerate() {
+        let mut entry = entry.map_err(read_error())?;
+        if number == 0 {
+            let index: Index = serde_json::from_reader((&mut entry).take(LONGEST_INDEX))
+                .map_err(io::Error::other)
+                .map_err(read_error())?;
+            changes = index.changes.iter().map(StoredChange::of).collect();
+            continue;
+        }
+        let path = entry.path().map_err(read_error())?.into_owned();
+        let found = path
+            .strip_prefix(FILES)
+            .ok()
+            .and_then(|path| changes.iter_mut().find(|change| change.path == path));
+        if let Some(change) = found.filter(|change| change.node == Node::File)
+            && entry.size() <= longest
+        {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).map_err(read_error())?;
+            change.content = Some(content);
+        }
+    }
+    Ok(changes)
+}
+
+impl StoredChange {
+    fn of(record: &Record) -> Self {
+        Self {
+            path: record.path(),
+            kind: record.kind,
+            node: record.node,
+            content: None,
         }
     }
 }

@@ -28,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-pub use archive::{Clean, Limits, Stored, store, store_clean};
+pub use archive::{Clean, Limits, Stored, StoredChange, read_changes, store, store_clean};
 pub use copy::{Copied, copy_tree};
 pub use layer::{Draft, Layer};
 pub use look::LeftOut;

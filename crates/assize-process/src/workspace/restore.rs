@@ -9,12 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Archive, EntryType};
 
-use super::archive::{FILES, INDEX, Index};
+use super::archive::{FILES, INDEX, Index, LONGEST_INDEX};
 use super::remove_tree;
 use crate::error::{Error, Result};
-
-/// An index larger than this is not one of ours.
-const LONGEST_INDEX: u64 = 1 << 30;
 
 /// What came out of an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

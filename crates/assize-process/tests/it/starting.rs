@@ -119,7 +119,7 @@ async fn a_missing_program_is_explained() {
     let (error, hint) =
         refusal(Command::new("no-such-agent", "/tmp").env("PATH", "/usr/bin:/bin")).await;
     assert_eq!(error, "cannot start `no-such-agent` in `/tmp`");
-    assert_eq!(hint, "it is in no directory of PATH: /usr/bin:/bin");
+    assert_eq!(hint, "it is in no directory of PATH");
     let (_, hint) = refusal(Command::new("./no-such-agent", "/tmp")).await;
     assert_eq!(hint, "there is no file `/tmp/./no-such-agent`");
 }

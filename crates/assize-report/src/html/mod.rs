@@ -81,6 +81,9 @@ pub struct HtmlReport<'a> {
     flows: Vec<ToolFlow>,
     runs: BTreeSet<String>,
     rows: u64,
+    /// What was asked, by scenario, and what agents were told, by mode.
+    prompts: Vec<String>,
+    instructions: Vec<String>,
     shown: Choice,
     traced: Choice,
     trials: Vec<Trial>,
@@ -156,6 +159,8 @@ impl<'a> HtmlReport<'a> {
             flows: (0..modes).map(|_| ToolFlow::default()).collect(),
             runs: BTreeSet::new(),
             rows: 0,
+            prompts: vec![String::new(); summary.scenarios.len()],
+            instructions: vec![String::new(); modes],
             shown: Choice::new(summary, limits.trials),
             traced: Choice::new(summary, limits.traces),
             trials: Vec::new(),
@@ -200,6 +205,42 @@ impl<'a> HtmlReport<'a> {
             cell,
             outcome,
         })
+    }
+
+    /// Tells what a scenario asks.
+    pub fn add_prompt(&mut self, scenario: &str, prompt: &str) {
+        if let Some(place) = self.scenarios.get(scenario) {
+            self.prompts[*place] = trials::shown_long(prompt);
+        }
+    }
+
+    /// Tells what agents are told in a mode, whatever the model.
+    pub fn add_instructions(&mut self, mode: &str, instructions: &str) {
+        let arms = self.summary.arms.iter().zip(&mut self.instructions);
+        for (_, told) in arms.filter(|(arm, _)| arm.is_of(mode)) {
+            *told = trials::shown_long(instructions);
+        }
+    }
+
+    /// Tells what a trial's agent answered at last.
+    pub fn add_answer(&mut self, wanted: WantedTrace, answer: &str) {
+        if self.has_room_for(answer) {
+            self.trials[wanted.trial].answer = trials::shown_long(answer);
+        }
+    }
+
+    /// Tells how a trial's agent changed its workspace.
+    pub fn add_diff(&mut self, wanted: WantedTrace, diff: &str) {
+        if self.has_room_for(diff) {
+            self.trials[wanted.trial].diff = trials::shown_long(diff);
+        }
+    }
+
+    fn has_room_for(&mut self, text: &str) -> bool {
+        let bytes = text.len().min(trials::LONGEST_TOLD);
+        let fits = self.detail_bytes + bytes <= MOST_DETAILS;
+        self.detail_bytes += if fits { bytes } else { 0 };
+        fits
     }
 
     /// Whether the page would show the trace of a trial that has one.

@@ -10,6 +10,9 @@ use std::borrow::Cow;
 /// Characters of a message or a value in a check.
 const LONGEST: usize = 600;
 
+/// Characters of a prompt, an answer or a diff.
+pub(crate) const LONGEST_TOLD: usize = 6_000;
+
 /// Checks, attempts and losses shown of one trial.
 const MOST: usize = 60;
 
@@ -33,6 +36,10 @@ pub(crate) struct Trial {
     reason: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     error: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) answer: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) diff: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     checks: Vec<CheckShown>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -121,6 +128,8 @@ impl Trial {
             censored: row.is_censored(),
             reason: shown(&reason.unwrap_or_default()),
             error: text_of(&details.error),
+            answer: String::new(),
+            diff: String::new(),
             checks: details
                 .checkpoint_details
                 .iter()
@@ -186,6 +195,11 @@ fn remarks(details: &Details<'_>) -> Vec<String> {
         format!("lost in {hook}: {message}")
     });
     attempts.chain(losses).collect()
+}
+
+/// The same for prompts, answers and diffs, which are read.
+pub(crate) fn shown_long(text: &str) -> String {
+    visible(&cut(text, LONGEST_TOLD))
 }
 
 pub(crate) fn shown(text: &str) -> String {

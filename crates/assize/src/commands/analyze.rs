@@ -5,7 +5,7 @@ mod panel;
 mod show;
 
 use crate::cli::AnalyzeArguments;
-use crate::commands::results_dir;
+use crate::commands::find_run;
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
@@ -52,7 +52,7 @@ pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result
             }
             unreadable += explain(&sessions, None, &panel, arguments, |_| Ok(()))?;
         } else {
-            let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, source)?;
+            let run = find_run(source, &arguments.place, plugins)?;
             unreadable += analyze_run(&run, &panel, arguments)?;
         }
     }

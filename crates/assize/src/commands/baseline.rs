@@ -2,10 +2,9 @@
 //! reported and committed like one, and outlives the run it was made of.
 
 use crate::cli::{Against, BaselineAction, BaselineArguments, Where};
-use crate::commands::UsageError;
-use crate::commands::results_dir;
 use crate::commands::run::print_result;
 use crate::commands::verdict::{self, Source};
+use crate::commands::{Obstructed, UsageError, missing_run, results_dir};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
@@ -23,7 +22,11 @@ const FILES: [RunFile; 2] = [RunFile::Manifest, RunFile::Rows];
 pub(crate) fn baseline(arguments: &BaselineArguments, plugins: &Plugins) -> Result<Exit> {
     let results = results_dir(&arguments.place, plugins)?;
     match &arguments.action {
-        BaselineAction::Set { name, run } => set(&results, name, run),
+        BaselineAction::Set { name, run } => {
+            let found = RunDirectory::find(&results, run);
+            let found = found.map_err(|error| missing_run(error, &arguments.place))?;
+            set(&results, name, &found)
+        }
         BaselineAction::List => list(&results, arguments.json),
         BaselineAction::Show { name } => show(&results, name, arguments.json),
         BaselineAction::Rm { names } => remove(&results, names),
@@ -36,8 +39,18 @@ pub(crate) fn find(against: &Against, place: &Where, plugins: &Plugins) -> Resul
         return Ok(None);
     };
     let source = Source::find(name, place, plugins);
-    let explained = || format!("there is no baseline `{}`", plain(name));
-    source.map(Some).with_context(explained)
+    let explained = |error: anyhow::Error| {
+        match error.is::<Obstructed>() {
+        true => Obstructed {
+            message: format!("there is no baseline or run `{}`", plain(name)),
+            hint: "`assize baseline list` shows the baselines there are; `assize baseline set NAME RUN` keeps a run as one"
+                .to_owned(),
+        }
+        .into(),
+        false => error.context(format!("cannot read the baseline `{}`", plain(name))),
+    }
+    };
+    source.map(Some).map_err(explained)
 }
 
 /// The baseline of that name, if there is one.
@@ -46,9 +59,8 @@ pub(super) fn kept(results: &Path, name: &str) -> Option<RunDirectory> {
     RunDirectory::open(&path).ok()
 }
 
-fn set(results: &Path, name: &str, run: &str) -> Result<Exit> {
+fn set(results: &Path, name: &str, run: &RunDirectory) -> Result<Exit> {
     let path = path(results, name)?;
-    let run = RunDirectory::find(results, run)?;
     if run.is_locked() {
         return Err(UsageError::new(format!("run {} is still under way", run.id())).into());
     }

@@ -1,9 +1,10 @@
 //! `assize check`: validate everything without running.
 
 use crate::cli::CheckArguments;
+use crate::commands::preflight;
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{plain, print, warn};
+use crate::terminal::{plain, print, say, warn};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_secrets::{Removed, Secrets};
@@ -12,6 +13,11 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     let suite = suite::load(&arguments.path, &Selection::default(), plugins)?;
     for remark in &suite.remarks {
         warn(remark);
+    }
+    let obstacles = preflight::foresee(&suite);
+    for obstacle in &obstacles {
+        warn(&obstacle.message);
+        say(plain(&format!("      {}", obstacle.hint)));
     }
     if let Some(programs) = &suite.programs {
         programs.end();
@@ -25,8 +31,12 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     let subjects = subjects.into_iter().filter(|(count, _)| *count > 0);
     let subjects: Vec<String> = subjects.map(|(count, what)| counted(count, what)).collect();
     print(format!(
-        "{} is fine: {} in {} × {} = {} trials",
+        "{} is {}: {} in {} × {} = {} trials",
         plain(&suite.path.display().to_string()),
+        match obstacles.is_empty() {
+            true => "fine",
+            false => "well written, but a run would stop at what is noted above",
+        },
         subjects.join(" and "),
         counted(plan.arms.len(), "mode"),
         counted(plan.repetitions as usize, "repetition"),

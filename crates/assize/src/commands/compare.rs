@@ -4,7 +4,7 @@ use crate::cli::CompareArguments;
 use crate::commands::UsageError;
 use crate::commands::verdict::{self, Source};
 use crate::exit::Exit;
-use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_with_bar};
+use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_with_bar, wrapped};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
@@ -62,7 +62,9 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
     print_cautions(&summaries);
     for pair in summaries.iter().flat_map(Summary::decisive_pairs) {
         let closing = closing_line(pair);
-        closing.into_iter().for_each(|line| print(plain(&line)));
+        closing
+            .into_iter()
+            .for_each(|line| print(wrapped(&plain(&line), "")));
     }
     Ok(Exit::Done)
 }
@@ -245,18 +247,15 @@ fn show(summary: &Summary, arguments: &CompareArguments) {
             pair.iter().partition(|found| found.is_exploratory());
         for comparison in &declared {
             print(verdict_with_bar(comparison));
-            print(
-                style(format!("    {}", plain(&sentence(comparison))))
-                    .dim()
-                    .to_string(),
-            );
+            let sentence = wrapped(&plain(&sentence(comparison)), "    ");
+            print(style(sentence).dim().to_string());
         }
         if arguments.verbose {
-            print(comparison_table(&declared, summary).to_string());
+            print(comparison_table(&declared, summary));
         }
         if arguments.verbose && !exploratory.is_empty() {
             print(EXPLORATORY);
-            print(comparison_table(&exploratory, summary).to_string());
+            print(comparison_table(&exploratory, summary));
         }
     }
 }

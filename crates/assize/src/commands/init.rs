@@ -1,15 +1,21 @@
 //! `assize init`: a suite that runs at once, or a plugin with a suite around it.
 
-use super::schema;
+use super::{init_agent, schema};
 use crate::cli::{InitArguments, PluginLanguage};
 use crate::commands::UsageError;
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the schemas of a suite's files lie, beside its runs.
-const SCHEMAS: &str = ".assize/schemas";
+pub(super) const SCHEMAS: &str = ".assize/schemas";
+
+/// Runs stay on the machine; schemas are for everybody who opens the files.
+const IGNORED: &str = ".assize/.gitignore";
+
+/// A file that was made up: where, and what.
+pub(super) type Written = (PathBuf, String);
 
 /// A file to write: where, and what.
 type Template = (&'static str, &'static str);
@@ -81,19 +87,41 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         Some(PluginLanguage::Ts) => (TYPESCRIPT, &["npm install", "npm test", "assize run"][..]),
         Some(PluginLanguage::Rust) => (RUST, &["cargo run -- run"][..]),
     };
+    let mut next = next;
+    let files: Vec<Written> = match arguments.agent.is_empty() {
+        true => files
+            .iter()
+            .map(|(name, content)| (PathBuf::from(name), with_own_schemas(content)))
+            .collect(),
+        false => {
+            next = &["assize check", "assize run"];
+            init_agent::files(directory, &arguments.agent)?
+        }
+    };
     // Nothing of anybody's is overwritten, and nothing is written half.
     if let Some((name, _)) = files.iter().find(|(name, _)| directory.join(name).exists()) {
+        let flags: String = arguments
+            .agent
+            .iter()
+            .map(|agent| format!(" --agent {agent}"))
+            .collect();
         return Err(UsageError {
             message: format!("`{}` is already there", directory.join(name).display()),
-            hint: Some("choose another directory: `assize init DIR`".to_owned()),
+            hint: Some(format!(
+                "choose another directory: `assize init{flags} DIR`"
+            )),
         }
         .into());
     }
-    for (name, content) in files {
-        write(&directory.join(name), &with_own_schemas(content))?;
+    for (name, content) in &files {
+        write(&directory.join(name), content)?;
         print(plain(&directory.join(name).display().to_string()));
     }
     write_schemas(&directory.join(SCHEMAS))?;
+    let ignored = directory.join(IGNORED);
+    if !ignored.exists() {
+        write(&ignored, "/runs/\n/recordings/\n")?;
+    }
     say(plain(&format!("\nnext: {}", steps(directory, next))));
     Ok(Exit::Done)
 }

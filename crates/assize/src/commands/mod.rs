@@ -2,6 +2,7 @@
 
 mod analyze;
 mod baseline;
+mod changes;
 mod check;
 mod compare;
 mod consent;
@@ -11,8 +12,11 @@ mod gate;
 mod github;
 mod history;
 mod init;
+mod init_agent;
+mod last_run;
 mod layers;
 mod mcp;
+mod open_page;
 mod pages;
 mod plugins;
 mod preflight;
@@ -24,6 +28,7 @@ mod runs;
 mod schema;
 mod score;
 mod show;
+mod show_run;
 mod show_task;
 mod try_out;
 mod verdict;
@@ -33,11 +38,14 @@ pub(crate) use preflight::PreflightError;
 use crate::cli::{Arguments, Command, Where};
 use crate::exit::Exit;
 use crate::suite;
+use crate::terminal::{plain, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
+use assize_engine::store::{self, RunDirectory, StoreError};
 use assize_plugins::PluginHost;
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 /// Does what the command line says.
 pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
@@ -88,15 +96,96 @@ fn plugin_programs(suite: Option<&Path>) -> Result<Option<PluginHost>> {
     Ok(suite::start_programs(path)?)
 }
 
-/// The directory that holds the runs: as given, or the suite's, or the usual one here.
+/// Something could not be done, and this is the way out.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Obstructed {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+/// The directory that holds the runs: as given, or the suite's, or the usual one here, or that of the last run.
 fn results_dir(place: &Where, _: &Plugins) -> Result<PathBuf> {
-    if let Some(output) = &place.output {
-        return Ok(output.clone());
+    static SAID: Once = Once::new();
+    if let Some(given) = given_results(place)? {
+        return Ok(given);
     }
-    match &place.suite {
-        Some(path) => Ok(suite::configured_results_dir(path)?),
-        // A suite here may keep its runs elsewhere; one that is broken must not keep people from their runs.
-        None => Ok(suite::configured_results_dir(Path::new("."))
-            .unwrap_or_else(|_| PathBuf::from(".assize/runs"))),
+    let (results, remembered) = usual_results();
+    if let Some(run) = remembered {
+        SAID.call_once(|| {
+            let path = run.path().display();
+            say(plain(&format!(
+                "there is no suite here; the last run is meant:\n  {path}"
+            )));
+        });
     }
+    Ok(results)
+}
+
+/// Where a command that needs no suite keeps its runs.
+fn own_results_dir() -> PathBuf {
+    results_here()
+}
+
+fn given_results(place: &Where) -> Result<Option<PathBuf>> {
+    match (&place.output, &place.suite) {
+        (Some(output), _) => Ok(Some(output.clone())),
+        (None, Some(path)) => Ok(Some(suite::configured_results_dir(path)?)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// A suite here may keep its runs elsewhere; one that is broken must not keep people from their runs.
+fn results_here() -> PathBuf {
+    let configured = suite::configured_results_dir(Path::new("."));
+    configured.unwrap_or_else(|_| PathBuf::from(".assize/runs"))
+}
+
+/// The runs of what is here; where there is nothing, those among which the last run is, and that run.
+fn usual_results() -> (PathBuf, Option<RunDirectory>) {
+    let here = results_here();
+    let is_here = suite::find(Path::new(".")).is_ok()
+        || store::list(&here).is_ok_and(|runs| !runs.is_empty());
+    let remembered = if is_here { None } else { last_run::recall() };
+    match remembered {
+        Some(run) => {
+            let results = run.path().parent().unwrap_or(Path::new("."));
+            (results.to_owned(), Some(run))
+        }
+        None => (here, None),
+    }
+}
+
+/// A run by its id, a part of it, `last`, or its directory.
+fn find_run(id: &str, place: &Where, plugins: &Plugins) -> Result<RunDirectory> {
+    let results = results_dir(place, plugins)?;
+    RunDirectory::find(&results, id).map_err(|error| missing_run(error, place))
+}
+
+/// Says how to list the runs of the place that was looked into, or that there is none yet.
+fn missing_run(error: StoreError, place: &Where) -> anyhow::Error {
+    let StoreError::NotFound { directory, .. } = &error else {
+        return error.into();
+    };
+    let mut flags = String::new();
+    for (flag, path) in [("--suite", &place.suite), ("--output", &place.output)] {
+        if let Some(path) = path {
+            flags.push_str(&format!(" {flag} {}", path.display()));
+        }
+    }
+    let has_runs = store::list(directory).is_ok_and(|runs| !runs.is_empty());
+    Obstructed {
+        message: match has_runs {
+            true => error.to_string(),
+            false => format!("there are no runs in `{}`", directory.display()),
+        },
+        hint: match has_runs {
+            true => format!("`assize runs{flags}` lists the runs there are"),
+            false => {
+                "`assize run SUITE` makes one; `--suite PATH` names the suite whose runs are meant"
+                    .to_owned()
+            }
+        },
+    }
+    .into()
 }

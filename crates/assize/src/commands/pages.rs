@@ -1,11 +1,14 @@
 //! What the pages need beside the summary: trials, traces and findings, out of the directories of runs.
 
+use crate::commands::changes::Changes;
+use crate::commands::show::{final_answer, instructions_of, prompt_of};
 use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
-use assize_contracts::{AnalysisResult, SessionAnalysisBundle, SessionTrace};
+use assize_contracts::{AnalysisResult, ProfileRow, SessionAnalysisBundle, SessionTrace};
 use assize_engine::store::{CellKey, RunDirectory, RunFile, TraceReader};
 use assize_measures::analyzers::{FIVE, TIME};
 use assize_report::{FindingsPage, HtmlReport, PageLimits, Row, Summary, WantedTrace, read_rows};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -33,6 +36,7 @@ pub(super) struct PagesDraft<'a> {
 
 /// What a run has beside its rows, and what its rows say about that.
 struct StoredRun {
+    run: RunDirectory,
     traces: TraceReader,
     analysis: PathBuf,
     /// The places of the modes that its rows count for.
@@ -49,6 +53,8 @@ struct Session {
     mode: Option<usize>,
     /// Its place on the page, where the trace is shown.
     shown: Option<WantedTrace>,
+    /// Its row, where the trace is shown.
+    row: Option<Box<ProfileRow>>,
 }
 
 impl<'a> PagesDraft<'a> {
@@ -63,14 +69,19 @@ impl<'a> PagesDraft<'a> {
             false => Ok(None),
         };
         let runs: Vec<Option<StoredRun>> = sources.iter().map(open).collect::<Result<_>>()?;
+        let page = || {
+            let mut page = HtmlReport::new(summary, PageLimits::default());
+            runs.iter().flatten().for_each(|run| run.tell(&mut page));
+            page
+        };
+        let html = html.then(page);
         // Without traces there is nothing to find anything in.
         let findings = findings && runs.iter().any(Option::is_some);
-        let page = || HtmlReport::new(summary, PageLimits::default());
         Ok(Self {
             summary,
             sources,
             pages: Pages {
-                html: html.then(page),
+                html,
                 findings: findings.then(|| FindingsPage::new(summary)),
             },
             runs,
@@ -109,11 +120,13 @@ impl<'a> PagesDraft<'a> {
         let shown = html.as_mut().zip(added);
         let shown = shown.and_then(|(page, trial)| page.wants_trace_of(trial));
         if mode.is_some() || shown.is_some() {
+            let row = shown.and_then(|_| serde_json::from_slice(json).ok());
             self.sessions.push(Session {
                 source,
                 key,
                 mode,
                 shown,
+                row,
             });
         }
     }
@@ -149,6 +162,7 @@ impl Pages<'_> {
                 stored.insert(key, bundle.results);
             }
         })?;
+        let mut changes = Changes::of(&run.run);
         for session in sessions {
             let mode = session.mode.filter(|_| !has_findings);
             if mode.is_none() && session.shown.is_none() {
@@ -158,6 +172,10 @@ impl Pages<'_> {
             if let Ok(Some(trace)) = run.traces.trace(&session.key) {
                 let found = stored.remove(&session.key);
                 self.add_trace(session.shown, mode, &trace, found);
+            }
+            let diff = session.row.as_ref().and_then(|row| changes.diff(row));
+            if let (Some(page), Some(shown), Some(diff)) = (&mut self.html, session.shown, diff) {
+                page.add_diff(shown, &diff.text);
             }
         }
         Ok(())
@@ -179,6 +197,7 @@ impl Pages<'_> {
             let time = found.entry("time".to_owned());
             time.or_insert_with(|| TIME.find(trace));
             page.add_trace(shown, trace, &found);
+            page.add_answer(shown, final_answer(trace).unwrap_or_default());
         }
     }
 }
@@ -194,14 +213,31 @@ impl StoredRun {
         let Some(run) = &source.run else {
             return Ok(None);
         };
+        let analysis = RunFile::Analysis.within(run);
+        let run = RunDirectory::open(run)?;
         let run = Self {
-            traces: RunDirectory::open(run)?.traces()?,
-            analysis: RunFile::Analysis.within(run),
+            traces: run.traces()?,
+            analysis,
+            run,
             modes: HashMap::new(),
             explained: 0,
         };
         let has_any = !run.traces.is_empty() || run.analysis.exists();
         Ok(has_any.then_some(run))
+    }
+
+    /// Tells the page what was asked, and what agents were told.
+    fn tell(&self, page: &mut HtmlReport<'_>) {
+        let suite = &self.run.manifest().suite;
+        let names = |of: &str| suite.get(of).and_then(Value::as_object);
+        for scenario in names("scenarios").into_iter().flat_map(|all| all.keys()) {
+            let prompt = prompt_of(&self.run, scenario);
+            page.add_prompt(scenario, &prompt.unwrap_or_default());
+        }
+        for mode in names("modes").into_iter().flat_map(|all| all.keys()) {
+            let told = instructions_of(&self.run, mode);
+            page.add_instructions(mode, &told.unwrap_or_default());
+        }
     }
 
     fn know_mode(&mut self, row: &Row<'_>, mode: usize) {

@@ -65,6 +65,23 @@ pub(crate) fn check(suite: &LoadedSuite, scope: Scope) -> Result<JsonMap> {
     }
 }
 
+/// What a run of the suite would stop at, as far as that can be known without starting or asking anything.
+pub(crate) fn foresee(suite: &LoadedSuite) -> Vec<Obstacle> {
+    let profile = &suite.profile;
+    let mut obstacles = Vec::new();
+    if !profile.scenarios.is_empty() {
+        for needed in needed(profile) {
+            if needed.located(&profile.directory).is_none() {
+                obstacles.push(needed.missing_program());
+            }
+            obstacles.extend(needed.signs_in().err());
+        }
+    }
+    let judge = profile.description.get("judge").map(Judge::of);
+    obstacles.extend(judge.and_then(|judge| judge.missing_key()));
+    obstacles
+}
+
 async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) {
     let mut obstacles = Vec::new();
     let mut versions = JsonMap::new();
@@ -286,22 +303,42 @@ impl Needed<'_> {
     }
 }
 
-/// Whether the judge can be asked: its key and a connection to its service.
-async fn judge(written: Option<&Value>) -> Option<Obstacle> {
-    let written = written?;
-    let text = |key: &str| written.get(key).and_then(Value::as_str);
-    let api = text("api").and_then(Api::named).unwrap_or(Api::OpenAiChat);
-    let (key, service) = (api.key_variable(), Endpoint::of(api).base_url);
-    let base_url = text("base_url").or_else(|| text("baseUrl"));
-    let key = text("key_env").or_else(|| text("keyEnv")).unwrap_or(key);
-    let has_key = std::env::var(key).is_ok_and(|value| !value.is_empty());
-    if base_url.is_none() && !has_key {
-        return Some(Obstacle {
+/// What a suite says about its judge.
+struct Judge<'a> {
+    key: &'a str,
+    base_url: Option<&'a str>,
+    service: String,
+}
+
+impl<'a> Judge<'a> {
+    fn of(written: &'a Value) -> Self {
+        let text = |key: &str| written.get(key).and_then(Value::as_str);
+        let api = text("api").and_then(Api::named).unwrap_or(Api::OpenAiChat);
+        let (key, service) = (api.key_variable(), Endpoint::of(api).base_url);
+        Self {
+            key: text("key_env").or_else(|| text("keyEnv")).unwrap_or(key),
+            base_url: text("base_url").or_else(|| text("baseUrl")),
+            service,
+        }
+    }
+
+    fn missing_key(&self) -> Option<Obstacle> {
+        let key = self.key;
+        let has_key = std::env::var(key).is_ok_and(|value| !value.is_empty());
+        (self.base_url.is_none() && !has_key).then(|| Obstacle {
             message: format!("the judge has no key: `{key}` is not set"),
             hint: format!("export {key}=…, or name another variable by `judge: {{ key_env: … }}`"),
-        });
+        })
     }
-    let url = base_url.unwrap_or(&service);
+}
+
+/// Whether the judge can be asked: its key and a connection to its service.
+async fn judge(written: Option<&Value>) -> Option<Obstacle> {
+    let judge = Judge::of(written?);
+    if let Some(obstacle) = judge.missing_key() {
+        return Some(obstacle);
+    }
+    let url = judge.base_url.unwrap_or(&judge.service);
     let problem = reach(url).await.err()?;
     Some(Obstacle {
         message: format!("the judge cannot be reached at `{url}`: {problem}"),

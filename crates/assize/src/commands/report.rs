@@ -1,7 +1,9 @@
 //! `assize report`: the pages and tables of runs, or of rows from elsewhere.
 
 use crate::cli::{ReportArguments, ReportFormat};
+use crate::commands::UsageError;
 use crate::commands::baseline;
+use crate::commands::open_page::open_page;
 use crate::commands::pages::{Pages, PagesDraft};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::exit::Exit;
@@ -48,8 +50,16 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
     }
     print_gates(&summary.gates);
     print_cautions([&summary]);
-    for path in written {
+    for path in &written {
         print(plain(&path.display().to_string()));
+    }
+    if arguments.open {
+        let page = written.iter().find(|path| path.ends_with("report.html"));
+        let page = page.ok_or_else(|| UsageError {
+            message: "no page was written that could be opened".to_owned(),
+            hint: Some("leave `--format` out, or add `--format html`".to_owned()),
+        })?;
+        open_page(page);
     }
     Ok(Exit::Done)
 }

@@ -2,19 +2,21 @@
 
 use crate::cli::{Against, RunArguments, Where};
 use crate::commands::estimate::Estimate;
+use crate::commands::last_run::{self, Remembering};
+use crate::commands::open_page::open_page;
 use crate::commands::preflight::{self, Scope};
 use crate::commands::verdict::{self, Source, Wanted};
-use crate::commands::{UsageError, results_dir};
+use crate::commands::{UsageError, find_run};
 use crate::commands::{baseline, consent, github, report};
 use crate::diagnostics;
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
-use assize_contracts::{JsonMap, Plugins};
+use assize_contracts::{JsonMap, Outcome, Plugins};
 use assize_engine::store::{RunDirectory, RunFile};
 use assize_engine::{
-    Cell, Event, Listener, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
+    Cell, Event, Listener, Mode, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
     run_profile_suite,
 };
 use assize_plugins::{PluginHost, Redact};
@@ -59,14 +61,11 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     let listener: Arc<dyn Listener> = match (arguments.json, arguments.quiet) {
         (true, _) => Arc::clone(&json_lines) as Arc<dyn Listener>,
         (_, true) => Arc::new(()),
-        _ => Arc::new(Progress::new(
-            suite
-                .profile
-                .modes
-                .iter()
-                .map(|mode| mode.name.clone())
-                .collect(),
-        )),
+        _ => {
+            let modes = suite.profile.modes.iter();
+            let modes = modes.map(|mode| mode.name.clone()).collect();
+            Arc::new(Progress::new(modes).with_earlier(earlier(&target)?))
+        }
     };
     let suite_path = suite.path.clone();
     let is_only_simulated = suite
@@ -74,12 +73,16 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         .modes
         .iter()
         .all(|mode| mode.provider == "simulated");
+    let listener = Arc::new(Remembering(listener));
     let result = in_runtime(suite, target, listener)?;
     let concluded = conclude(&result, &suite_path, baseline.as_ref(), arguments);
     json_lines.finish();
     let exit = concluded?;
+    if arguments.open {
+        open_page(&result.directory.join("report/report.html"));
+    }
     if is_only_simulated && !arguments.json && !arguments.quiet {
-        show_the_way_to_a_real_agent(&suite_path);
+        show_the_way_to_a_real_agent();
     }
     Ok(exit)
 }
@@ -97,13 +100,11 @@ fn refuse_more_than(most: Option<u64>, profile: &ProfileSuite) -> Result<()> {
     }
 }
 
-/// People who tried the stand-in want to know what comes next.
-fn show_the_way_to_a_real_agent(suite: &Path) {
-    say(format!(
-        "\nfor a real agent change the provider in {}, for example to\n  {}",
-        plain(&suite.display().to_string()),
-        "provider: { uses: claude-code, model: claude-sonnet-4-5 }"
-    ));
+/// People who tried the stand-in want to know what comes next. The suite's comment and the README say the same.
+fn show_the_way_to_a_real_agent() {
+    say(
+        "\nthese agents are simulated; for a real one go to your git repository and type\n  assize init --agent claude-code",
+    );
 }
 
 /// What the gates compare with, found before anything is spent.
@@ -136,7 +137,7 @@ fn resumed(
         suite: arguments.path.clone(),
         output: arguments.output.clone(),
     };
-    let run = RunDirectory::find(&results_dir(&place, plugins)?, id)?;
+    let run = find_run(id, &place, plugins)?;
     let path = suite_path(arguments.path.as_deref(), &run);
     let plan = &run.manifest().plan;
     let flags = selection(arguments);
@@ -150,6 +151,9 @@ fn resumed(
         ..Selection::of_run(plan)
     };
     let suite = suite::load(&path, &selection, plugins)?;
+    if arguments.only.is_none() && !arguments.quiet {
+        say_if_complete(&run, &suite)?;
+    }
     let target = match arguments.only {
         Some(_) => RunTarget::ResumeVoid(run),
         None => RunTarget::Resume(run),
@@ -163,6 +167,46 @@ pub(super) fn suite_path(given: Option<&Path>, run: &RunDirectory) -> PathBuf {
     let recorded = recorded.and_then(Value::as_str).map(Path::new);
     let path = given.or(recorded.filter(|path| path.exists()));
     path.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Mode and outcome of the trials that a resumed run keeps.
+fn earlier(target: &RunTarget) -> Result<Vec<(String, Outcome)>> {
+    let (run, keeps_void) = match target {
+        RunTarget::Resume(run) => (run, true),
+        RunTarget::ResumeVoid(run) => (run, false),
+        _ => return Ok(Vec::new()),
+    };
+    let mut kept = Vec::new();
+    for row in run.rows()? {
+        let row = row?;
+        let outcome = row.outcome.unwrap_or(Outcome::Fail);
+        if keeps_void || outcome != Outcome::Void {
+            kept.push((row.mode, outcome));
+        }
+    }
+    Ok(kept)
+}
+
+/// Who resumes a run that has nothing left to do should know, and know what could be done.
+fn say_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
+    let planned = suite.profile.plan()?.len() as u64;
+    let (mut done, mut void) = (0, 0);
+    for row in run.rows()? {
+        done += 1;
+        void += u64::from(row?.outcome == Some(Outcome::Void));
+    }
+    if done < planned {
+        return Ok(());
+    }
+    let more = match void {
+        0 => String::new(),
+        void => format!("`--only void` runs the {void} void ones again, "),
+    };
+    say(format!(
+        "nothing is missing in run {}: all {planned} trials are done; {more}`-n N` adds repetitions",
+        run.id()
+    ));
+    Ok(())
 }
 
 fn selection(arguments: &RunArguments) -> Selection {
@@ -229,11 +273,18 @@ fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
 /// Asks before agents, runners or a judge can cost something.
 fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     let profile = &suite.profile;
-    let providers = profile
-        .providers
-        .iter()
-        .filter(|(_, source)| source.instance().may_cost())
-        .map(|(name, _)| name.as_str());
+    let is_free = |mode: &Mode| {
+        let says_so = mode.overrides.get("free") == Some(&Value::Bool(true));
+        mode.provider == "command" && says_so
+    };
+    let may_cost = |name: &str| {
+        let source = profile.providers.get(name);
+        source.is_some_and(|source| source.instance().may_cost())
+    };
+    let paid = profile.modes.iter().filter(|mode| !is_free(mode));
+    let providers = paid
+        .map(|mode| mode.provider.as_str())
+        .filter(|name| may_cost(name));
     let runners = profile.modes.iter().flat_map(|mode| mode.runners.values());
     let runners = runners
         .filter(|used| used.runner.may_cost())
@@ -418,10 +469,12 @@ fn conclude(
 ) -> Result<Exit> {
     let Judged { summary, exit } = judge(result, baseline)?;
     match arguments.json {
-        true => JsonLines::conclude(&summary),
+        true => {
+            JsonLines::conclude(&summary);
+            say_voids(&result.voids);
+        }
         false => print_result(&summary, &result.directory),
     }
-    say_voids(&result.voids);
     if result.open > 0 {
         let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);
         if let Some(output) = &arguments.output {
@@ -464,7 +517,7 @@ pub(super) fn say_voids(voids: &[VoidReason]) {
 
 /// The table of a run and the paths to its parts.
 pub(super) fn print_result(summary: &Summary, directory: &Path) {
-    print_summary(summary);
+    print_summary(summary, &last_run::name_of(directory));
     let print_path = |label: &str, path: &Path| {
         print(format!("{label:<7} {}", plain(&path.display().to_string())));
     };

@@ -2,7 +2,7 @@
 
 use crate::cli::{RunsAction, RunsArguments};
 use crate::commands::verdict::{self, Source, Wanted};
-use crate::commands::{results_dir, run::print_result};
+use crate::commands::{find_run, results_dir, run::print_result};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::Result;
@@ -16,8 +16,14 @@ pub(crate) fn runs(arguments: &RunsArguments, plugins: &Plugins) -> Result<Exit>
     let results = results_dir(&arguments.place, plugins)?;
     match &arguments.action {
         None => list(&results, arguments.json),
-        Some(RunsAction::Show { id }) => show(&results, id, arguments.json),
-        Some(RunsAction::Rm { ids }) => remove(&results, ids),
+        Some(RunsAction::Show { id }) => {
+            show(&find_run(id, &arguments.place, plugins)?, arguments.json)
+        }
+        Some(RunsAction::Rm { ids }) => {
+            // All are looked up before any is removed, so that a typo removes nothing.
+            let find = |id: &String| find_run(id, &arguments.place, plugins);
+            remove(ids.iter().map(find).collect::<Result<_>>()?)
+        }
         Some(RunsAction::Prune { keep, dry_run }) => prune(&results, *keep, *dry_run),
     }
 }
@@ -75,7 +81,7 @@ fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
 }
 
 /// A run that says it is running, while nobody is, was killed.
-fn state(run: &RunDirectory) -> &'static str {
+pub(super) fn state(run: &RunDirectory) -> &'static str {
     match run.manifest().state {
         RunState::Complete => "complete",
         RunState::Incomplete => "incomplete",
@@ -84,10 +90,9 @@ fn state(run: &RunDirectory) -> &'static str {
     }
 }
 
-fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
-    let run = RunDirectory::find(results, id)?;
+fn show(run: &RunDirectory, as_json: bool) -> Result<Exit> {
     if as_json {
-        let mut shown = overview(&run)?;
+        let mut shown = overview(run)?;
         shown["manifest"] = serde_json::to_value(run.manifest())?;
         print(shown.to_string());
         return Ok(Exit::Done);
@@ -99,7 +104,7 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
         .iter()
         .map(|arm| format!("{} ({})", arm.mode, arm.model))
         .collect();
-    print(format!("run         {} ({})", run.id(), state(&run)));
+    print(format!("run         {} ({})", run.id(), state(run)));
     print(format!("suite       {}", plain(&manifest.name)));
     print(format!("modes       {}", plain(&arms.join(", "))));
     print(format!("scenarios   {}", plain(&plan.scenarios.join(", "))));
@@ -110,19 +115,14 @@ fn show(results: &Path, id: &str, as_json: bool) -> Result<Exit> {
         plan.seed
     ));
     print(format!("fingerprint {}", manifest.fingerprint));
-    let source = Source::of_run(&run)?;
+    let source = Source::of_run(run)?;
     let summary = verdict::judge(&source, &source.gates()?, None, Wanted::default())?;
     print_result(&summary, run.path());
     Ok(Exit::Done)
 }
 
-fn remove(results: &Path, ids: &[String]) -> Result<Exit> {
-    // All are looked up before any is removed, so that a typo removes nothing.
-    let found: Result<Vec<RunDirectory>, _> = ids
-        .iter()
-        .map(|id| RunDirectory::find(results, id))
-        .collect();
-    for run in found? {
+fn remove(runs: Vec<RunDirectory>) -> Result<Exit> {
+    for run in runs {
         let id = run.id().to_owned();
         run.remove()?;
         say(format!("removed {id}"));

@@ -3,7 +3,7 @@
 use crate::cli::ScoreArguments;
 use crate::commands::run::{print_result, suite_path};
 use crate::commands::verdict::{self, Source, Wanted};
-use crate::commands::{consent, report, results_dir};
+use crate::commands::{consent, find_run, report};
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{plain, print, say, warn};
@@ -15,7 +15,7 @@ use assize_report::money;
 use serde_json::{Value, json};
 
 pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exit> {
-    let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, &arguments.run)?;
+    let run = find_run(&arguments.run, &arguments.place, plugins)?;
     let (id, directory) = (run.id().to_owned(), run.path().to_owned());
     let path = suite_path(arguments.place.suite.as_deref(), &run);
     let selection = Selection {

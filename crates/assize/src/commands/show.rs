@@ -1,8 +1,11 @@
-//! `assize show`: one trial in the terminal.
+//! `assize show`: the trials of a run, or one trial, in the terminal.
 
 use crate::cli::ShowArguments;
-use crate::commands::{UsageError, results_dir, show_task};
+use crate::commands::changes::{Changes, Diff};
+use crate::commands::show_run::{self, outcome_word};
+use crate::commands::{UsageError, find_run, show_task};
 use crate::exit::Exit;
+use crate::suite::{is_meant, suggest};
 use crate::terminal::{one_line, plain, print};
 use anyhow::Result;
 use assize_contracts::{
@@ -15,12 +18,29 @@ use serde_json::{Value, json};
 
 /// How much of an input or output is shown unless asked for more.
 const EXCERPT: usize = 100;
+/// The same for what a check found.
+const FOUND: usize = 400;
+/// Lines of a prompt, of instructions and of an answer.
+const MOST_LINES: usize = 12;
+/// Lines of a diff.
+const MOST_DIFF_LINES: usize = 60;
 /// Why a verdict is what it is takes a few sentences.
 const RATIONALE: usize = 1000;
 
+/// What is to be shown.
+enum Wanted {
+    Trial(RunDirectory, u64),
+    Trials(RunDirectory, Option<String>),
+}
+
 pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit> {
-    let (run_id, position) = split(&arguments.trial)?;
-    let run = RunDirectory::find(&results_dir(&arguments.place, plugins)?, run_id)?;
+    let (run, position) = match find(arguments, plugins)? {
+        Wanted::Trial(run, position) => (run, position),
+        Wanted::Trials(run, scenario) => {
+            show_run::show(&run, scenario.as_deref(), arguments)?;
+            return Ok(Exit::Done);
+        }
+    };
     let row = find_row(&run, position)?;
     let longest = if arguments.full { usize::MAX } else { EXCERPT };
     if let Some(record) = run.run_record(&row)? {
@@ -28,36 +48,155 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
         match arguments.json {
             true => print(json!({"row": row, "run": record, "scores": scores}).to_string()),
             false => {
-                show_row(&row, &run.manifest().catalog());
+                show_row(&row, &run.manifest().catalog(), arguments.full);
                 show_task::show(&record, &scores, longest);
             }
         }
         return Ok(Exit::Done);
     }
     let trace = run.trace(&row)?;
+    let diff = Changes::of(&run).diff(&row);
     if arguments.json {
-        print(json!({"row": row, "trace": trace}).to_string());
+        let diff = diff.map(|diff| diff.text);
+        print(json!({"row": row, "trace": trace, "diff": diff}).to_string());
         return Ok(Exit::Done);
     }
-    show_row(&row, &run.manifest().catalog());
-    if let Some(archive) = run.workspace(&row) {
-        print(plain(&format!("      workspace {}", archive.display())));
+    show_row(&row, &run.manifest().catalog(), arguments.full);
+    let answer = trace.as_ref().and_then(final_answer);
+    let told = [
+        ("prompt", prompt_of(&run, &row.scenario_id)),
+        ("instructions", instructions_of(&run, &row.mode)),
+        ("answer", answer.map(str::to_owned)),
+    ];
+    for (title, text) in told {
+        text.into_iter()
+            .for_each(|text| show_text(title, &text, arguments.full));
     }
+    if let Some(diff) = diff {
+        show_diff(&diff, arguments.full);
+    }
+    if let Some(archive) = run.workspace(&row) {
+        print(plain(&format!("  workspace {}", archive.display())));
+    }
+    print(style("timeline").dim().to_string());
     match &trace {
         Some(trace) => show_timeline(trace, longest),
-        None => print("no trace was stored for this trial"),
+        None => print("  no trace was stored for this trial"),
     }
     Ok(Exit::Done)
 }
 
-/// `RUN/POSITION`, or a position in the last run. A run may be a path and have slashes of its own.
-fn split(trial: &str) -> Result<(&str, u64), UsageError> {
-    let (run, position) = trial.rsplit_once('/').unwrap_or(("last", trial));
-    let position = position.parse().map_err(|_| UsageError {
-        message: format!("`{trial}` is not a trial, expected RUN/POSITION"),
-        hint: Some("for example `assize show last/0`".to_owned()),
-    })?;
-    Ok((run, position))
+/// `RUN/POSITION`, or a position in the last run, is a trial; a run, or a scenario with or without its run, is a list. A run
+/// may be a path and have slashes of its own.
+fn find(arguments: &ShowArguments, plugins: &Plugins) -> Result<Wanted> {
+    let wanted = arguments.trial.as_str();
+    let run = |id: &str| find_run(id, &arguments.place, plugins);
+    let (before, after) = wanted.rsplit_once('/').unwrap_or(("last", wanted));
+    if let Ok(position) = after.parse() {
+        return Ok(Wanted::Trial(run(before)?, position));
+    }
+    if wanted == "last" {
+        return Ok(Wanted::Trials(run("last")?, None));
+    }
+    let missing = match run(wanted) {
+        Ok(run) => return Ok(Wanted::Trials(run, None)),
+        Err(error) => error,
+    };
+    let Ok(run) = run(before) else {
+        return Err(missing);
+    };
+    let scenarios = &run.manifest().plan.scenarios;
+    if scenarios.iter().any(|known| is_meant(after, known)) {
+        return Ok(Wanted::Trials(run, Some(after.to_owned())));
+    }
+    let known: Vec<&str> = scenarios.iter().map(String::as_str).collect();
+    let trials = run.manifest().plan.cells().saturating_sub(1);
+    Err(UsageError {
+        message: format!(
+            "`{wanted}` is neither a run nor a scenario of run {}",
+            run.id()
+        ),
+        hint: Some(match suggest(after, &known).filter(|_| !known.is_empty()) {
+            Some(near) => format!("{near} `assize show {before}` lists its trials, 0 to {trials}"),
+            None => format!("`assize show {before}` lists its trials, 0 to {trials}"),
+        }),
+    }
+    .into())
+}
+
+/// What a scenario asks, as the run has it.
+pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
+    let scenario = run.manifest().suite.get("scenarios")?.get(scenario)?;
+    let prompt = scenario.get("prompt")?.as_str()?;
+    let turns = scenario.get("turns").and_then(Value::as_array);
+    let turns = turns.into_iter().flatten().filter_map(Value::as_str);
+    let all: Vec<&str> = std::iter::once(prompt).chain(turns).collect();
+    Some(all.join("\n\n"))
+}
+
+/// What agents are told in a mode.
+pub(super) fn instructions_of(run: &RunDirectory, mode: &str) -> Option<String> {
+    let mode = run.manifest().suite.get("modes")?.get(mode)?;
+    let told = ["system_instructions", "systemInstructions"]
+        .iter()
+        .find_map(|key| mode.get(*key)?.as_str())?;
+    (!told.trim().is_empty()).then(|| told.to_owned())
+}
+
+/// The last thing an agent said.
+pub(super) fn final_answer(trace: &SessionTrace) -> Option<&str> {
+    trace.events.iter().rev().find_map(|event| match &**event {
+        TraceEvent::TextOutput { content, .. } if !content.trim().is_empty() => {
+            Some(content.as_str())
+        }
+        _ => None,
+    })
+}
+
+/// Lines of a text under its title, as many as fit.
+fn show_text(title: &str, text: &str, all: bool) {
+    print(style(title).dim().to_string());
+    show_lines(text, MOST_LINES, all, |line| format!("  {}", plain(line)));
+}
+
+fn show_diff(diff: &Diff, all: bool) {
+    print(style("changes in the workspace").dim().to_string());
+    show_lines(&diff.text, MOST_DIFF_LINES, all, |line| {
+        let shown = format!("  {}", plain(line));
+        match line.chars().next() {
+            Some('+') => style(shown).green().to_string(),
+            Some('-') => style(shown).red().to_string(),
+            _ => shown,
+        }
+    });
+    if let Some(remark) = &diff.remark {
+        print(format!("  ({})", plain(remark)));
+    }
+}
+
+fn show_lines(text: &str, most: usize, all: bool, shown: impl Fn(&str) -> String) {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let most = if all { usize::MAX } else { most };
+    for line in lines.iter().take(most) {
+        print(shown(line));
+    }
+    if lines.len() > most {
+        print(format!("  … {} more lines (--full)", lines.len() - most));
+    }
+}
+
+/// Why a trial did not pass, on one line.
+pub(super) fn reason(row: &ProfileRow) -> Option<String> {
+    if row.outcome == Some(Outcome::Pass) {
+        return None;
+    }
+    let failed = row.checkpoint_details.iter().find(|check| !check.passed);
+    let check = failed.map(|check| match check.description.as_str() {
+        "" => format!("check failed: {}", check.id),
+        words => format!("check failed: {words}"),
+    });
+    let told = row.error.clone().or_else(|| row.error_code.clone());
+    told.or(check)
 }
 
 fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
@@ -76,12 +215,8 @@ fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
     Err(UsageError::new(message).into())
 }
 
-fn show_row(row: &ProfileRow, catalog: &Catalog) {
-    let outcome = match row.outcome {
-        Some(Outcome::Pass) => style("pass").green().bold(),
-        Some(Outcome::Void) => style("void").yellow().bold(),
-        _ => style("fail").red().bold(),
-    };
+fn show_row(row: &ProfileRow, catalog: &Catalog, full: bool) {
+    let outcome = outcome_word(row.outcome.unwrap_or(Outcome::Fail));
     let title = format!(
         "{} · {} · {} #{}",
         row.scenario_id, row.mode, row.model, row.iteration
@@ -126,7 +261,8 @@ fn show_row(row: &ProfileRow, catalog: &Catalog) {
             one_line(error, EXCERPT)
         ));
     }
-    row.checkpoint_details.iter().for_each(show_check);
+    let checks = row.checkpoint_details.iter();
+    checks.for_each(|check| show_check(check, full));
     for error in &row.hook_errors {
         print(format!(
             "  {} {}: {}",
@@ -153,7 +289,7 @@ fn metrics(row: &ProfileRow, catalog: &Catalog) -> Vec<String> {
 }
 
 /// The total, or what is known of it.
-fn tokens(row: &ProfileRow) -> Option<String> {
+pub(super) fn tokens(row: &ProfileRow) -> Option<String> {
     let exact = row.tokens.total.map(|total| quantity(total as f64));
     let known = row.tokens_at_least.and_then(|known| known.total);
     let bound = known.filter(|known| *known > 0);
@@ -179,7 +315,8 @@ fn tool_calls(row: &ProfileRow) -> Option<String> {
     Some(format!("{}{failed}", calls.total?))
 }
 
-fn show_check(check: &ScorerCheckResult) {
+fn show_check(check: &ScorerCheckResult, full: bool) {
+    let longest = if full { usize::MAX } else { FOUND };
     let mark = match (&check.error, check.passed) {
         (Some(_), _) => style("?").yellow(),
         (None, true) => style("✓").green(),
@@ -199,9 +336,11 @@ fn show_check(check: &ScorerCheckResult) {
         .and_then(Value::as_object_mut)
         .and_then(|found| found.remove("rationale"));
     if !check.passed {
-        for (name, value) in [("expected", &check.expected), ("actual", &actual)] {
+        for (name, value) in [("expected", &check.expected), ("found", &actual)] {
             if let Some(value) = value {
-                detail(name, &text_of(value), EXCERPT);
+                let text = text_of(value);
+                let text = if text.is_empty() { "nothing" } else { &text };
+                detail(name, text, longest);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
-use crate::commands::{UsageError, baseline, results_dir};
+use crate::commands::{UsageError, baseline, missing_run, results_dir};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
 use assize_contracts::{Catalog, CautionCode, Plugins, Reading};
@@ -91,7 +91,8 @@ impl Source {
         if let Some(baseline) = baseline::kept(&results, name) {
             return Self::of_run(&baseline);
         }
-        Self::of_run(&RunDirectory::find(&results, name)?)
+        let run = RunDirectory::find(&results, name);
+        Self::of_run(&run.map_err(|error| missing_run(error, place))?)
     }
 
     /// Whether both hold the trials of the same run: also a baseline that was made of it.

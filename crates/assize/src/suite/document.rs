@@ -146,17 +146,18 @@ fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {
 
 /// serde speaks of Rust types; people do not.
 fn in_plain_words(message: &str) -> String {
-    let mut words = message.to_owned();
+    let mut words = without_types(message);
     for (technical, plain) in [
         ("invalid type: ", "found "),
         ("invalid value: ", "found "),
-        ("expected u32", "expected a whole number"),
-        ("expected u64", "expected a whole number"),
-        ("expected usize", "expected a whole number"),
+        ("expected f32", "expected a number"),
         ("expected f64", "expected a number"),
         ("expected a boolean", "expected `true` or `false`"),
         ("expected a string", "expected text"),
+        ("expected a borrowed string", "expected text"),
         ("expected a sequence", "expected a list"),
+        ("expected a map", "expected keys and values"),
+        ("expected any valid JSON value", "expected a value"),
         ("found integer", "found the number"),
         ("found floating point", "found the number"),
         ("found string", "found the text"),
@@ -174,6 +175,33 @@ fn in_plain_words(message: &str) -> String {
         words.push_str(" (put it into quotes)");
     }
     words
+}
+
+/// The message without the names of types, which are no business of people who write files.
+fn without_types(message: &str) -> String {
+    const WHOLE: [&str; 10] = [
+        "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize",
+    ];
+    if message.starts_with("data did not match any variant") {
+        return "found something else than any of the forms that are possible here".to_owned();
+    }
+    let Some((before, expected)) = message.split_once("expected ") else {
+        return message.to_owned();
+    };
+    let (first, rest) = expected.split_once(' ').unwrap_or((expected, ""));
+    let plain = match first {
+        "struct" | "map" | "internally" | "adjacently" => "keys and values",
+        "tuple" | "newtype" => "a list",
+        "enum" => "a name",
+        "variant" => "a name",
+        "unit" => "nothing",
+        number if WHOLE.contains(&number) && rest.is_empty() => "a whole number",
+        number if WHOLE.contains(&number) => {
+            return format!("{before}expected a whole number {rest}");
+        }
+        _ => return message.to_owned(),
+    };
+    format!("{before}expected {plain}")
 }
 
 fn not_utf8(path: &Path, bytes: &[u8], error: &std::str::Utf8Error) -> Problem {
@@ -249,13 +277,44 @@ fn parse_yaml(path: &Path, text: &str) -> Result<Node, Problem> {
         let place = error.location().map(place_of);
         let message = error.without_snippet().to_string();
         // The place is said in front; the library says it at the end.
-        let message = message
-            .split(" at line ")
-            .next()
-            .unwrap_or(&message)
-            .to_owned();
-        Problem::new(path, message).at(place)
+        let message = message.split(" at line ").next().unwrap_or(&message);
+        let line = place.and_then(|place| text.lines().nth(place.line as usize - 1));
+        let problem = Problem::new(path, about_yaml(message, line)).at(place);
+        match message {
+            text if text.contains("tab") => problem.hint("write spaces instead of the tab"),
+            text if text.contains("block mapping") || text.contains("block collection") => {
+                problem.hint("give it as many spaces as the lines beside it have")
+            }
+            _ => problem,
+        }
     })
+}
+
+/// What the reader of YAML says, for people who write it, and the line it stumbled over.
+fn about_yaml(message: &str, line: Option<&str>) -> String {
+    let plain = match message {
+        text if text.contains("tabs disallowed") || text.contains("tab character") => {
+            "found a tab, expected spaces: YAML is indented by spaces only"
+        }
+        text if text.contains("block mapping") || text.contains("block collection") => {
+            "the line is indented differently from the lines it belongs to"
+        }
+        text if text.contains("mapping values are not allowed") => {
+            "found a second `:`, expected one key per line (text with a colon needs quotes)"
+        }
+        text if text.contains("simple key") => "expected a key and `:`",
+        text if text.contains("flow mapping") => "a `{` is never closed, or a comma is missing",
+        text if text.contains("flow sequence") => "a `[` is never closed, or a comma is missing",
+        text if text.contains("quoted scalar") => "a quote is never closed",
+        text => text,
+    };
+    match line
+        .map(str::trim_end)
+        .filter(|line| !line.trim().is_empty())
+    {
+        Some(line) => format!("{plain}; the line is `{}`", line.replace('\t', "→")),
+        None => plain.to_owned(),
+    }
 }
 
 fn yaml_options() -> serde_saphyr::Options {

@@ -89,15 +89,68 @@ fn one() -> u32 {
     1
 }
 
-/// A provider and its settings.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// A provider and its settings; the name alone is enough where there are none.
+#[derive(Debug, Clone)]
 pub struct ProviderSpec {
     /// A built-in, a recipe or a plugin.
     pub uses: String,
     /// Its settings.
-    #[serde(flatten)]
     pub overrides: Map<String, Value>,
+}
+
+/// A provider with settings, as it is written.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ProviderSettings {
+    /// A built-in, a recipe or a plugin.
+    uses: String,
+    /// Its settings.
+    #[serde(flatten)]
+    overrides: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for ProviderSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ProviderVisitor)
+    }
+}
+
+struct ProviderVisitor;
+
+impl<'de> Visitor<'de> for ProviderVisitor {
+    type Value = ProviderSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a provider such as `{ uses: claude-code }`")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<ProviderSpec, E> {
+        Ok(ProviderSpec {
+            uses: name.to_owned(),
+            overrides: Map::new(),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, items: A) -> Result<ProviderSpec, A::Error> {
+        let items = serde::de::value::MapAccessDeserializer::new(items);
+        let ProviderSettings { uses, overrides } = ProviderSettings::deserialize(items)?;
+        Ok(ProviderSpec { uses, overrides })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ProviderSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ProviderSpec".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let settings = generator.subschema_for::<ProviderSettings>();
+        schemars::json_schema!({
+            "description": "A provider and its settings; the name alone is enough where there are none.",
+            "oneOf": [{ "type": "string" }, settings],
+        })
+    }
 }
 
 /// Permissions of agents: what they may do without asking.

@@ -2,6 +2,7 @@
 
 mod capture;
 mod description;
+mod foresight;
 mod gates;
 mod judge;
 mod modes;
@@ -25,6 +26,7 @@ use assize_plugins::PluginHost;
 use assize_report::Analysis;
 use assize_secrets::Secrets;
 use description::describe;
+pub(crate) use scenarios::is_meant;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,8 +62,31 @@ pub fn load(
     selection: &Selection,
     plugins: &Plugins,
 ) -> Result<LoadedSuite, SuiteError> {
-    let raw = Document::read(&find(path)?)?;
+    let raw = read_suite(&find(path)?)?;
     load_document(raw, BTreeMap::new(), selection, plugins)
+}
+
+/// Reads a suite file, and knows what else people give in its place.
+fn read_suite(path: &Path) -> Result<Document, Problem> {
+    let document = Document::read(path)?;
+    let has = |key: &str| document.value().get(key).is_some();
+    if document.value().is_null() {
+        return Err(Problem::new(
+            path,
+            "the file is empty, expected a suite with `modes` and `scenarios`",
+        )
+        .hint("`assize init DIR` writes one that runs at once"));
+    }
+    if has("prompt") && !has("modes") {
+        let id = document.value().get("id").and_then(Value::as_str);
+        let only = id.map_or_else(String::new, |id| format!(" --scenario {id}"));
+        return Err(Problem::new(path, "this is a scenario, not a suite")
+            .at(document.place(&["prompt"]))
+            .hint(format!(
+                "run the suite that names it under `scenarios`: `assize run SUITE{only}`"
+            )));
+    }
+    Ok(document)
 }
 
 /// A suite that stands in no file, with the scenarios that its `scenarios.paths` name.
@@ -125,7 +150,7 @@ fn load_document(
 
 /// Starts the plugin programs of a suite and nothing else of it.
 pub(crate) fn start_programs(path: &Path) -> Result<Option<PluginHost>, SuiteError> {
-    let (document, _) = interpolate(Document::read(&find(path)?)?).map_err(SuiteError)?;
+    let (document, _) = interpolate(read_suite(&find(path)?)?).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
     plugins::start_programs(&document, &file)
 }
@@ -142,7 +167,7 @@ pub(crate) fn names_programs(path: &Path) -> bool {
 /// Where the runs of a suite are kept, without loading what it names.
 pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError> {
     let path = find(path)?;
-    let (document, _) = interpolate(Document::read(&path)?).map_err(SuiteError)?;
+    let (document, _) = interpolate(read_suite(&path)?).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
     Ok(file.results_dir(&directory_of(&path)))
 }
@@ -314,6 +339,8 @@ impl Loader<'_> {
         let mut remarks = self.remarks(&profile);
         remarks.extend(self.unused_concurrency(&file, &profile));
         remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
+        remarks.extend(foresight::unfilled_names(&profile.scenarios));
+        remarks.extend(foresight::unseen_tools(&profile, file.capture.as_ref()));
         let analysis = Analysis::of(&file.analysis).unwrap_or_default();
         remarks.extend(self.gate_remarks(&gates, &analysis, &plan));
         let results_dir = match &self.selection.results_dir {
@@ -368,7 +395,14 @@ impl Loader<'_> {
 
     fn problem(&mut self, keys: &[&str], message: impl Into<String>) {
         let problem = self.document.problem(keys, message);
-        self.problems.push(problem);
+        self.add(problem);
+    }
+
+    /// Several modes may share what is wrong; it is said once.
+    fn add(&mut self, problem: Problem) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
     }
 
     fn unknown(&mut self, keys: &[&str], kind: &str, name: &str, known: &[&str]) {
@@ -376,7 +410,7 @@ impl Loader<'_> {
             .document
             .problem(keys, format!("unknown {kind} `{name}`"));
         problem.hint = suggestion(name, known);
-        self.problems.push(problem);
+        self.add(problem);
     }
 
     fn execution(&self, file: &SuiteFile) -> Execution {

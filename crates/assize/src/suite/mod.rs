@@ -28,7 +28,9 @@ pub use file::{
 pub use hooks::{HookCommandsSpec, HooksSpec};
 pub(crate) use load::{FILE_NAMES, UnwrittenSuite};
 pub use load::{LoadedSuite, load};
-pub(crate) use load::{configured_results_dir, find, has_layers, names_programs, start_programs};
+pub(crate) use load::{
+    configured_results_dir, find, has_layers, is_meant, names_programs, start_programs,
+};
 pub use plugin_programs::PluginEntry;
 pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};

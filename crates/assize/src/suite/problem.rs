@@ -53,6 +53,10 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.strip_prefix(".").unwrap_or(&self.file);
+        let file = match file.as_os_str().is_empty() {
+            true => std::path::Path::new("."),
+            false => file,
+        };
         write!(f, "{}", plain(&file.display().to_string()))?;
         if let Some(Place { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;

@@ -118,6 +118,11 @@ pub(super) fn load(
     defaults: &Defaults,
 ) -> Result<Vec<LoadedScenario>, Problem> {
     let document = std::rc::Rc::new(document);
+    if document.value().is_null() {
+        let message = "the file is empty, expected a scenario with `id` and `prompt`";
+        return Err(Problem::new(document.path(), message)
+            .hint("`assize schema scenario` describes what a scenario can hold"));
+    }
     let file: ScenarioFile = document.read_as(LATER)?;
     check(&document, &file)?;
     let schema = output_schema(&document, &file)?;

@@ -2,18 +2,21 @@
 
 mod gates;
 mod progress;
+mod reasons;
 mod sparkline;
 mod table;
 mod verdict;
 
 pub(crate) use gates::print_gates;
 pub(crate) use progress::{JsonLines, Progress};
+pub(crate) use reasons::print_reasons;
 pub(crate) use sparkline::sparkline;
 pub(crate) use table::{comparison_table, summary_table};
 pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
 
-use crate::commands::{PreflightError, UsageError};
+use crate::commands::{Obstructed, PreflightError, UsageError};
 use crate::suite::SuiteError;
+use assize_agents::capture::CaptureError;
 use assize_engine::EngineError;
 use assize_engine::store::StoreError;
 use assize_report::GateError;
@@ -51,6 +54,57 @@ pub(crate) fn one_line(text: &str, longest: usize) -> String {
         words.push('…');
     }
     words
+}
+
+/// How many columns there are. None where stdout is no terminal.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let term = Term::stdout();
+    let is_terminal = term.features().is_attended();
+    is_terminal.then(|| usize::from(term.size().1))
+}
+
+/// A sentence on as many lines as it takes, broken between words, each after this indent. One line where stdout is no
+/// terminal.
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
+    wrapped_at(text, indent, terminal_width())
+}
+
+/// Numbers stay with their units.
+fn wrapped_at(text: &str, indent: &str, width: Option<usize>) -> String {
+    let width = width.unwrap_or(usize::MAX);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_unit =
+            ["%", "ms", "s", "points"].contains(&word.trim_end_matches([',', '.', ')', ';']));
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|last: char| last.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line)
+                if console::measure_text_width(line) + 1 + console::measure_text_width(&word)
+                    <= width =>
+            {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines.join("\n")
+}
+
+/// The same, with something else in front of the first line, as long as the indent.
+pub(crate) fn wrapped_after(first: &str, text: &str) -> String {
+    let indent = " ".repeat(console::measure_text_width(first));
+    let lines = wrapped(text, &indent);
+    format!("{first}{}", lines.get(indent.len()..).unwrap_or_default())
 }
 
 /// A line for people, on stderr.
@@ -99,12 +153,17 @@ fn print_line(message: &str, hint: Option<&str>) {
         plain(message)
     ));
     if let Some(hint) = hint {
-        say(format!(
-            "{} {}",
-            style("hint:").for_stderr().cyan().bold(),
-            plain(hint)
-        ));
+        say_hint(hint);
     }
+}
+
+/// The way out.
+pub(crate) fn say_hint(hint: &str) {
+    say(format!(
+        "{} {}",
+        style("hint:").for_stderr().cyan().bold(),
+        plain(hint)
+    ));
 }
 
 fn hint(error: &anyhow::Error) -> Option<String> {
@@ -118,8 +177,16 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         let hint = "run the set-up command by hand in a copy of the files; nothing was run or spent; --no-preflight runs without this look";
         return Some(hint.to_owned());
     }
+    if let Some(CaptureError::Listen { port, .. }) = error.downcast_ref() {
+        return Some(format!(
+            "another program listens on port {port}; name another one with `--port`, or leave it out for a free one"
+        ));
+    }
     if let Some(error) = error.downcast_ref::<GateError>() {
         return error.hint.clone();
+    }
+    if let Some(error) = error.downcast_ref::<Obstructed>() {
+        return Some(error.hint.clone());
     }
     match (store, error.downcast_ref::<UsageError>()) {
         (Some(error), _) => error.hint().map(str::to_owned),
@@ -142,6 +209,17 @@ mod tests {
         );
         assert!(!safe.contains('\u{202e}'));
         assert!(safe.ends_with("\nd\te"));
+    }
+
+    #[test]
+    fn sentences_are_broken_between_words() {
+        let text = "one two three four";
+        assert_eq!(wrapped_at(text, "  ", Some(12)), "  one two\n  three four");
+        assert_eq!(wrapped_at(text, "  ", None), "  one two three four");
+        assert_eq!(
+            wrapped_at("incomprehensible", "  ", Some(4)),
+            "  incomprehensible"
+        );
     }
 
     #[test]

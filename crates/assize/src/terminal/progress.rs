@@ -106,6 +106,14 @@ impl Progress {
         }
     }
 
+    /// Counts trials that were done before, so that the counts of a resumed run are those of the whole run.
+    pub(crate) fn with_earlier(self, rows: impl IntoIterator<Item = (String, Outcome)>) -> Self {
+        for (mode, outcome) in rows {
+            self.state().count_outcome(&mode, outcome);
+        }
+        self
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,8 +188,12 @@ impl State {
             trial.cost_usd.map(|cost| cost.value()),
             trial.cost_at_least_usd.map(|cost| cost.value()),
         );
-        if let Some((_, counts)) = self.modes.iter_mut().find(|(mode, _)| *mode == trial.mode) {
-            match trial.outcome {
+        self.count_outcome(&trial.mode, trial.outcome);
+    }
+
+    fn count_outcome(&mut self, mode: &str, outcome: Outcome) {
+        if let Some((_, counts)) = self.modes.iter_mut().find(|(known, _)| known == mode) {
+            match outcome {
                 Outcome::Pass => counts.passed += 1,
                 Outcome::Void => counts.void += 1,
                 Outcome::Fail => counts.failed += 1,

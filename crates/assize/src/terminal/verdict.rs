@@ -1,23 +1,29 @@
 //! A summary in the terminal: the table, what to watch out for, and the verdict in words.
 
-use super::{plain, print, print_gates, summary_table};
+use super::{plain, print, print_gates, print_reasons, summary_table, wrapped, wrapped_after};
 use assize_report::{Comparison, Summary, advice, clause, headline, verdict_line};
 use assize_stats::Verdict;
 use console::style;
 
-/// The table, one line per deciding comparison, and the cautions that matter for them.
-pub(crate) fn print_summary(summary: &Summary) {
+/// The table, why trials did not pass, one line per deciding comparison, and the cautions that matter for them. `run` is
+/// what to type for the run.
+pub(crate) fn print_summary(summary: &Summary, run: &str) {
     print(summary_table(summary).to_string());
+    print_reasons(summary, run);
     let is_said = |caution: &assize_report::Caution| {
         caution.code == assize_report::CautionCode::JudgeDisagrees
     };
     if let Some(judge) = &summary.judge
         && !summary.cautions.iter().any(is_said)
     {
-        print(style(judge.sentence()).dim().to_string());
+        print(style(wrapped(&judge.sentence(), "")).dim().to_string());
     }
+    let nothing_worked = summary.nothing_worked();
+    let words = nothing_worked.map(|words| wrapped(words, ""));
+    words.into_iter().for_each(print);
     let mut against = None;
-    for comparison in summary.decisive() {
+    let decisive = summary.decisive().filter(|_| nothing_worked.is_none());
+    for comparison in decisive {
         if against != Some(comparison.mode_b()) {
             against = Some(comparison.mode_b());
             print(
@@ -26,12 +32,10 @@ pub(crate) fn print_summary(summary: &Summary) {
                     .to_string(),
             );
         }
-        print(format!(
-            "  {}",
-            marked(comparison, &verdict_line(comparison))
-        ));
+        print(marked(comparison, &verdict_line(comparison), "  "));
         if let Some(advice) = advice(comparison) {
-            print(style(format!("    {}", plain(&advice))).dim().to_string());
+            let advice = wrapped(&plain(&advice), "    ");
+            print(style(advice).dim().to_string());
         }
     }
     print_gates(&summary.gates);
@@ -45,7 +49,8 @@ pub(crate) fn print_cautions<'a>(summaries: impl IntoIterator<Item = &'a Summary
     for caution in cautions.filter(|caution| caution.is_primary) {
         if !said.contains(&caution.text.as_str()) {
             let note = style("note:").yellow().bold();
-            print(format!("{note} {}", plain(&caution.text)));
+            let text = wrapped_after("note: ", &plain(&caution.text));
+            print(text.replacen("note:", &note.to_string(), 1));
             said.push(&caution.text);
         }
     }
@@ -57,11 +62,7 @@ pub(crate) fn verdict_with_bar(comparison: &Comparison) -> String {
         Some(span) => bar(span),
         None => " ".repeat(2 * HALF + 1),
     };
-    format!(
-        "  {} {}",
-        style(bar).dim(),
-        marked(comparison, &clause(comparison))
-    )
+    marked(comparison, &clause(comparison), &format!("  {bar} "))
 }
 
 /// Characters on either side of no difference; the ends stand for 100 % or 100 points.
@@ -101,16 +102,23 @@ fn bar(span: [f64; 3]) -> String {
     (0..=2 * HALF).map(mark).collect()
 }
 
-/// A line about a comparison, marked by its verdict.
-fn marked(comparison: &Comparison, line: &str) -> String {
+/// A line about a comparison after so many columns, marked by its verdict.
+fn marked(comparison: &Comparison, line: &str, before: &str) -> String {
     let line = plain(line);
+    let mark = match comparison.verdict() {
+        Verdict::Better => "✓",
+        Verdict::Worse => "✗",
+        Verdict::Equivalent => "=",
+        Verdict::Lower => "↓",
+        Verdict::Higher => "↑",
+        _ => "?",
+    };
+    let text = wrapped_after(&format!("{before}{mark} "), &line);
     match comparison.verdict() {
-        Verdict::Better => style(format!("✓ {line}")).green().to_string(),
-        Verdict::Worse => style(format!("✗ {line}")).red().to_string(),
-        Verdict::Equivalent => style(format!("= {line}")).cyan().to_string(),
-        Verdict::Lower => format!("↓ {line}"),
-        Verdict::Higher => format!("↑ {line}"),
-        _ => format!("? {line}"),
+        Verdict::Better => style(text).green().to_string(),
+        Verdict::Worse => style(text).red().to_string(),
+        Verdict::Equivalent => style(text).cyan().to_string(),
+        _ => text,
     }
 }
 

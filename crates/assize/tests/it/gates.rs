@@ -218,7 +218,9 @@ fn a_mode_is_compared_with_a_named_run_a_baseline_or_a_file() {
     let missing = suite.assize(&["run", "--baseline", "nobody"]);
     assert_eq!(missing.code, Some(1), "{missing:#?}");
     assert!(
-        missing.stderr.contains("there is no baseline `nobody`"),
+        missing
+            .stderr
+            .contains("there is no baseline or run `nobody`"),
         "{missing:#?}"
     );
     assert_eq!(

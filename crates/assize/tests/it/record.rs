@@ -44,10 +44,44 @@ fn a_profile_has_every_number_and_leaves_a_trace() {
     ] {
         assert!(profile.contains(line), "{line}\n{profile}");
     }
+    let (parts, whole) = (
+        time_parts(&profile),
+        milliseconds_after(&profile, " after "),
+    );
+    assert!(
+        (parts - whole).abs() <= 0.02 * whole + 3.0,
+        "{parts} of {whole}\n{profile}"
+    );
     let explained = sandbox.done(&["analyze", "t.json"]);
     assert!(explained.contains("tool-pattern"), "{explained}");
     let trace = sandbox.read("t.json");
     assert!(!trace.contains(concat!("sk-", "secret")), "{trace}");
+}
+
+/// The sum of the parts on the line about time.
+fn time_parts(profile: &str) -> f64 {
+    let line = profile
+        .lines()
+        .find(|line| line.trim().starts_with("time "));
+    let parts = line.unwrap().split(", ");
+    parts
+        .map(|part| milliseconds_after(&format!(" {part}"), " "))
+        .sum()
+}
+
+/// The last duration on the line after these words.
+fn milliseconds_after(text: &str, words: &str) -> f64 {
+    let (_, rest) = text.split_once(words).unwrap();
+    let words: Vec<&str> = rest.lines().next().unwrap().split(' ').collect();
+    let [.., number, unit] = &words[..] else {
+        panic!("no duration in {text}");
+    };
+    let number: f64 = number.parse().unwrap();
+    match *unit {
+        "ms" => number,
+        "s" => number * 1e3,
+        other => panic!("{other} in {text}"),
+    }
 }
 
 #[test]

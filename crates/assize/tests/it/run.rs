@@ -32,10 +32,10 @@ fn the_quickstart_ends_with_a_table_that_a_person_understands() {
     }
     assert!(!stdout.contains('\u{1b}'), "no escape codes in a pipe");
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let way = "provider: { uses: claude-code, model: claude-sonnet-4-5 }";
+    let way = "assize init --agent claude-code";
     assert!(
         stderr.trim_end().ends_with(way),
-        "it ends with the line to change:\n{stderr}"
+        "it ends with the way to a real agent:\n{stderr}"
     );
     let run = std::fs::read_dir(results.path())
         .unwrap()

@@ -403,7 +403,7 @@ fn a_run_in_which_nothing_was_judged_ends_incomplete_before_its_gates() {
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("nothing was judged"), "{said}");
     assert!(
-        said.contains("mode broken: 2 trials are void") && said.contains("Not logged in"),
+        said.contains("broken: 2 × void: ") && said.contains("Not logged in"),
         "{said}"
     );
 }

@@ -4,6 +4,7 @@ use super::overview::success_words;
 use super::table::{MOST_ROWS, Table, count, figure, left_out, name_cell, number, section, text};
 use crate::html::HtmlReport;
 use crate::html::charts::{Strip, strips, success_squares};
+use crate::reason::MOST_LISTED;
 use crate::{ModeSummary, Summary, amount};
 use assize_contracts::RowField;
 use maud::{Markup, html};
@@ -171,19 +172,39 @@ fn check_cell(mode: &ModeSummary, name: &str) -> Markup {
 pub(super) fn failures(summary: &Summary) -> Markup {
     let mut table = Table::new(
         "Trials that did not pass, by what went wrong",
-        &["Mode", "What went wrong", "Trials"],
+        &[
+            "Mode",
+            "Trials",
+            "Outcome",
+            "What went wrong",
+            "Look at one",
+        ],
     );
+    let mut left_out = 0;
     for (place, (label, mode)) in summary.modes.iter().enumerate() {
-        for (reason, trials) in mode.reasons.iter().take(MOST_ROWS) {
+        left_out += mode.reasons.len().saturating_sub(MOST_LISTED);
+        for reason in mode.reasons.iter().take(MOST_LISTED) {
+            let word = reason.outcome_word();
             table.row(vec![
                 name_cell(place, label),
-                text(reason),
-                number(&trials.to_string()),
+                number(&reason.trials.to_string()),
+                html! { span class=(format!("outcome {word}")) { (word) } },
+                text(&reason.message),
+                html! {
+                    @if let Some(trial) = &reason.example {
+                        a href=(format!("#{}", trial.anchor())) { "trial " (trial.position) }
+                        " " small { code { (trial.command()) } }
+                    }
+                },
             ]);
         }
     }
     if table.is_empty() {
         return Markup::default();
     }
-    section("failures", "Failures and voids", table.markup())
+    let content = html! {
+        (table.markup())
+        @if left_out > 0 { p.cut { (left_out) " rarer reasons are left out." } }
+    };
+    section("failures", "Failures and voids", content)
 }

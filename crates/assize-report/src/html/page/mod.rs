@@ -28,6 +28,9 @@ const SCRIPT: &str = include_str!("page.js");
 struct Trials<'a> {
     scenarios: Vec<String>,
     modes: Vec<String>,
+    /// What was asked, by scenario, and what agents were told, by mode; empty where nobody knows.
+    prompts: &'a [String],
+    instructions: &'a [String],
     trials: &'a [super::trials::Trial],
 }
 
@@ -49,6 +52,8 @@ fn write_data(report: &HtmlReport<'_>, out: &mut impl Write) -> io::Result<()> {
     let trials = Trials {
         scenarios: names(&mut report.summary.scenarios.iter().map(|(id, _)| id)),
         modes: names(&mut report.summary.modes.iter().map(|(label, _)| label)),
+        prompts: &report.prompts,
+        instructions: &report.instructions,
         trials: &report.trials,
     };
     let json = serde_json::to_string(&trials).map_err(io::Error::other)?;

@@ -248,12 +248,19 @@
     return make("li", {}, make("span", { class: "outcome " + (check.passed ? "pass" : "fail") }, check.passed ? "✓ holds " : "✗ fails "), check.text,
       why.length ? make("dl", {}, ...why.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)])) : null);
   }));
+  const told = (label, text) => !text ? null : make("details", { open: text.length <= LONG }, make("summary", {}, label), make("pre", {}, text));
+  const changes = (diff) => !diff ? null : make("details", {}, make("summary", {}, "Changes in the workspace"),
+    make("pre", { class: "diff" }, ...diff.split("\n").map((line) => make("span", { class: /^\+(?!\+\+ )/.test(line) ? "added" : /^-(?!-- )/.test(line) ? "removed" : "" }, line + "\n"))));
   const lead = (t) => [
     facts(t),
+    told("Prompt", data.prompts[t.scenario]),
+    told("Instructions", data.instructions[t.mode]),
     t.isBare ? make("p", { class: "cut" }, "To keep this file small, checks and messages of this trial are left out.") : null,
     t.error ? make("p", { class: "problem" }, t.error) : null,
     ...(t.remarks || []).map((remark) => make("p", { class: "cut" }, remark)),
     checksOf(t),
+    told("Final answer", t.answer),
+    changes(t.diff),
     t.findings ? make("details", {}, make("summary", {}, "What the analyzers found"), make("dl", { class: "glossary" }, ...t.findings.flatMap(([label, text]) => [make("dt", {}, label), make("dd", {}, text)]))) : null,
   ];
   const cuts = (found) => {
@@ -355,6 +362,12 @@
   let from = 0;
   const back = () => { location.hash = "trials"; };
   const route = () => {
+    // Other files name a trial by its run and position.
+    const named = /^#show-(.+)-(\d+)$/.exec(location.hash);
+    if (named) {
+      const place = trials.findIndex((t) => t.run === named[1] && t.position === Number(named[2]));
+      history.replaceState(null, "", place < 0 ? "#failures" : "#trial-" + place);
+    }
     const found = /^#trial-(\d+)(?:-vs-(\d+))?$/.exec(location.hash);
     const places = found ? [found[1], found[2]].filter((text) => text !== undefined).map(Number) : [];
     const isTrial = places.length > 0 && places.every((place) => place < trials.length);

@@ -5,14 +5,21 @@ use crate::cli::RecordArguments;
 use crate::terminal::say;
 use anyhow::{Context, Result};
 use assize_agents::capture::CapturedSession;
-use assize_process::{Bound, Chunk, Command, Exit, Running, Signal, Stdin, Stream};
+use assize_process::{
+    Bound, Chunk, Command, Exit, RawMode, Running, Signal, Stdin, Stream, Terminal,
+};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a command may take to end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the output of a command that has ended may still come.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Everything is passed on, nothing is kept.
 const ALL: Bound = Bound {
@@ -30,7 +37,7 @@ pub(super) fn command(arguments: &RecordArguments, session: &CapturedSession) ->
     let mut command = Command::from_argv(argv, directory)
         .bound(ALL)
         .polite(Signal::SIGINT, GRACE)
-        // Nobody types into an agent that is recorded; one that waits for more would wait forever.
+        // Without a terminal to type into, an agent that waits for more would wait forever.
         .stdin(match std::io::stdin().is_terminal() {
             true => Stdin::Closed,
             false => Stdin::Piped,
@@ -39,6 +46,64 @@ pub(super) fn command(arguments: &RecordArguments, session: &CapturedSession) ->
     command.env = std::env::vars_os().collect();
     let variables = session.variables(environment).into_iter();
     Ok(variables.fold(command, |command, (name, value)| command.env(name, value)))
+}
+
+/// Whether somebody sits in front of the command: then it gets a terminal, and everything typed reaches it.
+pub(super) fn is_interactive(json: bool) -> bool {
+    !json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Runs the command to its end in a terminal of its own, which shows through in ours.
+pub(super) async fn follow_in_terminal(mut command: Command) -> Result<Exit> {
+    let mut terminal = Terminal::new().context("cannot open a terminal for the command")?;
+    command.terminal = Some(terminal.path().to_owned());
+    let started = command.start().await;
+    let mut running = started.map_err(|error| anyhow::anyhow!(error.explained()))?;
+    terminal.let_go();
+    let raw = RawMode::new().context("cannot prepare the terminal")?;
+    let shown = show(terminal.host()?);
+    type_into(terminal.host()?);
+    let mut resized = signal(SignalKind::window_change())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    loop {
+        tokio::select! {
+            chunk = running.next() => if chunk?.is_none() { break },
+            _ = resized.recv() => terminal.fit(),
+            _ = terminated.recv() => running.cancel(),
+        }
+    }
+    let exit = running.wait().await?;
+    // The last words may still be on their way.
+    let _ = tokio::time::timeout(LAST_WORDS, shown).await;
+    drop(raw);
+    Ok(exit)
+}
+
+/// Shows what the command writes, until nobody can write any more.
+fn show(mut host: File) -> tokio::task::JoinHandle<()> {
+    tokio::task::spawn_blocking(move || {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = host.read(&mut buffer) {
+            let mut stdout = std::io::stdout().lock();
+            let written = stdout.write_all(&buffer[..read]);
+            if written.and_then(|()| stdout.flush()).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Passes on what is typed. A thread of its own, since a read of stdin cannot be given up.
+fn type_into(mut host: File) {
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut buffer = vec![0; 4 << 10];
+        while let Ok(read @ 1..) = stdin.read(&mut buffer) {
+            if host.write_all(&buffer[..read]).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 /// Runs the command to its end.
@@ -78,7 +143,7 @@ fn feed(running: &mut Running) {
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
         let mut buffer = vec![0; 64 << 10];
-        while let Ok(read @ 1..) = std::io::Read::read(&mut stdin, &mut buffer) {
+        while let Ok(read @ 1..) = stdin.read(&mut buffer) {
             if sender.blocking_send(buffer[..read].to_vec()).is_err() {
                 return;
             }

@@ -47,7 +47,10 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
     let session = proxy.open(upstreams, options());
     let command = follow::command(arguments, &session)?;
     let started = Timestamp::from_unix_ms(jiff::Timestamp::now().as_millisecond());
-    let exit = follow::follow(command, arguments.json).await?;
+    let exit = match follow::is_interactive(arguments.json) {
+        true => follow::follow_in_terminal(command).await?,
+        false => follow::follow(command, arguments.json).await?,
+    };
     session.settle().await;
     let path = match &arguments.out {
         Some(path) => path.clone(),

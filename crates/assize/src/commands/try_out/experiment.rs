@@ -5,6 +5,7 @@ use crate::commands::UsageError;
 use crate::suite::{FILE_NAMES, UnwrittenSuite};
 use crate::terminal::one_line;
 use anyhow::{Context, Result};
+use assize_agents::Recipe;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ const LONGEST_NAME: usize = 60;
 
 pub(super) struct Experiment {
     commands: Vec<TriedCommand>,
+    /// Variables that the user names.
+    pass_env: Vec<String>,
     repetitions: u32,
     scenario: Value,
 }
@@ -41,6 +44,7 @@ impl Experiment {
         Ok(Self {
             scenario: scenario(arguments)?,
             repetitions: arguments.repetitions,
+            pass_env: arguments.pass_env.clone(),
             commands,
         })
     }
@@ -50,6 +54,27 @@ impl Experiment {
         self.commands
             .iter()
             .map(|command| command.name.clone())
+            .collect()
+    }
+
+    /// The variables that the commands get besides the usual ones, as far as they are set.
+    pub(super) fn passed(&self) -> Vec<String> {
+        let mut names = self.pass_env.clone();
+        for command in &self.commands {
+            names.extend(keys_of(&command.argv));
+        }
+        let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        names.retain(is_set);
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Variables that the user names and that are not set.
+    pub(super) fn unset(&self) -> Vec<&str> {
+        let names = self.pass_env.iter().map(String::as_str);
+        names
+            .filter(|name| std::env::var_os(name).is_none())
             .collect()
     }
 
@@ -81,12 +106,23 @@ impl Experiment {
         Ok(())
     }
 
+    fn passed_to(&self, argv: &[String]) -> Vec<String> {
+        let mut names = self.passed();
+        let keys = keys_of(argv);
+        names.retain(|name| keys.contains(name) || self.pass_env.contains(name));
+        names
+    }
+
     fn suite(&self) -> Value {
         let modes: serde_json::Map<String, Value> = self
             .commands
             .iter()
             .map(|TriedCommand { name, argv }| {
-                let mode = json!({"provider": {"uses": "command", "command": argv}});
+                let mut mode = json!({"provider": {"uses": "command", "command": argv}});
+                let passed = self.passed_to(argv);
+                if !passed.is_empty() {
+                    mode["provider"]["pass_env"] = json!(passed);
+                }
                 (name.clone(), mode)
             })
             .collect();
@@ -94,8 +130,27 @@ impl Experiment {
             "version": 1,
             "modes": modes,
             "scenarios": {"paths": [SCENARIO_FILE]},
+            "capture": {"proxy": "auto"},
             "execution": {"repetitions": self.repetitions, "concurrency": 1, "warmup": false},
         })
+    }
+}
+
+/// Variables with the credentials of a command: those of the agent it is, or the usual ones where that is not known.
+fn keys_of(argv: &[String]) -> Vec<String> {
+    const USUAL: [&str; 5] = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "OPENROUTER_API_KEY",
+    ];
+    let program = argv.first().map_or("", String::as_str);
+    let program = Path::new(program).file_name().unwrap_or_default();
+    let mut recipes = Recipe::built_in().iter();
+    match recipes.find(|recipe| program == recipe.program()) {
+        Some(recipe) => recipe.keys.clone(),
+        None => USUAL.map(str::to_owned).to_vec(),
     }
 }
 

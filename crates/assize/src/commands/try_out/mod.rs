@@ -4,12 +4,14 @@ mod experiment;
 mod export;
 mod measured;
 
-use crate::cli::{TryArguments, Where};
+use crate::cli::TryArguments;
+use crate::commands::last_run::Remembering;
+use crate::commands::open_page::open_page;
 use crate::commands::run::{self, in_runtime};
-use crate::commands::{UsageError, results_dir};
+use crate::commands::{UsageError, own_results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{Progress, plain, print, say};
+use crate::terminal::{Progress, plain, print, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::{Listener, ProfileSuiteResult, RunTarget};
@@ -21,6 +23,13 @@ use std::sync::Arc;
 
 pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exit> {
     let experiment = Experiment::new(arguments)?;
+    for name in experiment.unset() {
+        warn(&format!("`{name}` is not set, so no command gets it"));
+    }
+    let passed = experiment.passed();
+    if !passed.is_empty() {
+        say(format!("the commands get {}", plain(&passed.join(", "))));
+    }
     if let Some(directory) = &arguments.save {
         save(&experiment, directory)?;
     }
@@ -31,16 +40,22 @@ pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exi
         true => Arc::new(()),
         false => Arc::new(Progress::new(experiment.names())),
     };
-    let results = results_dir(&Where::default(), plugins)?;
+    let results = own_results_dir();
+    let listener = Arc::new(Remembering(listener));
     let result = carry_out(&experiment, None, results, listener, plugins)?;
     let run::Judged { summary, exit } = run::judge(&result, None)?;
     let measured = Measured::read(&experiment.names(), &result)?;
     export(arguments, &measured)?;
     match arguments.json {
-        true => print_json(&measured, &summary),
+        true => {
+            print_json(&measured, &summary);
+            run::say_voids(&result.voids);
+        }
         false => run::print_result(&summary, &result.directory),
     }
-    run::say_voids(&result.voids);
+    if arguments.open {
+        open_page(&result.directory.join("report/report.html"));
+    }
     if result.open > 0 {
         say(format!(
             "{} of {} trials are open",
@@ -112,7 +127,10 @@ fn export(arguments: &TryArguments, measured: &Measured) -> Result<()> {
 /// The times of every run and the verdicts, as one object.
 fn print_json(measured: &Measured, summary: &Summary) {
     let mut report = export::json(measured);
-    let sentences: Vec<String> = summary.decisive().map(verdict_line).collect();
+    let sentences: Vec<String> = match summary.nothing_worked() {
+        Some(words) => vec![words.to_owned()],
+        None => summary.decisive().map(verdict_line).collect(),
+    };
     report["sentences"] = sentences.into();
     print(report.to_string());
 }

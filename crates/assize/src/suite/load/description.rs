@@ -20,7 +20,12 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         let provider = own
             .get("provider")
             .cloned()
-            .or_else(|| written(&["provider"]));
+            .or_else(|| written(&["provider"]))
+            // The short form means the same.
+            .map(|provider| match provider {
+                Value::String(name) => json!({ "uses": name }),
+                other => other,
+            });
         let mut settings = own.as_object().cloned().unwrap_or_default();
         settings.insert("provider".to_owned(), provider.unwrap_or(Value::Null));
         (mode.name.clone(), Value::Object(settings))

@@ -58,7 +58,8 @@ impl Loader<'_> {
             let found = read(name);
             if found.is_none() {
                 let message = format!("the environment variable `{name}` is not set");
-                self.problem(&["judge", "key_env"], message);
+                let problem = self.document.problem(&["judge", "key_env"], message);
+                self.add(problem.hint(format!("set it: `export {name}=…`")));
             }
             return found;
         }

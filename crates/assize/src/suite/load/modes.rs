@@ -201,6 +201,12 @@ impl Loader<'_> {
                 "found 0, expected at least 1",
             );
         }
+        if file.execution.repetitions == Some(0) && self.selection.repetitions.is_none() {
+            self.problem(
+                &["execution", "repetitions"],
+                "found 0, expected at least 1",
+            );
+        }
         if file.execution.timeout_default_ms == Some(0) {
             self.problem(
                 &["execution", "timeout_default_ms"],

@@ -4,7 +4,7 @@ use super::Loader;
 use crate::suite::document::Document;
 use crate::suite::file::{Scenarios, SuiteFile};
 use crate::suite::places;
-use crate::suite::problem::Problem;
+use crate::suite::problem::{Problem, listed, nearest};
 use crate::suite::scenario::{self, Defaults, LoadedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,12 @@ impl Loader<'_> {
                         }
                     }
                 }
-                Err(message) => self.problem(&["scenarios", "paths", &number.to_string()], message),
+                Err(message) => {
+                    let place = ["scenarios", "paths", &number.to_string()];
+                    let mut problem = self.document.problem(&place, message);
+                    problem.hint = near_files(directory, pattern);
+                    self.add(problem);
+                }
             }
         }
         self.refuse_duplicates(&loaded);
@@ -154,7 +159,7 @@ impl Loader<'_> {
 }
 
 /// A name means the scenario itself and everything its variables make of it.
-fn is_meant(name: &str, id: &str) -> bool {
+pub(crate) fn is_meant(name: &str, id: &str) -> bool {
     id.strip_prefix(name)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
@@ -195,6 +200,46 @@ pub(super) fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<Path
     } else {
         Ok(found)
     }
+}
+
+/// What a pattern that fits nothing was probably meant to be: a directory or file with nearly that name, or the files that
+/// lie where it looks.
+fn near_files(directory: &Path, pattern: &str) -> Option<String> {
+    let mut known = PathBuf::new();
+    let parts: Vec<String> = Path::new(pattern)
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    for (place, part) in parts.iter().enumerate() {
+        if directory.join(&known).join(part).exists() {
+            known.push(part);
+            continue;
+        }
+        let names = names_in(&directory.join(&known));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if let Some(near) = nearest(part, names.iter().copied()) {
+            let rest = parts[place + 1..].iter();
+            let meant: PathBuf = rest.fold(known.join(near), |path, part| path.join(part));
+            return Some(format!("did you mean `{}`?", meant.display()));
+        }
+        let here = if place == 0 { Path::new(".") } else { &known };
+        return Some(match names.is_empty() {
+            true => format!("there is nothing in `{}`", here.display()),
+            false => format!("in `{}` there are {}", here.display(), listed(&names)),
+        });
+    }
+    None
+}
+
+/// The visible names in a directory, some of them where there are many.
+fn names_in(directory: &Path) -> Vec<String> {
+    const MOST: usize = 8;
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names.truncate(MOST);
+    names
 }
 
 fn walk(root: &Path, relative: &Path, visit: &mut impl FnMut(&Path)) {

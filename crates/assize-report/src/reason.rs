@@ -1,0 +1,163 @@
+//! Why trials did not pass, counted by what is the same in all their messages.
+
+use crate::arm::Names;
+use crate::row::Row;
+use assize_contracts::Outcome;
+use serde::Serialize;
+
+/// A longer message is cut.
+const LONGEST: usize = 600;
+
+/// Reasons of a mode that a page lists.
+pub(crate) const MOST_LISTED: usize = 20;
+
+/// Further kinds of messages are counted together.
+const MOST_KINDS: usize = 2000;
+
+/// What is said of messages beyond that.
+const OTHER: &str = "other reasons";
+
+/// A reason why trials of a mode did not pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reason {
+    /// What became of the trials: `fail` or `void`.
+    pub outcome: Outcome,
+    /// The message of the first such trial.
+    pub message: String,
+    /// How many trials.
+    pub trials: u64,
+    /// The session ended with an error, rather than with an answer that checks refused.
+    pub is_error: bool,
+    /// The first such trial, where rows tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<TrialPlace>,
+}
+
+/// Where a trial is found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrialPlace {
+    /// Its run.
+    pub run_id: String,
+    /// Its place in the run's plan.
+    pub position: u64,
+}
+
+impl TrialPlace {
+    /// What leads to the trial in `report.html`, after the `#`.
+    pub(crate) fn anchor(&self) -> String {
+        format!("show-{}-{}", self.run_id, self.position)
+    }
+
+    /// The command that shows the trial.
+    pub fn command(&self) -> String {
+        format!("assize show {}/{}", self.run_id, self.position)
+    }
+}
+
+impl Reason {
+    /// `fail` or `void`.
+    pub fn outcome_word(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::Void => "void",
+        }
+    }
+
+    /// `12 × void: no answer`.
+    pub fn words(&self) -> String {
+        let Self {
+            outcome,
+            message,
+            trials,
+            ..
+        } = self;
+        match outcome {
+            Outcome::Void => format!("{trials} × void: {message}"),
+            _ => format!("{trials} × {message}"),
+        }
+    }
+}
+
+/// How often a reason was met in a cell, and the position of the first such trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) trials: u32,
+    pub(crate) position: Option<u32>,
+}
+
+/// All reasons that were met. A cell keeps their places only.
+#[derive(Debug, Default)]
+pub(crate) struct Reasons {
+    kinds: Names,
+    /// By the place of their kind.
+    told: Vec<Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    outcome: Outcome,
+    message: String,
+    run_id: String,
+    is_error: bool,
+}
+
+impl Reasons {
+    /// The place of the reason why a trial did not pass.
+    pub(crate) fn place(&mut self, row: &Row<'_>) -> usize {
+        let outcome = row.outcome();
+        let mut message = cut(row.reason());
+        let mut kind = kind_of(outcome, &row.run_id, &message);
+        if self.kinds.find(&kind).is_none() && self.told.len() >= MOST_KINDS {
+            message = OTHER.to_owned();
+            kind = kind_of(outcome, "", OTHER);
+        }
+        let place = self.kinds.place(&kind);
+        if place == self.told.len() {
+            self.told.push(Told {
+                outcome,
+                message,
+                is_error: row.has_error(),
+                run_id: row.run_id.to_string(),
+            });
+        }
+        place
+    }
+
+    /// What a place and a tally come to.
+    pub(crate) fn told(&self, place: usize, tally: Tally) -> Reason {
+        let told = &self.told[place];
+        let example = tally.position.map(|position| TrialPlace {
+            run_id: told.run_id.clone(),
+            position: position.into(),
+        });
+        Reason {
+            outcome: told.outcome,
+            message: told.message.clone(),
+            trials: tally.trials.into(),
+            is_error: told.is_error,
+            example: example.filter(|_| told.message != OTHER),
+        }
+    }
+}
+
+fn cut(text: String) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A message without what differs from trial to trial: paths of workspaces, ports, times, ids.
+fn kind_of(outcome: Outcome, run_id: &str, message: &str) -> String {
+    let varies = |word: &str| word.contains('/') || word.contains(|c: char| c.is_ascii_digit());
+    let mut kind = format!("{outcome:?} {run_id}");
+    for word in message.split(' ') {
+        kind.push(' ');
+        kind.push_str(if varies(word) { "…" } else { word });
+    }
+    kind
+}
