@@ -68,10 +68,16 @@ fn starts(table: &mut Table) {
     });
     let each = used.cpu / f64::from(count - 1);
     let plainly = reference.cpu / f64::from(count);
+    // Of a debug build most is the trial around the program.
+    let ratio = if cfg!(debug_assertions) {
+        6.0
+    } else {
+        0.0018 / 0.0007
+    };
     table.add(
         Line::new(name, &format!("`command: [true]`, {count} trials"))
             .cpu(each, 0.0018)
-            .beside("plain spawn", each / plainly, 0.0018 / 0.0007),
+            .beside("plain spawn", each / plainly, ratio),
     );
 }
 
@@ -108,10 +114,15 @@ fn workspace(table: &mut Table, name: &str, suite: &Suite, budget: f64, ratio: f
     let both = [1, rounds + 1].map(|count| best_of(2, || suite.run(count)).cpu);
     let each = (both[1] - both[0]) / f64::from(rounds) - start;
     let each = each.max(0.0);
+    let ratio = if cfg!(debug_assertions) {
+        0.25
+    } else {
+        ratio.max(0.05)
+    };
     table.add(
         Line::new(name, "every attempt, without its program")
             .cpu(each, budget)
-            .beside("`cp -a` and `rm -r`", each / reference.cpu, ratio.max(0.05)),
+            .beside("`cp -a` and `rm -r`", each / reference.cpu, ratio),
     );
 }
 
@@ -199,18 +210,18 @@ fn tasks(table: &mut Table) {
     if !table.wants(name) && !table.wants("`run` of tasks") && !table.wants("`show` of one task") {
         return;
     }
-    let count = if table.is_check { 4_000 } else { 1_000_000 };
+    let count = if table.is_check { 6_000 } else { 1_000_000 };
     let suite = Suite::of_tasks(count);
     let ran = suite.assize(&["run", "-q"]);
     let compared = best_of(2, || suite.assize(&["compare", "last"]));
     let what = format!("{count} tasks in one mode");
     if table.is_check {
-        // What a few tasks take is the program's own, so the difference is that of the tasks.
-        let few = Suite::of_tasks(100);
+        // What a few tasks take is the program's own, and that of the thousand that are told one by one.
+        let few = Suite::of_tasks(2_000);
         few.assize(&["run", "-q"]);
         let few = few.assize(&["compare", "last"]);
-        let each = (compared.peak_mb - few.peak_mb).max(0.0) * 1e6 / f64::from(count - 100);
-        table.add(Line::new(name, &what).bytes(each, 1_000.0));
+        let each = (compared.peak_mb - few.peak_mb).max(0.0) * 1e6 / f64::from(count - 2_000);
+        table.add(Line::new(name, &format!("{what}, each")).bytes(each, 1_000.0));
         return;
     }
     table.add(

@@ -14,26 +14,24 @@ impl Suite {
     fn new(text: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("assize.yaml"), text).unwrap();
-        fs::write(directory.path().join("s.yaml"), "id: s\nprompt: p\n").unwrap();
+        fs::write(directory.path().join("s.yaml"), SCENARIO).unwrap();
         Self(directory)
     }
 
     /// `true`, in a workspace if files are given.
     pub(crate) fn of_programs(files: Option<&dyn Fn(&Path)>) -> Self {
-        let workspace = match files {
-            Some(_) => "workspace: { from: source }\n",
-            None => "",
-        };
-        let suite = Self::new(&format!("{PROGRAM}{workspace}"));
+        let suite = Self::new(PROGRAM);
         if let Some(fill) = files {
             fill(&suite.source());
+            suite.work_in("from: source");
         }
         suite
     }
 
     /// `true`, in the checkout of a repository of so many megabytes.
     pub(crate) fn of_repository(megabytes: u32) -> Self {
-        let suite = Self::new(&format!("{PROGRAM}workspace: {{ git: ./source }}\n"));
+        let suite = Self::new(PROGRAM);
+        suite.work_in("git: { repo: source, ref: HEAD }");
         let source = suite.source();
         // Bytes that do not compress, in as many files as a large project has.
         for number in 0..megabytes * 20 {
@@ -103,6 +101,12 @@ impl Suite {
         suite
     }
 
+    /// Gives the scenario a workspace.
+    fn work_in(&self, workspace: &str) {
+        let text = format!("{SCENARIO}workspace: {{ {workspace} }}\n");
+        fs::write(self.path().join("s.yaml"), text).unwrap();
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
@@ -153,6 +157,8 @@ fn program() -> String {
     let other = std::env::var("ASSIZE_MEASURED").ok();
     other.unwrap_or_else(|| env!("CARGO_BIN_EXE_assize").to_owned())
 }
+
+const SCENARIO: &str = "id: s\nprompt: p\n";
 
 const PROGRAM: &str = "provider: { uses: command, command: ['true'] }\nmodes: { a: {} }\n\
      scenarios: { paths: ['s.yaml'] }\nexecution: { warmup: false }\noutput: { store_traces: false }\n";

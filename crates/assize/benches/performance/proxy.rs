@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const ANSWER: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+/// A whole answer, so that nothing looks as if it had to be tried again.
+const ANSWER: &str = r#"{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":1}}"#;
 
 /// Processor time per request, direct and through the proxy.
 pub(crate) fn requests(rounds: u32) -> [f64; 2] {
@@ -72,7 +72,7 @@ async fn ask(host: &str, path: &str, body: &[u8], rounds: u32) {
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(body).await.unwrap();
         let mut known = 0;
-        while !answer[..known].ends_with(b"{}") {
+        while !answer[..known].ends_with(ANSWER.as_bytes()) {
             match stream.read(&mut answer[known..]).await.unwrap() {
                 0 => panic!("no answer"),
                 length => known += length,
@@ -110,7 +110,11 @@ async fn serve(listener: TcpListener) {
                         _ => return,
                     }
                 }
-                if stream.write_all(ANSWER.as_bytes()).await.is_err() {
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{ANSWER}",
+                    ANSWER.len()
+                );
+                if stream.write_all(answer.as_bytes()).await.is_err() {
                     return;
                 }
             }
