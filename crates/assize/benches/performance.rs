@@ -212,13 +212,13 @@ fn tasks(table: &mut Table) {
     }
     let count = if table.is_check { 6_000 } else { 1_000_000 };
     let suite = Suite::of_tasks(count);
-    let ran = suite.assize(&["run", "-q"]);
+    let ran = suite.assize(&["run", "-q", "-n", "1"]);
     let compared = best_of(2, || suite.assize(&["compare", "last"]));
     let what = format!("{count} tasks in one mode");
     if table.is_check {
         // What a few tasks take is the program's own, and that of the thousand that are told one by one.
         let few = Suite::of_tasks(2_000);
-        few.assize(&["run", "-q"]);
+        few.assize(&["run", "-q", "-n", "1"]);
         let few = few.assize(&["compare", "last"]);
         let each = (compared.peak_mb - few.peak_mb).max(0.0) * 1e6 / f64::from(count - 2_000);
         table.add(Line::new(name, &format!("{what}, each")).bytes(each, 1_000.0));
