@@ -100,6 +100,8 @@ impl Offline {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path("home"))
+            // Assize remembers its last run there; the home shows what agents leave.
+            .env("XDG_STATE_HOME", self.path("state"))
             .env("TMPDIR", self.path("tmp"))
             .envs(self.environment.iter().cloned())
             .output()
