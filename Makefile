@@ -114,11 +114,11 @@ chaos:
 	$(CARGO) build -p assize --all-features --locked
 	tests/chaos/chaos.py $${CARGO_TARGET_DIR:-target}/debug/assize --rounds $(ROUNDS) --seed $(SEED)
 
-# Every parser with libFuzzer, one after another. A nightly compiler is used where there is one.
-MINUTES ?= 10
-TARGETS ?= $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
+# Every parser with libFuzzer: for so many minutes each, or without MINUTES until coverage has not grown for ten. A nightly compiler is used where there is one.
+MINUTES ?=
+TARGETS ?= $(sort $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs)))
 fuzz:
-	for target in $(TARGETS); do tests/build/fuzz.sh $$target $(MINUTES) || exit 1; done
+	tests/fuzz/campaign.py $(if $(MINUTES),--minutes $(MINUTES)) $(TARGETS)
 
 # Known holes in dependencies. Needs the advisory database; where it cannot be had, says so and ends well.
 advisories: $(DENY)

@@ -1,6 +1,6 @@
 //! Bodies that property tests and fuzz targets share: whatever stands in a file, there is an answer and no panic.
 
-use crate::suite::{Document, ScenarioFile, SuiteFile};
+use crate::suite::{Document, ScenarioFile, SuiteFile, read_every_task};
 use std::path::Path;
 
 /// Reads bytes as a suite and as a scenario, in every format.
@@ -12,6 +12,17 @@ pub fn suite_files(bytes: &[u8]) {
                 explained(document.read_as::<ScenarioFile>(&[]).err());
             }
             Err(problem) => explained(Some(problem)),
+        }
+    }
+}
+
+/// Reads bytes as tasks, in every format of data sets.
+pub fn data_sets(directory: &Path, bytes: &[u8]) {
+    for name in ["tasks.jsonl", "tasks.csv", "tasks.yaml", "tasks.json"] {
+        let file = directory.join(name);
+        if std::fs::write(&file, bytes).is_ok() {
+            // A message shows the file's path, which is not the data's.
+            let _ = read_every_task(&file);
         }
     }
 }

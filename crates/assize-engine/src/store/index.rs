@@ -470,13 +470,13 @@ pub(super) fn keep_derived(
 
 /// The files that something is made of, in a line.
 fn source_of(run: &Path, version: &str) -> String {
-    let [rows, manifest] = [ROWS, "manifest.json"].map(|name| {
+    let [rows, manifest] = [RunFile::Rows, RunFile::Manifest].map(|file| {
         let Stamp {
             inode,
             length,
             seconds,
             nanoseconds,
-        } = Stamp::of(&run.join(name));
+        } = Stamp::of(&file.within(run));
         format!("{inode} {length} {seconds}.{nanoseconds}")
     });
     format!("made of rows {rows}, manifest {manifest}, by {version}")

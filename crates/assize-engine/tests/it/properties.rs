@@ -3,6 +3,10 @@
 use assize_engine::fuzzing;
 use proptest::prelude::*;
 
+const MANIFEST: &str = include_str!(
+    "../../../assize/tests/fixtures/runs-0.1/complete/runs/20261116-233444-93c3/manifest.json"
+);
+
 /// Lines that are rows, nearly rows, or nothing of the kind; the last one may be cut anywhere.
 fn lines() -> impl Strategy<Value = Vec<u8>> {
     let cell = |n: u8| {
@@ -31,5 +35,11 @@ proptest! {
     fn any_leftovers_are_repaired_or_refused(rows in lines(), index in lines()) {
         let directory = tempfile::tempdir().unwrap();
         fuzzing::run_directory(directory.path(), &rows, &index);
+    }
+    #[test]
+    fn any_stored_run_is_read_or_refused(rows in lines(), index in lines(), pack in prop::collection::vec(any::<u8>(), 0..40)) {
+        let directory = tempfile::tempdir().unwrap();
+        fuzzing::stored_run(directory.path(), MANIFEST.as_bytes(), &rows, &index, &pack);
+        fuzzing::stored_run(directory.path(), &rows, &rows, &index, &pack);
     }
 }

@@ -64,6 +64,23 @@ enum DataFile {
     Csv(PathBuf, File, Columns),
 }
 
+/// Reads a file of tasks, then every task again from its place, for `fuzzing`.
+pub(crate) fn read_every_task(path: &Path) -> Result<(), Vec<Problem>> {
+    let reading = Reading {
+        spec: &TasksSpec::default(),
+        chosen: &TaskSelection::default(),
+        taken: Vec::new(),
+        seed: 1,
+        only_type: Some("any"),
+    };
+    let set = DataSet::read(&[path.to_owned()], &reading, |_| Vec::new())?;
+    for number in 0..set.len() {
+        // The file may be read again only as it was when it was checked.
+        let _ = set.load(number);
+    }
+    Ok(())
+}
+
 impl DataSet {
     /// Reads and checks all tasks. `examine` looks at each one that is chosen.
     pub(super) fn read(

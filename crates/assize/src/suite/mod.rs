@@ -20,6 +20,7 @@ mod selection;
 pub use crate::diagnostics::LogLevel;
 pub(crate) use agents::{Agent, agents_of, is_path, read_recipe};
 pub use capture::{CaptureSpec, CassetteSpec, ProxySpec, UpstreamSpec};
+pub(crate) use data_set::read_every_task;
 pub use document::Document;
 pub use file::{
     ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,

@@ -61,4 +61,9 @@ proptest! {
     fn any_text_is_a_suite_or_a_problem(text in nearly_a_suite()) {
         fuzzing::suite_files(text.as_bytes());
     }
+    #[test]
+    fn any_text_is_tasks_or_a_problem(text in nearly_a_suite()) {
+        let directory = tempfile::tempdir().unwrap();
+        fuzzing::data_sets(directory.path(), text.as_bytes());
+    }
 }

@@ -1,0 +1,9 @@
+#![no_main]
+
+// The four parts are divided by zero bytes, which a mutation can move.
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut parts = bytes.splitn(4, |byte| *byte == 0);
+    let mut part = || parts.next().unwrap_or_default();
+    assize_engine::fuzzing::stored_run(directory.path(), part(), part(), part(), part());
+});
