@@ -594,5 +594,5 @@ fn a_mismatch_is_shown_as_failed_with_what_was_expected() {
     suite.done(&["run", "-q"]);
     let shown = suite.done(&["show", &format!("last/{position}")]);
     assert!(shown.contains("✗ accuracy >= 0.9"), "{shown}");
-    assert!(shown.contains("actual: accuracy is 0"), "{shown}");
+    assert!(shown.contains("found: accuracy is 0"), "{shown}");
 }

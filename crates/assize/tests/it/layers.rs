@@ -287,8 +287,9 @@ fn kill_9_leaves_no_mount_and_the_next_run_sweeps() {
         let mounts = std::fs::read_to_string(process.path().join("mountinfo"));
         mounts.is_ok_and(|mounts| mounts.contains(&place))
     };
-    let mut processes = std::fs::read_dir("/proc").unwrap().flatten();
-    assert!(!processes.any(held));
+    await_true("the end of every mount", || {
+        !std::fs::read_dir("/proc").unwrap().flatten().any(held)
+    });
     let text = sandbox.read("assize.yaml");
     sandbox.write(
         "assize.yaml",

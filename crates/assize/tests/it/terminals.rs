@@ -14,7 +14,8 @@ struct Screen {
     child: Child,
     keys: File,
     output: mpsc::Receiver<Vec<u8>>,
-    seen: String,
+    /// Bytes, because a piece may end inside a character.
+    seen: Vec<u8>,
 }
 
 impl Screen {
@@ -47,16 +48,20 @@ impl Screen {
             child,
             keys,
             output,
-            seen: String::new(),
+            seen: Vec::new(),
         }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
     }
 
     /// Waits until this is shown.
     fn wait_for(&mut self, words: &str) {
-        while !self.seen.contains(words) {
+        while !self.text().contains(words) {
             let piece = self.output.recv_timeout(Duration::from_secs(60));
-            let piece = piece.unwrap_or_else(|_| panic!("no `{words}` in\n{}", self.seen));
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
+            let piece = piece.unwrap_or_else(|_| panic!("no `{words}` in\n{}", self.text()));
+            self.seen.extend(piece);
         }
     }
 
@@ -67,10 +72,10 @@ impl Screen {
     /// Everything that was shown, and the exit code.
     fn end(mut self) -> (String, Option<i32>) {
         while let Ok(piece) = self.output.recv_timeout(Duration::from_secs(60)) {
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
+            self.seen.extend(piece);
         }
         let code = self.child.wait().unwrap().code();
-        (self.seen.replace('\r', ""), code)
+        (self.text().replace('\r', ""), code)
     }
 }
 

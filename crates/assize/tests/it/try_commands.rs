@@ -29,7 +29,7 @@ fn the_answer_is_which_is_faster_and_by_how_much() {
             "6 of 6 (100 %)",
             &format!("against {SLOW}"),
             &format!("✓ {FAST}: "),
-            " % less time (",
+            " % less time on exactly this task (",
             "report/report.html",
         ],
     );
@@ -63,7 +63,7 @@ fn checks_judge_every_run_in_a_copy_of_the_workspace() {
         &[
             "10 of 10 (100 %)",
             "0 of 10 (0 %)",
-            "✗ true: success lower: 0 % against 100 %",
+            "✗ true: success lower on exactly this task: 0 % against 100 %",
         ],
     );
     assert!(!sandbox.path("project/out").exists());

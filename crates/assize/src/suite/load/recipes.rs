@@ -93,7 +93,8 @@ impl Loader<'_> {
             let recipe = recipes.find(|recipe| recipe.name == uses);
             let logins = recipe.map(|recipe| recipe.login_secrets(settings));
             for (number, secret) in logins.into_iter().flatten().enumerate() {
-                secrets.add(format!("login of {uses} ({})", number + 1), secret);
+                let name = format!("login of {uses} ({})", number + 1);
+                secrets.declare(&name, &secret, true);
             }
         }
     }
