@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn any_text_comes_back_from_a_cell() {
-        let text = "a,\"b\"\r\n; c";
+        let text = "a,\"b\"\n; c";
         let json =
             serde_json::json!({"scenarioId": text, "mode": "m", "iteration": 0, "success": true});
         let json = json.to_string();
