@@ -297,7 +297,8 @@ pub(crate) struct ProxyArguments {
 Examples:
   assize init demo                    a suite that runs at once, without a key
   assize init --agent claude-code     in a git repository: its tests, two ways to instruct the agent
-  assize init --agent claude-code --agent codex   the same with two agents")]
+  assize init --agent claude-code --agent codex   the same with two agents
+  assize init evals --from-git v1.0..  tasks from past commits, proved by their tests")]
 pub(crate) struct InitArguments {
     /// Directory to write to; created if it is missing
     #[arg(default_value = ".")]
@@ -308,6 +309,35 @@ pub(crate) struct InitArguments {
     /// A plugin in this language, with a suite that uses it
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) plugin: Option<PluginLanguage>,
+    /// Tasks from commits of the git repository that change code and tests, such as `v1.0..` or `HEAD~50..HEAD`
+    #[arg(long, value_name = "RANGE", conflicts_with = "plugin")]
+    pub(crate) from_git: Option<String>,
+    #[command(flatten)]
+    pub(crate) history: TaskSearchArguments,
+}
+
+/// The search for tasks in a history.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --from-git")]
+pub(crate) struct TaskSearchArguments {
+    /// The most tasks to make
+    #[arg(short = 'n', long = "tasks", value_name = "N", default_value_t = 10, requires = "from_git",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) tasks: u32,
+    /// The command that runs the tests of a commit; {files} are its test files [default: found in the project]
+    #[arg(long, value_name = "COMMAND", requires = "from_git")]
+    pub(crate) test: Option<String>,
+    /// Time limit of each run of the tests, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 300_000, requires = "from_git",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// Time for the whole search
+    #[arg(long, value_name = "N", default_value_t = 30, requires = "from_git",
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) minutes: u64,
+    /// Directory with the texts of issues (12.md): a commit that names #12 gets it as its prompt
+    #[arg(long, value_name = "DIR", requires = "from_git")]
+    pub(crate) issues: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

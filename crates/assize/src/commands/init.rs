@@ -1,11 +1,12 @@
 //! `assize init`: a suite that runs at once, or a plugin with a suite around it.
 
-use super::{init_agent, schema};
+use super::{init_agent, init_git, schema};
 use crate::cli::{InitArguments, PluginLanguage};
 use crate::commands::UsageError;
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where the schemas of a suite's files lie, beside its runs.
@@ -14,8 +15,23 @@ pub(super) const SCHEMAS: &str = ".assize/schemas";
 /// Runs stay on the machine; schemas are for everybody who opens the files.
 const IGNORED: &str = ".assize/.gitignore";
 
-/// A file that was made up: where, and what.
-pub(super) type Written = (PathBuf, String);
+/// A file to write, relative to the suite's directory.
+pub(super) struct Written {
+    pub(super) path: PathBuf,
+    pub(super) content: Vec<u8>,
+    /// Others may run it.
+    pub(super) is_program: bool,
+}
+
+impl Written {
+    pub(super) fn text(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            content: text.into().into_bytes(),
+            is_program: false,
+        }
+    }
+}
 
 /// A file to write: where, and what.
 type Template = (&'static str, &'static str);
@@ -88,34 +104,28 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         Some(PluginLanguage::Rust) => (RUST, &["cargo run -- run"][..]),
     };
     let mut next = next;
-    let files: Vec<Written> = match arguments.agent.is_empty() {
-        true => files
+    let is_for_agents = !arguments.agent.is_empty() || arguments.from_git.is_some();
+    if is_for_agents {
+        // Before anything takes time.
+        refuse_to_overwrite(arguments, Path::new("assize.yaml"))?;
+        next = &["assize check", "assize run"];
+    }
+    let files: Vec<Written> = match &arguments.from_git {
+        Some(range) => init_git::files(arguments, range)?,
+        None if is_for_agents => init_agent::files(directory, &arguments.agent)?,
+        None => files
             .iter()
-            .map(|(name, content)| (PathBuf::from(name), with_own_schemas(content)))
+            .map(|(name, content)| Written::text(*name, with_own_schemas(content)))
             .collect(),
-        false => {
-            next = &["assize check", "assize run"];
-            init_agent::files(directory, &arguments.agent)?
-        }
     };
     // Nothing of anybody's is overwritten, and nothing is written half.
-    if let Some((name, _)) = files.iter().find(|(name, _)| directory.join(name).exists()) {
-        let flags: String = arguments
-            .agent
-            .iter()
-            .map(|agent| format!(" --agent {agent}"))
-            .collect();
-        return Err(UsageError {
-            message: format!("`{}` is already there", directory.join(name).display()),
-            hint: Some(format!(
-                "choose another directory: `assize init{flags} DIR`"
-            )),
-        }
-        .into());
+    for file in &files {
+        refuse_to_overwrite(arguments, &file.path)?;
     }
-    for (name, content) in &files {
-        write(&directory.join(name), content)?;
-        print(plain(&directory.join(name).display().to_string()));
+    for file in &files {
+        let path = directory.join(&file.path);
+        write_file(&path, &file.content, file.is_program)?;
+        print(plain(&path.display().to_string()));
     }
     write_schemas(&directory.join(SCHEMAS))?;
     let ignored = directory.join(IGNORED);
@@ -124,6 +134,28 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     }
     say(plain(&format!("\nnext: {}", steps(directory, next))));
     Ok(Exit::Done)
+}
+
+fn refuse_to_overwrite(arguments: &InitArguments, name: &Path) -> Result<(), UsageError> {
+    let path = arguments.directory.join(name);
+    if !path.exists() {
+        return Ok(());
+    }
+    let agents = arguments
+        .agent
+        .iter()
+        .map(|agent| format!(" --agent {agent}"));
+    let range = arguments
+        .from_git
+        .iter()
+        .map(|range| format!(" --from-git {range}"));
+    let flags: String = agents.chain(range).collect();
+    Err(UsageError {
+        message: format!("`{}` is already there", path.display()),
+        hint: Some(format!(
+            "choose another directory: `assize init{flags} DIR`"
+        )),
+    })
 }
 
 /// A single command is told with the directory, several are done in it.
@@ -157,8 +189,19 @@ fn write_schemas(directory: &Path) -> Result<()> {
 }
 
 fn write(path: &Path, content: &str) -> Result<()> {
+    write_file(path, content.as_bytes(), false)
+}
+
+/// Writes a file and the directories above it.
+pub(super) fn write_file(path: &Path, content: &[u8], is_program: bool) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)
         .with_context(|| format!("cannot create `{}`", parent.display()))?;
-    std::fs::write(path, content).with_context(|| format!("cannot write `{}`", path.display()))
+    let failed = || format!("cannot write `{}`", path.display());
+    std::fs::write(path, content).with_context(failed)?;
+    if is_program {
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(path, mode).with_context(failed)?;
+    }
+    Ok(())
 }

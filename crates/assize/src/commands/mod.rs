@@ -13,6 +13,7 @@ mod github;
 mod history;
 mod init;
 mod init_agent;
+mod init_git;
 mod last_run;
 mod layers;
 mod mcp;
@@ -20,9 +21,11 @@ mod open_page;
 mod pages;
 mod plugins;
 mod preflight;
+mod project_tests;
 mod proxy;
 mod record;
 mod report;
+mod repository;
 mod run;
 mod runs;
 mod schema;
@@ -32,6 +35,7 @@ mod show_run;
 mod show_task;
 mod try_out;
 mod verdict;
+mod yaml_text;
 
 pub(crate) use preflight::PreflightError;
 

@@ -15,6 +15,7 @@ mod doctor;
 mod documents;
 mod endless;
 mod first_hour;
+mod from_git;
 mod gates;
 mod history;
 mod init;
