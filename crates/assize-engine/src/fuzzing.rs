@@ -40,7 +40,11 @@ pub fn stored_run(directory: &Path, manifest: &[u8], records: &[u8], index: &[u8
         return;
     };
     let manifest = run.manifest();
-    let _ = (manifest.catalog(), manifest.plan.cells(), manifest.reading());
+    let _ = (
+        manifest.catalog(),
+        manifest.plan.cells(),
+        manifest.reading(),
+    );
     let _ = (run.counts(), run.traces().map(|traces| traces.is_empty()));
     // Twice: the second time from the index that the first has made.
     for position in [0, 1, 0, 1] {
