@@ -15,6 +15,7 @@ mod tokens;
 
 mod placeholder;
 mod prompt;
+mod sandbox;
 mod scenario;
 mod trace;
 
@@ -85,6 +86,10 @@ pub use run_record::{
     TaskEventLevel, TaskKind,
 };
 pub use runner::{RunSetting, Runner};
+pub use sandbox::{
+    Container, ContainerEngine, ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces,
+    SessionSandbox,
+};
 pub use scenario::{
     BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, as_text,
 };

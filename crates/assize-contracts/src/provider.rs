@@ -1,6 +1,6 @@
 //! Providers: the way to what is on trial.
 
-use crate::{JsonMap, ModelUse, PromptResult, SessionTrace, Timestamp, VoidCause};
+use crate::{JsonMap, ModelUse, PromptResult, SessionSandbox, SessionTrace, Timestamp, VoidCause};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -270,6 +270,9 @@ pub struct CreateSessionParams {
     pub provider_overrides: Arc<JsonMap>,
     /// The same for the same cell and attempt in every run with the same seed.
     pub seed: u64,
+    /// The wall around the agent. Plugin programs start their agents themselves and do not get it.
+    #[serde(skip)]
+    pub sandbox: SessionSandbox,
 }
 
 /// A session, as the provider knows it.

@@ -1,6 +1,8 @@
 //! Runners: the execution of a capability on trial.
 
-use crate::{AtomicTask, BoxError, Concurrency, JsonMap, Nature, PermissionConfig, RunRecord};
+use crate::{
+    AtomicTask, BoxError, Concurrency, JsonMap, Nature, PermissionConfig, RunRecord, SessionSandbox,
+};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,4 +108,7 @@ pub struct RunSetting {
     pub system_instructions: String,
     /// The mode's settings for a session provider.
     pub provider_overrides: Arc<JsonMap>,
+    /// The wall around what is on trial. Plugin programs do not get it.
+    #[serde(skip)]
+    pub sandbox: SessionSandbox,
 }

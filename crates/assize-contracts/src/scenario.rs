@@ -1,6 +1,6 @@
 //! Scenarios: the tasks of agents.
 
-use crate::{AtomicTask, JsonMap};
+use crate::{AtomicTask, JsonMap, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -52,6 +52,9 @@ pub struct BaseScenario {
     /// The rubric, in the form the `judge` scorer reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<Value>,
+    /// The wall around the agent, where it is another than the mode's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
 }
 
 fn default_timeout() -> u64 {
@@ -75,6 +78,7 @@ impl BaseScenario {
             output_schema: None,
             checks: Vec::new(),
             rubric: None,
+            sandbox: None,
         }
     }
 

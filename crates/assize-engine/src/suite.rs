@@ -5,7 +5,8 @@ use crate::profile::EngineError;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
-    ProviderScope, ProviderSource, Reading, RunHooks, Scorer,
+    ProviderScope, ProviderSource, Reading, RunHooks, Sandbox, SandboxPlaces, Scorer,
+    SessionSandbox,
 };
 use assize_llm::Prices;
 use assize_secrets::Secrets;
@@ -35,6 +36,8 @@ pub struct ProfileSuite {
     pub permissions: PermissionConfig,
     /// The directory relative paths refer to; providers get it as `workdir`.
     pub directory: PathBuf,
+    /// Places that are hidden from agents.
+    pub places: Arc<SandboxPlaces>,
     /// Providers by the names that modes use.
     pub providers: BTreeMap<String, ProviderSource>,
     /// Judges every trial.
@@ -76,6 +79,8 @@ pub struct Mode {
     pub system_instructions: String,
     /// Runners by task type.
     pub runners: Arc<BTreeMap<String, Arc<UsedRunner>>>,
+    /// The wall around the agent, unless a scenario has its own.
+    pub sandbox: Arc<Sandbox>,
 }
 
 /// Execution settings of a run.
@@ -169,6 +174,7 @@ impl ProfileSuite {
             output: Output::default(),
             permissions: PermissionConfig::default(),
             directory: PathBuf::from("."),
+            places: Arc::default(),
             providers: BTreeMap::from([(provider.instance().id().to_owned(), provider)]),
             scorer,
             collectors: Vec::new(),
@@ -181,6 +187,15 @@ impl ProfileSuite {
             description: JsonMap::new(),
             reading: Reading::default(),
             provenance: JsonMap::new(),
+        }
+    }
+
+    /// The wall around the agent of a trial: the scenario's, else the mode's.
+    pub(crate) fn sandbox(&self, mode: &Mode, own: Option<&Sandbox>) -> SessionSandbox {
+        SessionSandbox {
+            sandbox: own.map_or_else(|| Arc::clone(&mode.sandbox), |own| Arc::new(own.clone())),
+            places: Arc::clone(&self.places),
+            ports: Vec::new(),
         }
     }
 

@@ -187,7 +187,7 @@ impl Trials {
             .as_ref()
             .map_or(&*self.suite.directory, TrialWorkspace::path);
         let scenario = filled(scenario, workdir, slot.cell.iteration);
-        let opening = self.open_session(slot, number, workdir);
+        let opening = self.open_session(slot, number, &scenario, workdir);
         match self.unless_cancelled(opening).await? {
             Err(error) => {
                 parts.failure = Some(Failure::of_create(error));
@@ -312,6 +312,7 @@ impl Trials {
         &self,
         slot: &Slot<'_>,
         attempt: u32,
+        scenario: &BaseScenario,
         workdir: &Path,
     ) -> Result<SessionHandle, ProviderError> {
         let params = CreateSessionParams {
@@ -326,6 +327,9 @@ impl Trials {
             permissions: self.suite.permissions.clone(),
             provider_overrides: Arc::clone(&slot.cell.mode.overrides),
             seed: self.seed_of(slot, attempt),
+            sandbox: self
+                .suite
+                .sandbox(slot.cell.mode, scenario.sandbox.as_ref()),
         };
         let name = ["provider", &slot.instance.name, "createSession"];
         let call = guarded_provider(slot.instance.provider.create_session(&params));

@@ -167,6 +167,8 @@ class BaseScenario(TypedDict):
     checks: NotRequired[list[Any]]
     #: The rubric, in the form the `judge` scorer reads.
     rubric: NotRequired[Any]
+    #: The wall around the agent, where it is another than the mode's.
+    sandbox: NotRequired[Union[Sandbox, None]]
 
 
 class BeforeScenarioContext(TypedDict):
@@ -253,6 +255,33 @@ CompletionReason = Union[Literal["stop"], Literal["timeout"], Literal["error"], 
 Concurrency = Union[int, AnyNumber]
 
 
+class Container(TypedDict):
+    """Settings of `container`."""
+
+    #: The image. Either this or `build`.
+    image: NotRequired[Union[str, None]]
+    #: A directory with a Dockerfile to build the image from. Relative to the suite.
+    build: NotRequired[Union[str, None]]
+    #: The program that runs containers. Default: the first that works.
+    engine: NotRequired[ContainerEngine]
+    #: The most processors it may use; fractions are possible.
+    cpus: NotRequired[Union[float, None]]
+    #: The most memory it may use, in megabytes.
+    memory_mb: NotRequired[Union[int, None]]
+    #: `open` (default), `model` or `none`.
+    network: NotRequired[ContainerNetwork]
+    #: Directories of the host inside the container: `HOST:CONTAINER`, or `HOST:CONTAINER:ro`. Relative to the suite.
+    mounts: NotRequired[list[str]]
+    #: The user inside, by name or `UID:GID`. Default: the image's own.
+    user: NotRequired[Union[str, None]]
+
+
+ContainerEngine = Union[Literal["auto"], Literal["docker"], Literal["podman"], Literal["nerdctl"]]
+
+
+ContainerNetwork = Union[Literal["open"], Literal["model"], Literal["none"]]
+
+
 class CostBreakdown(TypedDict):
     """Money spent, by what it was spent on."""
 
@@ -320,6 +349,15 @@ class CustomMetric(TypedDict):
     better: NotRequired[Union[Better, None]]
     #: The name in tables and sentences. Absent: `name`.
     label: NotRequired[Union[str, None]]
+
+
+class DetailedSandbox(TypedDict):
+    """A name with its settings, as it is written."""
+
+    #: Rules of the kernel around the agent's processes.
+    guard: NotRequired[Union[Guard, None]]
+    #: A container of an image.
+    container: NotRequired[Union[Container, None]]
 
 
 class EvaluatorEvaluateParams(TypedDict):
@@ -412,6 +450,20 @@ class GitSource(TypedDict):
     repo: str
     #: Branch, tag or commit.
     ref: str
+
+
+class Guard(TypedDict):
+    """Settings of `guard`."""
+
+    #: `open` (default), or `model`: TCP connections only to the capture proxy and to servers that the suite names.
+    network: NotRequired[GuardNetwork]
+    #: Files and directories that the agent must not read, besides the suite's own. Relative to the suite.
+    hide: NotRequired[list[str]]
+    #: Files and directories below hidden ones that the agent may read all the same. Relative to the suite.
+    show: NotRequired[list[str]]
+
+
+GuardNetwork = Union[Literal["open"], Literal["model"]]
 
 
 class HookError(TypedDict):
@@ -927,6 +979,9 @@ class RunnerOffer(TypedDict):
     type: str
     #: Its version; part of every record's provenance.
     version: str
+
+
+Sandbox = Union[Literal["guard", "none"], DetailedSandbox]
 
 
 ScenarioTask = TypedDict("ScenarioTask", {"id": "str", "name": "str", "description": "str", "steps": "list[AtomicTask]", "input_map": "dict[str, list[InputMapping]]", "metadata": "dict[str, Any]", "input": "NotRequired[Any]", "extensions": "NotRequired[Union[dict[str, Any], None]]", "pass": "NotRequired[list[str]]"})

@@ -135,6 +135,8 @@ export interface BaseScenario {
     readonly checks?: readonly unknown[];
     /** The rubric, in the form the `judge` scorer reads. */
     readonly rubric?: unknown;
+    /** The wall around the agent, where it is another than the mode's. */
+    readonly sandbox?: Sandbox | null;
 }
 /** The argument of `before_scenario`. */
 export interface BeforeScenarioContext {
@@ -204,6 +206,29 @@ export interface CollectorOffer {
 export type CompletionReason = "stop" | "timeout" | "error" | "tool_limit";
 /** The most sessions one instance of a provider can have at once. In JSON a number, or `any`. */
 export type Concurrency = number | AnyNumber;
+/** Settings of `container`. */
+export interface Container {
+    /** The image. Either this or `build`. */
+    readonly image?: string | null;
+    /** A directory with a Dockerfile to build the image from. Relative to the suite. */
+    readonly build?: string | null;
+    /** The program that runs containers. Default: the first that works. */
+    readonly engine?: ContainerEngine;
+    /** The most processors it may use; fractions are possible. */
+    readonly cpus?: number | null;
+    /** The most memory it may use, in megabytes. */
+    readonly memory_mb?: number | null;
+    /** `open` (default), `model` or `none`. */
+    readonly network?: ContainerNetwork;
+    /** Directories of the host inside the container: `HOST:CONTAINER`, or `HOST:CONTAINER:ro`. Relative to the suite. */
+    readonly mounts?: readonly string[];
+    /** The user inside, by name or `UID:GID`. Default: the image's own. */
+    readonly user?: string | null;
+}
+/** The program that runs containers. */
+export type ContainerEngine = "auto" | "docker" | "podman" | "nerdctl";
+/** The network of a container. */
+export type ContainerNetwork = "open" | "model" | "none";
 /** Money spent, by what it was spent on. */
 export interface CostBreakdown {
     /** All of it. */
@@ -263,6 +288,13 @@ export interface CustomMetric {
     readonly better?: Better | null;
     /** The name in tables and sentences. Absent: `name`. */
     readonly label?: string | null;
+}
+/** A name with its settings, as it is written. */
+export interface DetailedSandbox {
+    /** Rules of the kernel around the agent's processes. */
+    readonly guard?: Guard | null;
+    /** A container of an image. */
+    readonly container?: Container | null;
 }
 /** `evaluator/evaluate`. */
 export interface EvaluatorEvaluateParams {
@@ -341,6 +373,17 @@ export interface GitSource {
     /** Branch, tag or commit. */
     readonly ref: string;
 }
+/** Settings of `guard`. */
+export interface Guard {
+    /** `open` (default), or `model`: TCP connections only to the capture proxy and to servers that the suite names. */
+    readonly network?: GuardNetwork;
+    /** Files and directories that the agent must not read, besides the suite's own. Relative to the suite. */
+    readonly hide?: readonly string[];
+    /** Files and directories below hidden ones that the agent may read all the same. Relative to the suite. */
+    readonly show?: readonly string[];
+}
+/** The TCP connections that `guard` allows. */
+export type GuardNetwork = "open" | "model";
 /** An error of a plugin, or of another part of the trial that is not needed for its result: that part is left out. */
 export interface HookError {
     /** The part that failed: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`. */
@@ -791,6 +834,8 @@ export interface RunnerOffer {
     /** Its version; part of every record's provenance. */
     readonly version: string;
 }
+/** The wall around the agent of a trial: `guard`, `none`, or a name with settings. */
+export type Sandbox = "guard" | "none" | DetailedSandbox;
 /** A chain of atomic tasks whose data flow is declared. */
 export interface ScenarioTask {
     /** Unique in the suite. */

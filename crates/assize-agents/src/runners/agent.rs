@@ -170,6 +170,7 @@ impl Agent {
             permissions: setting.permissions.clone(),
             provider_overrides: Arc::clone(&self.overrides),
             seed: setting.seed,
+            sandbox: setting.sandbox.clone(),
         };
         let handle = provider.create_session(&params).await?;
         let session = OpenSession {

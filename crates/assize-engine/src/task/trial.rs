@@ -101,6 +101,7 @@ impl Trials {
             permissions: self.suite.permissions.clone(),
             system_instructions: slot.cell.mode.system_instructions.clone(),
             provider_overrides: Arc::clone(&slot.cell.mode.overrides),
+            sandbox: self.suite.sandbox(slot.cell.mode, None),
         }
     }
 

@@ -4,7 +4,7 @@ use super::capture::CaptureSpec;
 use super::hooks::HooksSpec;
 use super::plugin_programs::PluginEntry;
 use crate::diagnostics::LogLevel;
-use assize_contracts::{AnalysisSpec, GateSpec};
+use assize_contracts::{AnalysisSpec, GateSpec, Sandbox};
 use assize_engine::{KeepWorkspace, Order};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -31,6 +31,8 @@ pub struct SuiteFile {
     /// Permissions of agents: what they may do without asking.
     #[serde(default)]
     pub permissions: Permissions,
+    /// The wall around agents: `guard` (default), `none` or `{ container: { … } }`.
+    pub sandbox: Option<Sandbox>,
     /// The conditions that are compared: definitions by name, or a list of names for a mode resolver.
     pub modes: Modes,
     /// The models. Default: the provider's own.
@@ -192,6 +194,8 @@ pub struct ModeSpec {
     pub provider_overrides: Map<String, Value>,
     /// Which runner serves which task type, where several do.
     pub runners: BTreeMap<String, String>,
+    /// The wall around the agent, instead of the suite's.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl ModeSpec {

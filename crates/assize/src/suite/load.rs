@@ -8,6 +8,7 @@ mod judge;
 mod modes;
 mod plugins;
 mod recipes;
+mod sandbox;
 mod scenarios;
 mod secrets;
 mod tasks;
@@ -255,6 +256,7 @@ impl Loader<'_> {
         self.keep_keys_secret(&file, &modes, &secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
+        self.check_sandboxes(&scenarios);
         let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios);
         let collectors = self.collectors(&file, &modes);
@@ -309,6 +311,7 @@ impl Loader<'_> {
             tasks,
             evaluators,
             directory: directory.clone(),
+            places: self.places(&directory),
             providers,
             scorer: scorer?,
             collectors,

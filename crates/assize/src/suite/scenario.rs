@@ -3,7 +3,8 @@
 use super::document::Document;
 use super::problem::Problem;
 use assize_contracts::{
-    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, fill_template,
+    BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, Sandbox, WorkspaceMethod, WorkspaceSpec,
+    fill_template,
 };
 use assize_measures::SchemaCheck;
 use serde::Deserialize;
@@ -54,6 +55,8 @@ pub struct ScenarioFile {
     pub checks: Vec<Value>,
     /// What a judge looks for: `instructions`, and `criteria` with `id`, `description`, and perhaps `scale` and `pass`.
     pub rubric: Option<Value>,
+    /// The wall around the agent, instead of the mode's: `guard`, `none` or `{ container: { … } }`.
+    pub sandbox: Option<Sandbox>,
     /// Whatever a plugin needs.
     #[serde(default)]
     pub extensions: Map<String, Value>,
@@ -159,6 +162,7 @@ pub(super) fn load(
                 .rubric
                 .as_ref()
                 .map(|rubric| fill_in_value(rubric, &values)),
+            sandbox: file.sandbox.clone(),
         }
     };
     let loaded = |values| LoadedScenario {

@@ -56,4 +56,5 @@ mod try_commands;
 mod verdict;
 mod voids;
 mod walkthroughs;
+mod walls;
 mod workspaces;

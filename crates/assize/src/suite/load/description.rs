@@ -72,6 +72,7 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
         Value::Object(mut map) => {
             // Only where there is one, so that suites without keep their fingerprint.
             map.extend(judge.map(|judge| ("judge".to_owned(), judge)));
+            map.extend(written(&["sandbox"]).map(|sandbox| ("sandbox".to_owned(), sandbox)));
             map.extend(written(&["capture"]).map(|capture| ("capture".to_owned(), capture)));
             // What scenarios say is what is run, to the letter.
             for (_, part) in map.iter_mut().filter(|(name, _)| *name != "scenarios") {

@@ -82,6 +82,7 @@ impl Loader<'_> {
     pub(super) fn mode(&mut self, file: &SuiteFile, name: String, spec: ModeSpec) -> Option<Mode> {
         let has_own = spec.provider.is_some();
         let environment = Arc::new(spec.variables());
+        let sandbox = self.sandbox_of(file, &name, &spec);
         let provider = spec.provider.or_else(|| file.provider.clone());
         if provider.is_none() && file.scenarios.is_none() && file.tasks.is_some() {
             // Tasks are executed by runners.
@@ -89,6 +90,7 @@ impl Loader<'_> {
                 overrides: Arc::new(spec.provider_overrides),
                 environment,
                 system_instructions: spec.system_instructions,
+                sandbox,
                 name,
                 ..Mode::default()
             });
@@ -112,6 +114,7 @@ impl Loader<'_> {
             overrides: Arc::new(overrides),
             environment,
             system_instructions: spec.system_instructions,
+            sandbox,
             name,
             ..Mode::default()
         })
