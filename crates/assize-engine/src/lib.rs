@@ -6,6 +6,7 @@
 mod event;
 mod plan;
 mod random;
+mod shard;
 mod suite;
 
 mod guard;
@@ -27,8 +28,9 @@ pub mod store;
 
 pub use event::{Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
-pub use profile::{EngineError, ProfileSuiteResult, RunTarget, run_profile_suite};
+pub use profile::{EngineError, ProfileSuiteResult, RunTarget, earlier_runs, run_profile_suite};
 pub use rescore::{Keeping, Rescored, score_again};
+pub use shard::{Shard, ShardError, ShardPlan};
 pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};
 pub use task::{
     Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,

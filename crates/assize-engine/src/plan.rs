@@ -205,7 +205,8 @@ impl Plan {
         cell.scenario.checked_sub(self.scenarios.len() as u32)
     }
 
-    fn subjects(&self) -> u32 {
+    /// The number of scenarios and tasks.
+    pub(crate) fn subjects(&self) -> u32 {
         self.scenarios.len() as u32 + self.tasks
     }
 
@@ -265,10 +266,15 @@ impl Plan {
         self.make(ranked(ranking, number), arm, iteration)
     }
 
+    /// The block of a subject's repetition.
+    pub(crate) fn block(&self, subject: u32, iteration: u32) -> u32 {
+        iteration * self.subjects() + subject
+    }
+
     fn make(&self, scenario: u32, arm: u32, iteration: u32) -> Cell {
         Cell {
             position: 0,
-            block: iteration * self.subjects() + scenario,
+            block: self.block(scenario, iteration),
             scenario,
             arm,
             iteration,

@@ -7,8 +7,10 @@ use crate::instances::Instances;
 use crate::plan::{Plan, PlanError};
 use crate::preflight;
 use crate::schedule::Scheduler;
+use crate::shard::ShardPlan;
 use crate::store::{
-    CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, StoreError, WriterHandle,
+    CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, ShardRecord, StoreError,
+    WriterHandle, list_named, new_run_id,
 };
 use crate::suite::{Mode, ProfileSuite};
 use crate::task::UsedRunner;
@@ -18,9 +20,8 @@ use crate::workspace::{self, TrialWorkspaces};
 use assize_contracts::{Caution, CautionCode, HookEvent, PluginError, RunContext, Timestamp};
 use assize_secrets::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -144,7 +145,7 @@ pub async fn run_profile_suite(
     let (run_id, directory) = (run.manifest.run_id.clone(), run.path.clone());
     workspaces.keep_below(&directory);
     let done = run.done.len() as u64;
-    let planned = u64::from(plan.len());
+    let planned = run.manifest.planned();
     listener.on_event(&Event::RunStarted {
         run_id: &run_id,
         directory: &directory,
@@ -272,7 +273,15 @@ struct Opened {
 fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> {
     let mut plan = suite.plan()?;
     let (mut run, only_void) = match target {
-        RunTarget::New(results) => (OpenRun::create(&results, manifest(suite, &plan)?)?, false),
+        RunTarget::New(results) => {
+            let shard = suite.execution.shard.as_ref();
+            let cells = shard.map(|shard| shard.cells(&plan));
+            let manifest = manifest(suite, &plan, shard.zip(cells.as_deref()))?;
+            let run = OpenRun::create(&results, manifest)?;
+            // A new run needs no keys, which for many cells would be the larger part of its memory.
+            let open = cells.unwrap_or_else(|| (0..plan.len()).collect());
+            return Ok(Opened { run, plan, open });
+        }
         RunTarget::Resume(run) => (resume(suite, &mut plan, run)?, false),
         RunTarget::ResumeVoid(run) => (resume(suite, &mut plan, run)?, true),
     };
@@ -281,25 +290,67 @@ fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> 
     } else {
         None
     };
+    let cells = match &run.manifest.shard {
+        Some(record) => shard_of(suite, record).cells(&plan),
+        None => (0..plan.len()).collect(),
+    };
     let open = match &reopened {
-        Some(reopened) => places(suite, &plan, |key| reopened.contains(key))?,
-        // A new run needs no keys, which for many cells would be the larger part of its memory.
-        None if run.done.is_empty() => (0..plan.len()).collect(),
-        None => places(suite, &plan, |key| !run.done.contains(key))?,
+        Some(reopened) => places(suite, &plan, cells, |key| reopened.contains(key))?,
+        None if run.done.is_empty() => cells,
+        None => places(suite, &plan, cells, |key| !run.done.contains(key))?,
     };
     Ok(Opened { run, plan, open })
+}
+
+/// The division that a shard was made by, with the costs that are expected now.
+fn shard_of(suite: &ProfileSuite, record: &ShardRecord) -> ShardPlan {
+    let given = suite.execution.shard.as_ref();
+    let costs = given.map(|plan| plan.costs.clone());
+    ShardPlan {
+        shard: record.shard,
+        costs: costs.unwrap_or_else(|| suite.expected_costs()),
+    }
+}
+
+/// Earlier runs of the same suite, plan and shard below a directory, oldest first. New trials would be comparable with theirs.
+pub fn earlier_runs(
+    suite: &ProfileSuite,
+    results: &Path,
+) -> Result<Vec<RunDirectory>, EngineError> {
+    let plan = suite.plan()?;
+    let shard = suite.execution.shard.as_ref();
+    let now = manifest(suite, &plan, None)?;
+    // The directory may hold thousands of other shards, whose manifests need not be read.
+    let runs = match shard {
+        Some(plan) => list_named(results, |name| name.ends_with(&shard_suffix(plan)))?,
+        None => list_named(results, |_| true)?,
+    };
+    let is_same = |run: &RunDirectory| {
+        let found = run.manifest();
+        let division = found.shard.as_ref().map(|record| &record.division);
+        let same_part = found.shard.as_ref().map(|record| record.shard)
+            == shard.map(|plan| plan.shard)
+            && division == shard.map(ShardPlan::division).as_ref();
+        same_part && found.plan == now.plan && found.differences(&now).is_empty()
+    };
+    Ok(runs.into_iter().filter(is_same).collect())
+}
+
+fn shard_suffix(plan: &ShardPlan) -> String {
+    format!("-{}of{}", plan.shard.index, plan.shard.count)
 }
 
 /// The places of the cells that are wanted.
 fn places(
     suite: &ProfileSuite,
     plan: &Plan,
+    cells: Vec<u32>,
     is_wanted: impl Fn(&CellKey) -> bool,
 ) -> Result<Vec<u32>, EngineError> {
     let mut wanted = Vec::new();
     // In blocked order the cells of a task stand together, so its id is read once.
     let mut known: Option<(u32, String)> = None;
-    for cell in plan.cells() {
+    for cell in cells.into_iter().map(|position| plan.cell(position)) {
         let scenario_id = match known.take().filter(|(number, _)| *number == cell.scenario) {
             Some((_, id)) => id,
             None => suite.id_of(plan, &cell)?,
@@ -319,7 +370,7 @@ fn places(
     Ok(wanted)
 }
 
-/// A run can be made longer when it is resumed, never shorter.
+/// A run can be made longer when it is resumed, never shorter, and a shard not at all.
 fn resume(
     suite: &ProfileSuite,
     plan: &mut Plan,
@@ -329,23 +380,38 @@ fn resume(
     if before > plan.repetitions {
         *plan = suite.plan_of(before)?;
     }
-    Ok(OpenRun::resume(run, &manifest(suite, plan)?)?)
+    let now = manifest(suite, plan, None)?;
+    if let Some(record) = &run.manifest().shard {
+        let mut changes = Vec::new();
+        if before != plan.repetitions {
+            changes.push(format!(
+                "`execution.repetitions` was {before}, is {}, and a shard cannot be made longer",
+                plan.repetitions
+            ));
+        }
+        if record.division != shard_of(suite, record).division() {
+            changes.push("shards are balanced by other expected costs".to_owned());
+        }
+        if !changes.is_empty() {
+            let id = run.id().to_owned();
+            return Err(StoreError::Changed { id, changes }.into());
+        }
+    }
+    Ok(OpenRun::resume(run, &now)?)
 }
 
-fn manifest(suite: &ProfileSuite, plan: &Plan) -> Result<Manifest, EngineError> {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+/// The manifest of a new run: of the plan, or of a shard with these cells.
+fn manifest(
+    suite: &ProfileSuite,
+    plan: &Plan,
+    shard: Option<(&ShardPlan, &[u32])>,
+) -> Result<Manifest, EngineError> {
     let created_at = Timestamp::now();
-    // `2026-11-15T21:03:59.120Z` becomes `20261115-210359-1eb8`, which reads well and sorts by time even within a second.
-    let digits: String = created_at
-        .as_str()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .take(14)
-        .collect();
-    let fraction = (u64::from(since_1970.subsec_nanos()) << 16) / 1_000_000_000;
-    let run_id = format!("{}-{}-{fraction:04x}", &digits[..8], &digits[8..]);
+    let mut run_id = new_run_id(&created_at);
+    if let Some((plan, _)) = shard {
+        // Many shards start at the same moment, and may share a directory.
+        run_id.push_str(&shard_suffix(plan));
+    }
     let mut manifest = Manifest::new(
         run_id,
         suite.name.clone(),
@@ -357,6 +423,12 @@ fn manifest(suite: &ProfileSuite, plan: &Plan) -> Result<Manifest, EngineError> 
     manifest.provenance = suite.provenance.clone();
     manifest.set_reading(&suite.reading);
     manifest.plan.tasks = suite.tasks.as_ref().map(|tasks| tasks.record.clone());
+    manifest.shard = shard.map(|(plan, cells)| ShardRecord {
+        shard: plan.shard,
+        cells: cells.len() as u64,
+        plan_fingerprint: manifest.plan_fingerprint(),
+        division: plan.division(),
+    });
     let kept = serde_json::json!(suite.output.keep_workspace);
     manifest.provenance.insert("keepWorkspace".to_owned(), kept);
     let methods = workspace::methods(suite).map_err(|error| EngineError::Workspace {

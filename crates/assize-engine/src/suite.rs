@@ -2,6 +2,7 @@
 
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
+use crate::shard::ShardPlan;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
@@ -108,6 +109,8 @@ pub struct Execution {
     /// How long trying out the set-ups of workspaces may take before the first trial; zero tries none. Nothing is tried in
     /// resumed runs.
     pub preflight: Duration,
+    /// The part of the plan that is run here. Absent: all of it. A resumed run keeps its own.
+    pub shard: Option<ShardPlan>,
 }
 
 impl Default for Execution {
@@ -123,6 +126,7 @@ impl Default for Execution {
             fail_fast: false,
             stop_after_voids: 3,
             preflight: Duration::ZERO,
+            shard: None,
         }
     }
 }
@@ -221,6 +225,13 @@ impl ProfileSuite {
             order,
             self.execution.seed,
         )
+    }
+
+    /// The expected cost of one block of every scenario and of the tasks after them, as far as the suite tells: their time limits.
+    pub fn expected_costs(&self) -> Vec<u64> {
+        let scenarios = self.scenarios.iter().map(|scenario| scenario.timeout_ms);
+        let tasks = self.tasks.as_ref().map(|tasks| tasks.timeout_ms);
+        scenarios.chain(tasks).collect()
     }
 
     /// The id of a cell's scenario or task. A task is read for it, and may have become unreadable.

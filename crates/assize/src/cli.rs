@@ -1,6 +1,6 @@
 //! The command line.
 
-use assize_engine::Order;
+use assize_engine::{Order, Shard};
 use assize_stats::{Family, Scope, Statistic};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -124,6 +124,8 @@ pub(crate) enum Command {
     Plugins(PluginsArguments),
     /// Score a stored run again with changed checks, without any agent
     Score(ScoreArguments),
+    /// Put the shards of a run together: every trial once, an ordinary run in the end
+    Merge(MergeArguments),
     /// Serve suites and runs to coding agents over MCP, on stdin and stdout
     Mcp(McpArguments),
     /// Print the JSON Schema of a file or record
@@ -406,7 +408,9 @@ Examples:
   assize run -n 20 --mode fast        20 repetitions of one mode
   assize run --resume last            resume a run that was interrupted
   assize run --resume last --only void
-                                      run void trials again")]
+                                      run void trials again
+  assize run --shard 3/40 --resume auto
+                                      on one of many machines: a part of the plan, resumed after a restart")]
 pub(crate) struct RunArguments {
     /// Suite file, or a directory with an assize.yaml, .toml or .json [default: this directory]
     pub(crate) path: Option<PathBuf>,
@@ -494,9 +498,8 @@ pub(crate) struct RunArguments {
         help_heading = "Where it goes"
     )]
     pub(crate) output: Option<PathBuf>,
-    /// Resume a run: exactly the missing trials
-    #[arg(long, value_name = "ID", help_heading = "Where it goes",
-          conflicts_with_all = ["mode", "model", "scenario", "tag", "scenario_set", "order", "seed", "dry_run"])]
+    /// Resume a run: exactly the missing trials; `auto` finds the unfinished run of the same suite, flags and shard, or starts one
+    #[arg(long, value_name = "ID|auto", help_heading = "Where it goes")]
     pub(crate) resume: Option<String>,
     /// With --resume: run only these again
     #[arg(
@@ -527,6 +530,23 @@ pub(crate) struct RunArguments {
     /// Show the report in the browser at the end
     #[arg(long, help_heading = "What to show")]
     pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) sharding: ShardArguments,
+}
+
+/// A part of a plan, for one of several machines.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On several machines")]
+pub(crate) struct ShardArguments {
+    /// Run only part I of N: whole blocks, the same division on every machine; `assize merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Balance shards by the times of this run, or of a JSON file {"scenario": seconds} [default: by time limits]
+    #[arg(long, value_name = "RUN|FILE")]
+    pub(crate) shard_costs: Option<String>,
+    /// Shards that run at the same time: each gets its part of the suite's limits per provider
+    #[arg(long, value_name = "N", requires = "shard", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) running_shards: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -960,6 +980,28 @@ pub(crate) struct ScoreArguments {
     #[arg(long)]
     pub(crate) yes: bool,
     /// One JSON object: how many trials, what changed, what could not be scored and why
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize merge shards/* --out merged        every shard once; then: assize report merged
+  assize merge shards --out merged          the same: runs are looked for below a directory
+
+Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first that was finished stands, the other
+is listed and kept beside the rows. What is missing is listed with the command that runs it. Merging again adds to what is there.
+
+Exit codes: 0 every planned trial is there, 5 some are missing.")]
+pub(crate) struct MergeArguments {
+    /// Runs to merge: their directories, or directories that hold them
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Directory of the merged run; one that exists is added to
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: PathBuf,
+    /// The result as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -39,6 +39,14 @@ pub struct RunDirectory {
 
 /// The runs in a results directory, oldest first. Directories that are not runs are passed over.
 pub fn list(results: &Path) -> Result<Vec<RunDirectory>, StoreError> {
+    list_named(results, |_| true)
+}
+
+/// The same for those with a name that is wanted.
+pub(crate) fn list_named(
+    results: &Path,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<RunDirectory>, StoreError> {
     let entries = match std::fs::read_dir(results) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -53,6 +61,7 @@ pub fn list(results: &Path) -> Result<Vec<RunDirectory>, StoreError> {
     }
     let mut runs: Vec<RunDirectory> = entries
         .iter()
+        .filter(|entry| is_wanted(&entry.file_name().to_string_lossy()))
         .filter_map(|entry| RunDirectory::open(&entry.path()).ok())
         .collect();
     runs.sort_by(|a, b| a.id().cmp(b.id()));

@@ -88,6 +88,19 @@ pub enum StoreError {
         /// The changes, in words.
         changes: Vec<String>,
     },
+    /// Runs that are to be merged are not parts of one plan.
+    #[error("`{}` does not belong to `{}`: {}", other.display(), first.display(), differences.join("; "))]
+    Unrelated {
+        /// The run that others are held against.
+        first: PathBuf,
+        /// The one that does not fit.
+        other: PathBuf,
+        /// The differences, in words.
+        differences: Vec<String>,
+    },
+    /// No run was given to be merged.
+    #[error("there is nothing to merge")]
+    NothingToMerge,
 }
 
 impl StoreError {
@@ -112,7 +125,10 @@ impl StoreError {
             Self::Reading { .. } => Some(
                 "correct or remove that key (a newer Assize may have written it); trials are not affected",
             ),
-            Self::Foreign { .. } => None,
+            Self::Unrelated { .. } => Some(
+                "shards that are merged need the same suite, flags, seed and environment; `assize compare` compares different runs",
+            ),
+            Self::Foreign { .. } | Self::NothingToMerge => None,
         }
     }
 }

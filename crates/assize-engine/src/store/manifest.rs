@@ -4,12 +4,14 @@ use super::RunFile;
 use super::error::{StoreError, io};
 use super::files;
 use crate::plan::{Arm, Order, Plan};
+use crate::shard::Shard;
 use assize_contracts::{Catalog, JsonMap, Metric, Reading, SCHEMA_VERSION, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const FORMAT: &str = "assize-run";
 const FILE: &str = RunFile::Manifest.name();
@@ -34,8 +36,11 @@ pub struct Manifest {
     pub assize_version: String,
     /// Hash of everything that could change a trial's result. Equal suites have equal fingerprints.
     pub fingerprint: String,
-    /// The plan.
+    /// The plan, the whole of it also in a shard.
     pub plan: PlanRecord,
+    /// The part of the plan that this run does. Absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardRecord>,
     /// The resolved suite, which makes trials comparable. Environment values are only referred to.
     pub suite: JsonMap,
     /// Environment values the suite uses: names and hashes, never values.
@@ -104,6 +109,21 @@ pub struct TaskPlan {
     pub tags: Vec<String>,
 }
 
+/// The part of a plan that a run does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardRecord {
+    /// Its place among all parts.
+    #[serde(flatten)]
+    pub shard: Shard,
+    /// The number of its trials.
+    pub cells: u64,
+    /// Equal for shards of the same plan and suite; [`Manifest::plan_fingerprint`].
+    pub plan_fingerprint: String,
+    /// Equal for shards of the same division of that plan.
+    pub division: String,
+}
+
 impl From<&Plan> for PlanRecord {
     fn from(plan: &Plan) -> Self {
         Self {
@@ -150,6 +170,7 @@ impl Manifest {
             assize_version: env!("CARGO_PKG_VERSION").to_owned(),
             fingerprint,
             plan: plan.into(),
+            shard: None,
             suite,
             environment,
             metrics: Catalog::default(),
@@ -157,6 +178,19 @@ impl Manifest {
             reading: Value::Null,
             provenance: JsonMap::new(),
         }
+    }
+
+    /// The number of trials that this run does: those of the plan, or of its shard.
+    pub fn planned(&self) -> u64 {
+        let of_shard = self.shard.as_ref().map(|shard| shard.cells);
+        of_shard.unwrap_or_else(|| self.plan.cells())
+    }
+
+    /// Hash of everything that decides the cells and could change their results. Runs in which it is equal are parts of one run.
+    pub fn plan_fingerprint(&self) -> String {
+        let text = serde_json::to_vec(&(&self.fingerprint, &self.plan));
+        let text = text.expect("a plan is plain data");
+        blake3::hash(&text).to_hex()[..32].to_owned()
     }
 
     /// The metrics of the run. Those of 0.1 are the built-in ones, and others by their stored unit.
@@ -363,6 +397,37 @@ impl Manifest {
         }
         changes
     }
+
+    /// The differences that keep two runs from being parts of one, in words. Never empty.
+    pub(super) fn plan_differences(&self, other: &Self) -> Vec<String> {
+        let mut changes = self.differences(other);
+        let (one, two) = (&self.plan, &other.plan);
+        if one.repetitions != two.repetitions {
+            let (one, two) = (one.repetitions.into(), two.repetitions.into());
+            changes.push(change("execution.repetitions", &one, &two));
+        }
+        if one.scenarios != two.scenarios && changes.is_empty() {
+            changes.push("other scenarios were chosen".to_owned());
+        }
+        if changes.is_empty() {
+            changes.push(match one == two {
+                true => "they use different environment variables".to_owned(),
+                false => "their plans differ".to_owned(),
+            });
+        }
+        changes
+    }
+}
+
+/// The id of a run that begins now: `2026-11-15T21:03:59.120Z` becomes `20261115-210359-1eb8`, which reads well and sorts by time even
+/// within a second.
+pub(crate) fn new_run_id(now: &Timestamp) -> String {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanoseconds = since_1970.unwrap_or_default().subsec_nanos();
+    let digits = now.as_str().chars().filter(char::is_ascii_digit);
+    let digits: String = digits.take(14).collect();
+    let fraction = (u64::from(nanoseconds) << 16) / 1_000_000_000;
+    format!("{}-{}-{fraction:04x}", &digits[..8], &digits[8..])
 }
 
 fn fingerprint(suite: &JsonMap, environment: &BTreeMap<String, String>) -> String {

@@ -61,6 +61,17 @@ impl Lines {
         Ok(Some(&self.line))
     }
 
+    /// Reads the next line, for [`Lines::line`], and returns its number.
+    pub(crate) fn advance(&mut self) -> Result<Option<u64>, StoreError> {
+        let has_line = self.next()?.is_some();
+        Ok(has_line.then_some(self.number))
+    }
+
+    /// The line that was read last.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
     pub(crate) fn parse<'a, T: Deserialize<'a>>(
         &'a mut self,
         expected: &'static str,

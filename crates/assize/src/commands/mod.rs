@@ -17,6 +17,7 @@ mod init_git;
 mod last_run;
 mod layers;
 mod mcp;
+mod merge;
 mod open_page;
 mod pages;
 mod plugins;
@@ -30,6 +31,7 @@ mod run;
 mod runs;
 mod schema;
 mod score;
+mod shards;
 mod show;
 mod show_run;
 mod show_task;
@@ -72,6 +74,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
         Command::Score(arguments) => score::score(&arguments, plugins),
+        Command::Merge(arguments) => merge::merge(&arguments),
         Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {

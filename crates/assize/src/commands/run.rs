@@ -7,17 +7,17 @@ use crate::commands::open_page::open_page;
 use crate::commands::preflight::{self, Scope};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{UsageError, find_run};
-use crate::commands::{baseline, consent, github, report};
+use crate::commands::{baseline, consent, github, report, shards};
 use crate::diagnostics;
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Outcome, Plugins};
-use assize_engine::store::{RunDirectory, RunFile};
+use assize_engine::store::{RunDirectory, RunFile, RunState};
 use assize_engine::{
     Cell, Event, Listener, Mode, ProfileSuite, ProfileSuiteResult, RunTarget, VoidReason,
-    run_profile_suite,
+    earlier_runs, run_profile_suite,
 };
 use assize_plugins::{PluginHost, Redact};
 use assize_report::Summary;
@@ -30,10 +30,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
-    let (mut suite, target) = match &arguments.resume {
+    let (mut suite, target) = match arguments.resume.as_deref() {
+        Some("auto") => resumed_or_fresh(arguments, plugins)?,
         Some(id) => resumed(arguments, id, plugins)?,
         None => fresh(arguments, plugins)?,
     };
+    let is_resumed = !matches!(target, RunTarget::New(_));
+    let is_shard = shards::is_shard(&suite.profile, &target);
     for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
         warn(remark);
     }
@@ -45,9 +48,9 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     if arguments.no_preflight {
         suite.profile.execution.preflight = Duration::ZERO;
     } else {
-        let scope = match arguments.resume {
-            Some(_) => Scope::ProgramsAndKeys,
-            None => Scope::All,
+        let scope = match is_resumed {
+            true => Scope::ProgramsAndKeys,
+            false => Scope::All,
         };
         let versions = preflight::check(&suite, scope)?;
         let agents = ("agents".to_owned(), Value::Object(versions));
@@ -75,6 +78,10 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         .all(|mode| mode.provider == "simulated");
     let listener = Arc::new(Remembering(listener));
     let result = in_runtime(suite, target, listener)?;
+    if is_shard {
+        json_lines.finish();
+        return Ok(shards::conclude(&result, arguments));
+    }
     let concluded = conclude(&result, &suite_path, baseline.as_ref(), arguments);
     json_lines.finish();
     let exit = concluded?;
@@ -89,7 +96,11 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
 
 /// Holds the size of the plan against `--max-trials`, before anything is spent.
 fn refuse_more_than(most: Option<u64>, profile: &ProfileSuite) -> Result<()> {
-    let planned = u64::from(profile.plan()?.len());
+    let plan = profile.plan()?;
+    let planned = match (&profile.execution.shard, most) {
+        (Some(shard), Some(_)) => shard.cells(&plan).len() as u64,
+        _ => u64::from(plan.len()),
+    };
     match most {
         Some(most) if planned > most => Err(UsageError {
             message: format!("the plan has {planned} trials, --max-trials allows {most}"),
@@ -122,8 +133,46 @@ fn compared_with(arguments: &RunArguments, plugins: &Plugins) -> Result<Option<S
 /// A new run of what the flags leave of the suite.
 fn fresh(arguments: &RunArguments, plugins: &Plugins) -> Result<(LoadedSuite, RunTarget)> {
     let path = arguments.path.as_deref().unwrap_or(Path::new("."));
-    let suite = suite::load(path, &selection(arguments), plugins)?;
+    let mut suite = suite::load(path, &selection(arguments), plugins)?;
+    shards::choose(&mut suite, &arguments.sharding)?;
     let target = RunTarget::New(suite.results_dir.clone());
+    Ok((suite, target))
+}
+
+/// The run that a restarted job was doing, else a new one. A shard that is complete stays the one; without a shard, a complete run is
+/// done with.
+fn resumed_or_fresh(
+    arguments: &RunArguments,
+    plugins: &Plugins,
+) -> Result<(LoadedSuite, RunTarget)> {
+    let (suite, fresh) = fresh(arguments, plugins)?;
+    if arguments.dry_run {
+        return Ok((suite, fresh));
+    }
+    let is_shard = arguments.sharding.shard.is_some();
+    let mut earlier = earlier_runs(&suite.profile, &suite.results_dir)?;
+    earlier.retain(|run| is_shard || run.manifest().state != RunState::Complete);
+    let mut best: Option<(u64, RunDirectory)> = None;
+    for run in earlier {
+        let rows = run.counts()?.rows;
+        if best.as_ref().is_none_or(|(most, _)| rows >= *most) {
+            best = Some((rows, run));
+        }
+    }
+    let target = match best {
+        None => fresh,
+        Some((_, run)) if arguments.only.is_some() => RunTarget::ResumeVoid(run),
+        Some((rows, run)) => {
+            if !arguments.quiet {
+                let planned = run.manifest().planned();
+                say(format!(
+                    "resuming run {}: {rows} of {planned} trials are done",
+                    run.id()
+                ));
+            }
+            RunTarget::Resume(run)
+        }
+    };
     Ok((suite, target))
 }
 
@@ -137,6 +186,7 @@ fn resumed(
         suite: arguments.path.clone(),
         output: arguments.output.clone(),
     };
+    shards::refuse_with_resume(arguments)?;
     let run = find_run(id, &place, plugins)?;
     let path = suite_path(arguments.path.as_deref(), &run);
     let plan = &run.manifest().plan;
@@ -150,7 +200,10 @@ fn resumed(
         fail_fast: flags.fail_fast,
         ..Selection::of_run(plan)
     };
-    let suite = suite::load(&path, &selection, plugins)?;
+    let mut suite = suite::load(&path, &selection, plugins)?;
+    if let Some(record) = &run.manifest().shard {
+        shards::choose_again(&mut suite, record.shard, &arguments.sharding)?;
+    }
     if arguments.only.is_none() && !arguments.quiet {
         say_if_complete(&run, &suite)?;
     }
@@ -189,7 +242,10 @@ fn earlier(target: &RunTarget) -> Result<Vec<(String, Outcome)>> {
 
 /// Who resumes a run that has nothing left to do should know, and know what could be done.
 fn say_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
-    let planned = suite.profile.plan()?.len() as u64;
+    let planned = match &run.manifest().shard {
+        Some(shard) => shard.cells,
+        None => suite.profile.plan()?.len() as u64,
+    };
     let (mut done, mut void) = (0, 0);
     for row in run.rows()? {
         done += 1;
@@ -231,7 +287,11 @@ fn selection(arguments: &RunArguments) -> Selection {
 
 fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
     let plan = &profile.plan()?;
-    for cell in plan.cells() {
+    let shown: Vec<u32> = match &profile.execution.shard {
+        Some(shard) => shard.cells(plan),
+        None => (0..plan.len()).collect(),
+    };
+    for cell in shown.iter().map(|position| plan.cell(*position)) {
         let Cell {
             position,
             block,
@@ -260,9 +320,11 @@ fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
         }
     }
     if !as_json {
+        let part = profile.execution.shard.as_ref();
+        let part = part.map_or_else(String::new, |plan| format!(", shard {}", plan.shard));
         say(format!(
-            "{} trials, order {}, seed {}",
-            plan.len(),
+            "{} trials{part}, order {}, seed {}",
+            shown.len(),
             plan.order.as_str(),
             plan.seed
         ));
@@ -297,7 +359,9 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         return Ok(true);
     }
     consent::is_given(|| {
-        let trials = profile.plan()?.len();
+        let plan = profile.plan()?;
+        let part = profile.execution.shard.as_ref();
+        let trials = part.map_or(plan.len() as usize, |part| part.cells(&plan).len());
         let costly = costly.into_iter().collect::<Vec<_>>().join(", ");
         let estimate = Estimate::of(suite)?.sentence();
         Ok(format!(

@@ -58,7 +58,7 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
                 .unwrap_or_default()
                 .replace('T', " "),
             manifest.plan.arms.len().to_string(),
-            format!("{}/{}", run.counts()?.rows, manifest.plan.cells()),
+            format!("{}/{}", run.counts()?.rows, manifest.planned()),
             state(run).to_owned(),
         ]);
     }
@@ -73,7 +73,7 @@ fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
         "name": manifest.name,
         "createdAt": manifest.created_at,
         "state": state(run),
-        "planned": manifest.plan.cells(),
+        "planned": manifest.planned(),
         "done": run.counts()?.rows,
         "directory": run.path(),
         "fingerprint": manifest.fingerprint,

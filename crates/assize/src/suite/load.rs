@@ -435,6 +435,7 @@ impl Loader<'_> {
             fail_fast: flags.fail_fast,
             stop_after_voids: spec.stop_after_voids.unwrap_or(default.stop_after_voids),
             preflight: spec.preflight.map_or(PREFLIGHT, Duration::from_secs),
+            shard: None,
         }
     }
 

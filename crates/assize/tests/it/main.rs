@@ -47,6 +47,7 @@ mod runs;
 mod sandbox;
 mod schema;
 mod score;
+mod shards;
 mod snapshots;
 mod stored_runs;
 mod study;

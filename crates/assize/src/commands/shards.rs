@@ -1,0 +1,162 @@
+//! `assize run --shard I/N`: which part of the plan this machine runs, and what is said in the end.
+
+use crate::cli::{RunArguments, ShardArguments};
+use crate::commands::UsageError;
+use crate::exit::Exit;
+use crate::suite::LoadedSuite;
+use crate::terminal::{plain, print, say};
+use anyhow::{Context, Result};
+use assize_engine::store::RunDirectory;
+use assize_engine::{ProfileSuite, ProfileSuiteResult, RunTarget, Shard, ShardPlan};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Narrows a suite down to the shard that was asked for.
+pub(super) fn choose(suite: &mut LoadedSuite, sharding: &ShardArguments) -> Result<()> {
+    match sharding.shard {
+        Some(shard) => choose_again(suite, shard, sharding),
+        None => Ok(()),
+    }
+}
+
+/// The same with a shard that is known from elsewhere.
+pub(super) fn choose_again(
+    suite: &mut LoadedSuite,
+    shard: Shard,
+    sharding: &ShardArguments,
+) -> Result<()> {
+    let costs = match &sharding.shard_costs {
+        None => suite.profile.expected_costs(),
+        Some(source) => costs_of(&suite.profile, source, &suite.results_dir)?,
+    };
+    suite.profile.execution.shard = Some(ShardPlan { shard, costs });
+    if let Some(running) = sharding.running_shards {
+        divide_limits(&mut suite.profile, running as usize);
+    }
+    Ok(())
+}
+
+/// True if the run will be, or is, a part of a plan.
+pub(super) fn is_shard(profile: &ProfileSuite, target: &RunTarget) -> bool {
+    match target {
+        RunTarget::New(_) => profile.execution.shard.is_some(),
+        RunTarget::Resume(run) | RunTarget::ResumeVoid(run) => run.manifest().shard.is_some(),
+    }
+}
+
+/// A resumed run keeps its own part of the suite, so flags that choose another one make no sense.
+pub(super) fn refuse_with_resume(arguments: &RunArguments) -> Result<()> {
+    let given = [
+        ("--mode", !arguments.mode.is_empty()),
+        ("--model", !arguments.model.is_empty()),
+        ("--scenario", !arguments.scenario.is_empty()),
+        ("--tag", !arguments.tag.is_empty()),
+        ("--scenario-set", arguments.scenario_set.is_some()),
+        ("--order", arguments.order.is_some()),
+        ("--seed", arguments.seed.is_some()),
+        ("--dry-run", arguments.dry_run),
+        ("--shard", arguments.sharding.shard.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(UsageError {
+            message: format!("{flag} cannot be used with --resume ID: a run keeps its own"),
+            hint: Some(
+                "leave it out, or let `--resume auto` find the run that fits the flags".to_owned(),
+            ),
+        }
+        .into()),
+    }
+}
+
+/// The limits that a suite sets hold for all machines together.
+fn divide_limits(profile: &mut ProfileSuite, running: usize) {
+    for limit in profile.execution.limits.values_mut() {
+        *limit = (*limit / running).max(1);
+    }
+}
+
+/// The expected cost of every scenario and task, in milliseconds. Those that are not known cost as much as the others on average.
+fn costs_of(profile: &ProfileSuite, source: &str, results: &Path) -> Result<Vec<u64>> {
+    let known = known_costs(source, results)?;
+    let plan = profile.plan()?;
+    let average = match known.len() {
+        0 => 1.0,
+        count => known.values().sum::<f64>() / count as f64,
+    };
+    let mut costs = Vec::new();
+    for number in 0..(plan.scenarios.len() as u32 + plan.tasks) {
+        let id = match plan.scenarios.get(number as usize) {
+            Some(id) => id.clone(),
+            None => task_id(profile, number - plan.scenarios.len() as u32)?,
+        };
+        costs.push(known.get(&id).copied().unwrap_or(average).max(1.0) as u64);
+    }
+    Ok(costs)
+}
+
+fn task_id(profile: &ProfileSuite, number: u32) -> Result<String> {
+    let tasks = profile.tasks.as_ref().context("the plan has tasks")?;
+    let task = tasks.source.load(number);
+    Ok(task.map_err(anyhow::Error::from_boxed)?.id().to_owned())
+}
+
+/// Milliseconds by scenario or task.
+fn known_costs(source: &str, results: &Path) -> Result<HashMap<String, f64>> {
+    let path = Path::new(source);
+    if path.is_file() {
+        let text = std::fs::read(path).with_context(|| format!("cannot read `{source}`"))?;
+        let seconds: HashMap<String, f64> = serde_json::from_slice(&text).map_err(|error| UsageError {
+            message: format!("`{source}` does not hold expected costs: {error}"),
+            hint: Some("expected a JSON object of seconds by scenario or task, such as {\"fix-bug\": 120}, or a run".to_owned()),
+        })?;
+        return Ok(seconds
+            .into_iter()
+            .map(|(id, seconds)| (id, seconds * 1000.0))
+            .collect());
+    }
+    mean_times(&RunDirectory::find(results, source)?)
+}
+
+/// The mean wall time of the trials of every scenario, in milliseconds.
+pub(super) fn mean_times(run: &RunDirectory) -> Result<HashMap<String, f64>> {
+    let mut sums: HashMap<String, (f64, u32)> = HashMap::new();
+    for row in run.rows()? {
+        let row = row?;
+        if let Some(wall) = row.timing.wall_ms {
+            let (sum, count) = sums.entry(row.scenario_id).or_default();
+            *sum += wall.value();
+            *count += 1;
+        }
+    }
+    let mean = |(id, (sum, count)): (String, (f64, u32))| (id, sum / f64::from(count));
+    Ok(sums.into_iter().map(mean).collect())
+}
+
+/// A shard has no verdict of its own: it says what it did and how to put the shards together.
+pub(super) fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
+    super::run::say_voids(&result.voids);
+    let shard = result
+        .run()
+        .ok()
+        .and_then(|run| run.manifest().shard.clone());
+    let name = shard.map_or_else(String::new, |record| format!(" {}", record.shard));
+    if !arguments.json && !arguments.quiet {
+        let done = match result.done + result.open {
+            0 => "has no trials: the plan has fewer blocks than shards".to_owned(),
+            planned => format!("{} of {planned} trials are done", result.done),
+        };
+        say(format!("shard{name}: {done}"));
+        say("`assize merge DIR… --out RUN` puts the shards together and gives the verdict");
+    }
+    if !arguments.json {
+        print(format!(
+            "shard   {}",
+            plain(&result.directory.display().to_string())
+        ));
+    }
+    match result.open {
+        0 => Exit::Done,
+        _ => Exit::Incomplete,
+    }
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# What the tests with real schedulers need: Slurm from Debian's packages; Ray and a local S3 server from PyPI into .cache/machines,
+# at pinned versions. What cannot be installed is said, and the tests that need it are skipped by name.
+# Usage: tests/machines/install.sh [slurm] [ray] [s3]; without arguments everything.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$(cd "$here/../.." && pwd)/.cache/machines
+mkdir -p "$cache"
+
+install_slurm() {
+    command -v slurmctld > /dev/null && command -v slurmd > /dev/null && command -v sbatch > /dev/null \
+        && command -v munged > /dev/null && return
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+        echo "no Slurm, and no right to install it; the tests with Slurm will be skipped" >&2
+        return
+    fi
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends \
+        slurmctld slurmd slurm-client munge > /dev/null
+}
+
+# A virtual environment with exactly the packages of requirements-NAME.txt.
+install_python() {
+    fingerprint=$(cksum < "$here/requirements-$1.txt")
+    [ "$(cat "$cache/$1.installed" 2> /dev/null)" = "$fingerprint" ] && return
+    rm -rf "${cache:?}/$1"
+    python3 -m venv "$cache/$1"
+    "$cache/$1/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements-$1.txt"
+    echo "$fingerprint" > "$cache/$1.installed"
+}
+
+[ $# -gt 0 ] || set -- slurm ray s3
+for part in "$@"; do
+    case $part in
+        slurm) install_slurm ;;
+        *) install_python "$part" ;;
+    esac
+done
