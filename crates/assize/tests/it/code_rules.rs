@@ -21,7 +21,7 @@ fn sources(name: &str) -> Vec<PathBuf> {
     found
 }
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "assize",
     "assize-agents",
     "assize-contracts",
@@ -31,6 +31,7 @@ const CRATES: [&str; 10] = [
     "assize-plugins",
     "assize-process",
     "assize-report",
+    "assize-sessions",
     "assize-stats",
 ];
 

@@ -1,0 +1,126 @@
+//! SQLite databases of agents. They are never opened in place: a copy with its write-ahead log is made in a private directory and read there.
+
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tempfile::TempDir;
+
+/// A database that changes while it is copied is copied again, so often.
+const MOST_COPIES: u32 = 5;
+
+/// A database cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// The file or its copy.
+    #[error("cannot copy it")]
+    Copy(#[from] std::io::Error),
+    /// SQLite refused it.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// Every copy was outdated when it was made.
+    #[error("it changed {MOST_COPIES} times while it was copied")]
+    Changing,
+    /// The copy disappeared.
+    #[error("its copy is gone")]
+    Gone,
+}
+
+/// A private copy of a database.
+#[derive(Debug)]
+pub(crate) struct Database {
+    connection: Connection,
+    state: State,
+    _directory: TempDir,
+}
+
+/// What tells that the files were changed.
+#[derive(Debug, PartialEq, Eq, Clone)]
+struct State(Vec<Option<(u64, Option<SystemTime>)>>);
+
+impl State {
+    fn of(path: &Path) -> Self {
+        let seen = |metadata: Metadata| (metadata.len(), metadata.modified().ok());
+        let look = |path: PathBuf| std::fs::metadata(path).ok().map(seen);
+        Self(vec![look(path.to_owned()), look(beside(path, "-wal"))])
+    }
+}
+
+/// `sessions.db-wal` beside `sessions.db`.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+impl Database {
+    /// Copies the database and its log until both are of the same moment.
+    pub(crate) fn copy(path: &Path) -> Result<Self, DatabaseError> {
+        for _ in 0..MOST_COPIES {
+            let before = State::of(path);
+            let directory = tempfile::Builder::new()
+                .prefix("assize-sessions-")
+                .tempdir()?;
+            let copy = directory.path().join("copy.db");
+            copy_file(path, &copy)?;
+            let log = beside(path, "-wal");
+            if log.exists() {
+                copy_file(&log, &beside(&copy, "-wal"))?;
+            }
+            if State::of(path) == before {
+                let connection = open(&copy)?;
+                return Ok(Self {
+                    connection,
+                    state: before,
+                    _directory: directory,
+                });
+            }
+        }
+        Err(DatabaseError::Changing)
+    }
+
+    pub(crate) fn is_outdated(&self, path: &Path) -> bool {
+        State::of(path) != self.state
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn has_table(&self, name: &str) -> bool {
+        let query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
+        let found = self.connection.query_row(query, [name], |_| Ok(()));
+        found.is_ok()
+    }
+
+    /// The names of a table's columns.
+    pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>, DatabaseError> {
+        let mut query = self
+            .connection
+            .prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let names = query.query_map([table], |row| row.get(0))?;
+        Ok(names.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Read and write permission for this user alone comes from the directory.
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut source = File::open(from)?;
+    let mut target = File::create_new(to)?;
+    std::io::copy(&mut source, &mut target)?;
+    Ok(())
+}
+
+fn open(copy: &Path) -> Result<Connection, rusqlite::Error> {
+    // The copy is ours: it is opened for writing so that SQLite can replay the write-ahead log.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(copy, flags)?;
+    // A hostile file must not run code or use views that call functions.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(
+        rusqlite::config::DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+        false,
+    )?;
+    connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA query_only = ON;")?;
+    Ok(connection)
+}

@@ -1,0 +1,290 @@
+//! Many logs together: found, read on all cores, every call counted once, sub-agents with the session that started them.
+
+use crate::assemble::{Part, assemble};
+use crate::dedupe::Ownership;
+use crate::digest::Digest;
+use crate::draft::Detail;
+use crate::formats::{FORMATS, Head, LogFormat};
+use crate::index::{Index, Stamp};
+use crate::log::{LogFile, ReadError};
+use crate::session::Session;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So much of a file is looked at to recognize its form; more only if that is not enough.
+const HEADS: [usize; 2] = [16 << 10, 1 << 20];
+
+/// Logs that were read, as far as totals need it. Sessions are loaded from them one by one.
+#[derive(Default)]
+pub struct Library {
+    files: Vec<KnownFile>,
+    /// In the order of time.
+    places: Vec<Place>,
+    ownership: Ownership,
+    roots: Vec<Root>,
+    unreadable: Vec<ReadError>,
+}
+
+pub(crate) struct KnownFile {
+    log: LogFile,
+    format: &'static dyn LogFormat,
+    digests: Vec<Digest>,
+}
+
+/// A digest: its file, and its number there.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    file: usize,
+    number: usize,
+}
+
+/// A session with everything that belongs to it, as places in the order of time.
+#[derive(Debug)]
+struct Root {
+    id: String,
+    places: Vec<u32>,
+}
+
+/// How far reading is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Files that are done.
+    pub files: usize,
+    /// All files.
+    pub all_files: usize,
+}
+
+impl Library {
+    /// Reads logs. Files that are known to the index and did not change are not opened.
+    pub fn read(
+        paths: Vec<PathBuf>,
+        index: &mut Index,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Self {
+        let done = AtomicUsize::new(0);
+        let all_files = paths.len();
+        let known = &*index;
+        let read: Vec<Result<Option<(KnownFile, Stamp, bool)>, ReadError>> = paths
+            .into_par_iter()
+            // One file at a time: large ones must not wait behind each other.
+            .with_max_len(1)
+            .map(|path| {
+                let file = KnownFile::read(path, known);
+                let files = done.fetch_add(1, Ordering::Relaxed) + 1;
+                progress(Progress { files, all_files });
+                file
+            })
+            .collect();
+        let mut library = Self::default();
+        for file in read {
+            match file {
+                Ok(Some((file, stamp, is_new))) => {
+                    if is_new {
+                        index.keep(file.log.path(), file.format.agent(), stamp, &file.digests);
+                    }
+                    library.files.push(file);
+                }
+                Ok(None) => {}
+                Err(error) => library.unreadable.push(error),
+            }
+        }
+        library.put_in_order();
+        library
+    }
+
+    fn put_in_order(&mut self) {
+        let mut places: Vec<(i64, &Path, Place)> = Vec::new();
+        for (file, known) in self.files.iter().enumerate() {
+            for (number, digest) in known.digests.iter().enumerate() {
+                let started = digest.started().unwrap_or(i64::MAX);
+                places.push((started, known.log.path(), Place { file, number }));
+            }
+        }
+        places.sort_by(|a, b| (a.0, a.1, a.2.number).cmp(&(b.0, b.1, b.2.number)));
+        self.places = places.into_iter().map(|(.., place)| place).collect();
+        self.ownership = Ownership::of(&self.digests());
+        self.roots = self.find_roots();
+    }
+
+    pub(crate) fn digests(&self) -> Vec<&Digest> {
+        self.places
+            .iter()
+            .map(|place| self.digest(*place))
+            .collect()
+    }
+
+    fn digest(&self, place: Place) -> &Digest {
+        &self.files[place.file].digests[place.number]
+    }
+
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// For every digest the number of the session it belongs to.
+    pub(crate) fn roots_of_digests(&self) -> Vec<usize> {
+        let mut roots = vec![0; self.places.len()];
+        for (number, root) in self.roots.iter().enumerate() {
+            for place in &root.places {
+                roots[*place as usize] = number;
+            }
+        }
+        roots
+    }
+
+    pub(crate) fn root_id(&self, root: usize) -> &str {
+        &self.roots[root].id
+    }
+
+    pub(crate) fn path_of_digest(&self, place: usize) -> &Path {
+        self.files[self.places[place].file].log.path()
+    }
+
+    /// Sub-agents belong to the session at the top. Parents that form a circle, or are unknown here, end the way up.
+    fn find_roots(&self) -> Vec<Root> {
+        let digests = self.digests();
+        let mut parents: HashMap<(&str, &str), Option<&str>> = HashMap::new();
+        for digest in &digests {
+            let parent = parents
+                .entry((&digest.origin.agent, &digest.id))
+                .or_default();
+            *parent = parent.or(digest.parent.as_deref());
+        }
+        let mut roots: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut found: Vec<Root> = Vec::new();
+        for (place, digest) in (0_u32..).zip(&digests) {
+            let agent = digest.origin.agent.as_str();
+            let id = root_of(agent, &digest.id, &parents);
+            let root = *roots.entry((agent, id)).or_insert_with(|| {
+                found.push(Root {
+                    id: id.to_owned(),
+                    places: Vec::new(),
+                });
+                found.len() - 1
+            });
+            found[root].places.push(place);
+        }
+        found
+    }
+
+    /// The number of sessions.
+    pub fn len(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// True if there is no session.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// Files that could not be read.
+    pub fn unreadable(&self) -> &[ReadError] {
+        &self.unreadable
+    }
+
+    /// The reason why a file could not be read.
+    pub(crate) fn take_error_of(&mut self, path: &Path) -> Option<ReadError> {
+        let place = self
+            .unreadable
+            .iter()
+            .position(|error| error.path() == path)?;
+        Some(self.unreadable.remove(place))
+    }
+
+    /// Loads a session with all its texts. Absent where nothing of it counts, because other sessions own all of it.
+    pub fn load(&self, session: usize) -> Result<Option<Session>, ReadError> {
+        let Some(root) = self.roots.get(session) else {
+            return Ok(None);
+        };
+        let mut parts = Vec::new();
+        let mut files: BTreeSet<&Path> = BTreeSet::new();
+        for place in &root.places {
+            let Place { file, number } = self.places[*place as usize];
+            let known = &self.files[file];
+            let wanted = &known.digests[number].id;
+            files.insert(known.log.path());
+            let drafts = known.format.read_session(&known.log, wanted)?;
+            let draft = drafts.into_iter().find(|draft| draft.id == *wanted);
+            if let Some(draft) = draft {
+                parts.push(Part {
+                    draft,
+                    place: *place,
+                });
+            }
+        }
+        let session = assemble(&root.id, parts, &self.digests(), &self.ownership);
+        Ok(session.map(|mut session| {
+            session.origin.files = files.into_iter().map(Path::to_owned).collect();
+            session
+        }))
+    }
+}
+
+fn root_of<'a>(
+    agent: &'a str,
+    id: &'a str,
+    parents: &HashMap<(&'a str, &'a str), Option<&'a str>>,
+) -> &'a str {
+    let mut seen = BTreeSet::new();
+    let mut at = id;
+    while seen.insert(at) {
+        match parents.get(&(agent, at)).copied().flatten() {
+            Some(parent) if parents.contains_key(&(agent, parent)) => at = parent,
+            _ => return at,
+        }
+    }
+    // A circle: its smallest id stands for all of it, wherever the way began.
+    seen.into_iter().min().unwrap_or(id)
+}
+
+impl KnownFile {
+    /// Reads a file, or takes what the index knows of it; `true` where it was read. Nothing for a file that is no log.
+    fn read(path: PathBuf, index: &Index) -> Result<Option<(Self, Stamp, bool)>, ReadError> {
+        let stamp = Stamp::of(&path);
+        if let Some((agent, digests)) = index.find(&path, &stamp) {
+            let format = FORMATS.iter().find(|format| format.agent() == agent);
+            if let Some(&format) = format {
+                let log = LogFile::new(path);
+                let known = Self {
+                    log,
+                    format,
+                    digests,
+                };
+                return Ok(Some((known, stamp, false)));
+            }
+        }
+        let log = LogFile::new(path);
+        let format = recognize(&log)?;
+        let mut drafts = format.read(&log, Detail::Totals)?;
+        let digests = drafts.iter_mut().map(Digest::of).collect();
+        let known = Self {
+            log,
+            format,
+            digests,
+        };
+        Ok(Some((known, stamp, true)))
+    }
+}
+
+/// The form of a file, by what is in it.
+pub(crate) fn recognize(log: &LogFile) -> Result<&'static dyn LogFormat, ReadError> {
+    for length in HEADS {
+        let bytes = log.head(length)?;
+        let head = Head {
+            path: log.path(),
+            bytes: &bytes,
+        };
+        let found = FORMATS.iter().find(|format| format.recognizes(&head));
+        if let Some(&format) = found {
+            return Ok(format);
+        }
+        if bytes.len() < length {
+            break;
+        }
+    }
+    Err(ReadError::Unknown {
+        path: log.path().to_owned(),
+    })
+}
