@@ -33,6 +33,13 @@ pub(crate) struct KnownFile {
     digests: Vec<Digest>,
 }
 
+/// A file, and whether the index lacks it.
+struct ReadFile {
+    file: KnownFile,
+    stamp: Stamp,
+    is_new: bool,
+}
+
 /// A digest: its file, and its number there.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -66,7 +73,7 @@ impl Library {
         let done = AtomicUsize::new(0);
         let all_files = paths.len();
         let known = &*index;
-        let read: Vec<Result<Option<(KnownFile, Stamp, bool)>, ReadError>> = paths
+        let read: Vec<Result<ReadFile, ReadError>> = paths
             .into_par_iter()
             // One file at a time: large ones must not wait behind each other.
             .with_max_len(1)
@@ -80,13 +87,16 @@ impl Library {
         let mut library = Self::default();
         for file in read {
             match file {
-                Ok(Some((file, stamp, is_new))) => {
+                Ok(ReadFile {
+                    file,
+                    stamp,
+                    is_new,
+                }) => {
                     if is_new {
                         index.keep(file.log.path(), file.format.agent(), stamp, &file.digests);
                     }
                     library.files.push(file);
                 }
-                Ok(None) => {}
                 Err(error) => library.unreadable.push(error),
             }
         }
@@ -240,31 +250,39 @@ fn root_of<'a>(
 }
 
 impl KnownFile {
-    /// Reads a file, or takes what the index knows of it; `true` where it was read. Nothing for a file that is no log.
-    fn read(path: PathBuf, index: &Index) -> Result<Option<(Self, Stamp, bool)>, ReadError> {
+    /// Reads a file, or takes what the index knows of it.
+    fn read(path: PathBuf, index: &Index) -> Result<ReadFile, ReadError> {
         let stamp = Stamp::of(&path);
         if let Some((agent, digests)) = index.find(&path, &stamp) {
             let format = FORMATS.iter().find(|format| format.agent() == agent);
             if let Some(&format) = format {
                 let log = LogFile::new(path);
-                let known = Self {
+                let file = Self {
                     log,
                     format,
                     digests,
                 };
-                return Ok(Some((known, stamp, false)));
+                return Ok(ReadFile {
+                    file,
+                    stamp,
+                    is_new: false,
+                });
             }
         }
         let log = LogFile::new(path);
         let format = recognize(&log)?;
         let mut drafts = format.read(&log, Detail::Totals)?;
         let digests = drafts.iter_mut().map(Digest::of).collect();
-        let known = Self {
+        let file = Self {
             log,
             format,
             digests,
         };
-        Ok(Some((known, stamp, true)))
+        Ok(ReadFile {
+            file,
+            stamp,
+            is_new: true,
+        })
     }
 }
 

@@ -461,7 +461,7 @@ impl Reader {
                     .push_known(identity, line.at, agent, What::Reasoning(text, Some(place)));
             }
             b"tool_use" | b"server_tool_use" | b"mcp_tool_use" => {
-                self.take_tool(block, line, agent, place)
+                self.take_tool(block, line, agent, place);
             }
             b"web_search_tool_result"
             | b"mcp_tool_result"

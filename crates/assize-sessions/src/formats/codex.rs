@@ -525,7 +525,7 @@ impl Reader {
                 self.take_tool(row);
             }
             Some(b"function_call_output" | b"custom_tool_call_output" | b"tool_search_output") => {
-                self.take_output(row)
+                self.take_output(row);
             }
             _ => {}
         }
