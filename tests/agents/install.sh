@@ -58,6 +58,8 @@ main)
     link claude "$modules/@anthropic-ai/claude-code-linux-x64/claude"
     link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
     link opencode "$modules/opencode-linux-x64/bin/opencode"
+    # opencode looks through skills with it, and would fetch it.
+    link rg "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/codex-path/rg"
     link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
     ;;
 recipes)

@@ -16,14 +16,16 @@ mod runners;
 mod sessions;
 mod settings;
 mod simulated;
+mod skill;
 
 pub use acp::AcpProvider;
 pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use preflight::try_mcp_servers;
-pub use recipe::{Credential, Recipe, SignIn, SignInProblem};
+pub use recipe::{Credential, ProjectPlaces, Recipe, SignIn, SignInProblem, project_places};
 pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
+pub use skill::{SKILL_FILE, Skill, SkillError, Subagent};
 
 use assize_contracts::Plugins;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -6,8 +6,10 @@
 mod login;
 mod order;
 mod sign_in;
+mod surroundings;
 
 pub use sign_in::{Credential, SignIn, SignInProblem};
+pub use surroundings::{ProjectPlaces, project_places};
 
 use crate::command::PoliteSignal;
 use crate::output::OutputForm;
@@ -19,6 +21,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::LazyLock;
+use surroundings::{Places, SubagentPlaces};
 
 /// How an agent is run. Texts may hold placeholders, see [`Recipe::PLACEHOLDERS`].
 #[derive(Debug, Clone, Deserialize)]
@@ -84,6 +87,18 @@ pub struct Recipe {
     /// When there are MCP servers. Without it the agent cannot be given any.
     #[serde(default)]
     pub(crate) mcp_servers: Option<ServerList>,
+    /// Where it looks for skills. Without it the agent has none.
+    #[serde(default)]
+    pub(crate) skills: Option<Places>,
+    /// The file with instructions that it reads. Without it the agent reads none.
+    #[serde(default)]
+    pub(crate) instruction_file: Option<Places>,
+    /// Where it looks for subagents. Without it the agent cannot be given any.
+    #[serde(default)]
+    pub(crate) subagents: Option<SubagentPlaces>,
+    /// The settings file in the session's home: JSON, YAML or TOML. Without it the agent cannot be given settings.
+    #[serde(default)]
+    pub(crate) settings_file: Option<String>,
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
     /// Variables that keep the agent away from its user's own configuration.
@@ -283,6 +298,12 @@ impl Recipe {
         }
         let instructions = self.instructions.iter().flat_map(|added| &added.files);
         let servers = self.mcp_servers.iter().flat_map(|list| &list.files);
+        let places = [
+            self.skills.as_ref().map(|places| &places.home),
+            self.instruction_file.as_ref().map(|places| &places.home),
+            self.subagents.as_ref().map(|places| &places.home),
+            self.settings_file.as_ref(),
+        ];
         let outside = |path: &Path| {
             !path
                 .components()
@@ -293,9 +314,11 @@ impl Recipe {
             .iter()
             .chain(instructions)
             .chain(servers)
-            .find(|(path, _)| outside(Path::new(path)))
+            .map(|(path, _)| path)
+            .chain(places.into_iter().flatten())
+            .find(|path| outside(Path::new(path)))
         {
-            Some((path, _)) => {
+            Some(path) => {
                 let message = format!("found `{path}`, expected a path inside the session's home");
                 Err(problem("files", message))
             }

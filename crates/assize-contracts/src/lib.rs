@@ -99,8 +99,8 @@ pub use task::{AtomicTask, InputMapping, ScenarioTask, Task, TaskMetadata};
 pub use timestamp::{Timestamp, let_clock_jump, unix_ms_now};
 pub use tokens::{TokenBreakdown, TokenSum};
 pub use trace::{
-    CallEnding, EventContext, EventPlace, ModelCall, SessionTrace, TraceEvent, TraceSummary, Turn,
-    UserTurn,
+    CallEnding, EventContext, EventPlace, ModelCall, SessionTrace, SkillLoad, SkillSighting,
+    TraceEvent, TraceSummary, Turn, UserTurn,
 };
 pub use void_cause::VoidCause;
 

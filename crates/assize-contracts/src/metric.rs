@@ -275,6 +275,47 @@ static BUILT_IN: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         row("files_added", "files", "files added"),
         row("files_modified", "files", "files modified"),
         row("files_deleted", "files", "files deleted"),
+        often("skill_activated", "trials that use the skill"),
+        often("skill_offered", "trials that are offered the skill"),
+        row("skill_activations", "count", "uses of the skill"),
+        row(
+            "skill_activation_turn",
+            "count",
+            "turn of the first use of the skill",
+        ),
+        row(
+            "skill_time_to_activation_ms",
+            "ms",
+            "time to the first use of the skill",
+        ),
+        row(
+            "skill_tokens_to_activation",
+            "tokens",
+            "tokens before the first use of the skill",
+        ),
+        row(
+            "skill_text_tokens",
+            "tokens",
+            "tokens of the skill's text (estimate)",
+        ),
+        often(
+            "skill_detectors_agree",
+            "trials whose tool calls and wire agree on the skill",
+        ),
+        often(
+            "skill_neighbour_activated",
+            "trials that use a neighbour of the skill",
+        ),
+        often("skill_should_trigger", "trials that should use the skill"),
+        Metric {
+            better: Some(Better::Higher),
+            typical: Typical::Mean,
+            ..row(
+                "skill_trigger_correct",
+                "ratio",
+                "trials that use the skill when they should",
+            )
+        },
         judging("judge_calls", "count", "calls of the judge"),
         judging("judge_tokens_total", "tokens", "tokens of the judge"),
         judging("judge_cost_usd", "USD", "cost of the judge"),
@@ -370,6 +411,14 @@ fn claim(name: &'static str, of: RowField) -> Metric {
         at_limit: AtLimit::LowerBound,
         typical: Typical::Median,
         kind: MetricKind::Claim(of),
+    }
+}
+
+/// How often something holds: 0 or 1 in a trial.
+fn often(name: &'static str, label: &'static str) -> Metric {
+    Metric {
+        typical: Typical::Mean,
+        ..row(name, "ratio", label)
     }
 }
 

@@ -55,6 +55,9 @@ pub struct BaseScenario {
     /// The wall around the agent, where it is another than the mode's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+    /// Whether the skill on trial should be used. Absent: nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub should_trigger: Option<bool>,
 }
 
 fn default_timeout() -> u64 {
@@ -79,6 +82,7 @@ impl BaseScenario {
             checks: Vec::new(),
             rubric: None,
             sandbox: None,
+            should_trigger: None,
         }
     }
 

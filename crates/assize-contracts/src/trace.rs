@@ -33,6 +33,9 @@ pub struct SessionTrace {
     /// User messages, with the time the agent worked on each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user_turns: Vec<UserTurn>,
+    /// Skills that were looked for on the wire. Empty where nothing was captured or no skill is on trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillSighting>,
     /// The session was made up by the `simulated` provider.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
@@ -265,6 +268,43 @@ impl ModelCall {
     pub fn known_tokens(&self) -> TokenBreakdown {
         self.tokens_at_least.unwrap_or(self.tokens)
     }
+}
+
+/// A skill as requests to models show it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SkillSighting {
+    /// The skill's name.
+    pub name: String,
+    /// Its description stood in a request.
+    pub offered: bool,
+    /// The conversations whose requests contained its text, by the first such request of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<SkillLoad>,
+}
+
+/// The first request of a conversation that contained the text of a skill.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SkillLoad {
+    /// The model call of that request.
+    pub call_ref: String,
+    /// The subagent whose conversation it is. Absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Time of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
+    /// Model answers of the main agent before it.
+    pub turns_before: u64,
+    /// Tokens of all model calls before it. Absent where one of them is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
+    /// The skill's share of the request's input tokens, by its share of the request's bytes: an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_tokens: Option<u64>,
 }
 
 /// The end of an exchange with a model that gave no whole answer.

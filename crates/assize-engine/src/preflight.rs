@@ -27,6 +27,7 @@ pub(crate) async fn try_set_ups(
             spec,
             directory: &suite.directory,
             environment: &mode.environment,
+            hidden: &suite.hidden,
         };
         let trying = tokio::time::timeout_at(deadline, workspaces.prepare_ahead(&setting));
         let tried = tokio::select! {

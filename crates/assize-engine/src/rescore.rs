@@ -289,6 +289,7 @@ impl<'a> Rescorer<'a> {
                 spec: spec.ok_or("the scenario has no workspace")?,
                 directory: &self.suite.directory,
                 environment: &mode.environment,
+                hidden: &self.suite.hidden,
             })
             .await?;
         let changes = self

@@ -39,6 +39,9 @@ pub struct ProfileSuite {
     pub directory: PathBuf,
     /// Places that are hidden from agents.
     pub places: Arc<SandboxPlaces>,
+    /// Ends of paths that are removed from every workspace before the agent starts: what modes put on trial is given to a
+    /// session by its mode alone.
+    pub hidden: Vec<String>,
     /// Providers by the names that modes use.
     pub providers: BTreeMap<String, ProviderSource>,
     /// Judges every trial.
@@ -179,6 +182,7 @@ impl ProfileSuite {
             permissions: PermissionConfig::default(),
             directory: PathBuf::from("."),
             places: Arc::default(),
+            hidden: Vec::new(),
             providers: BTreeMap::from([(provider.instance().id().to_owned(), provider)]),
             scorer,
             collectors: Vec::new(),

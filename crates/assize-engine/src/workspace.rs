@@ -1,5 +1,6 @@
 //! Workspaces of trials: a fresh one for every attempt, what the agent changed in it, and what is kept of it.
 
+mod hide;
 mod sources;
 
 use crate::store::RunFile;
@@ -111,6 +112,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) directory: &'a Path,
     /// The mode's environment.
     pub(crate) environment: &'a BTreeMap<String, String>,
+    /// Ends of paths that the agent must not find.
+    pub(crate) hidden: &'a [String],
 }
 
 impl TrialWorkspaces {
@@ -179,7 +182,8 @@ impl TrialWorkspaces {
         for line in &commands {
             set_up(line, workspace.path(), setting).await?;
         }
-        if !commands.is_empty() {
+        let is_changed = !commands.is_empty() | hide::hide(workspace.path(), setting.hidden)?;
+        if is_changed {
             let settle = move || workspace.settle().map(|()| workspace);
             workspace = blocking(settle).await.map_err(|error| error.explained())?;
         }

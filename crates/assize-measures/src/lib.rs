@@ -10,13 +10,15 @@ mod collectors;
 mod composite;
 mod evaluators;
 mod judge;
+mod skill_use;
 mod spec;
 
 pub use checks::{
     ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, SchemaCheck, load_references,
 };
 pub use collectors::{
-    CostCollector, LatencyCollector, ProgramCollector, TokenCollector, ToolCallsCollector,
+    CostCollector, LatencyCollector, ProgramCollector, SkillsCollector, TokenCollector,
+    ToolCallsCollector,
 };
 pub use composite::{CompositeScorer, make_scorer};
 pub use evaluators::ScorerEvaluator;

@@ -169,6 +169,8 @@ class BaseScenario(TypedDict):
     rubric: NotRequired[Any]
     #: The wall around the agent, where it is another than the mode's.
     sandbox: NotRequired[Union[Sandbox, None]]
+    #: Whether the skill on trial should be used. Absent: nobody said.
+    shouldTrigger: NotRequired[Union[bool, None]]
 
 
 class BeforeScenarioContext(TypedDict):
@@ -1125,8 +1127,38 @@ class SessionTrace(TypedDict):
     answer: NotRequired[Union[str, None]]
     #: User messages, with the time the agent worked on each.
     userTurns: NotRequired[list[UserTurn]]
+    #: Skills that were looked for on the wire. Empty where nothing was captured or no skill is on trial.
+    skills: NotRequired[list[SkillSighting]]
     #: The session was made up by the `simulated` provider.
     simulated: NotRequired[bool]
+
+
+class SkillLoad(TypedDict):
+    """The first request of a conversation that contained the text of a skill."""
+
+    #: The model call of that request.
+    callRef: str
+    #: The subagent whose conversation it is. Absent for the main agent.
+    agentId: NotRequired[Union[str, None]]
+    #: Time of the request.
+    timestamp: NotRequired[Union[Timestamp, None]]
+    #: Model answers of the main agent before it.
+    turnsBefore: int
+    #: Tokens of all model calls before it. Absent where one of them is unknown.
+    tokensBefore: NotRequired[Union[int, None]]
+    #: The skill's share of the request's input tokens, by its share of the request's bytes: an estimate.
+    textTokens: NotRequired[Union[int, None]]
+
+
+class SkillSighting(TypedDict):
+    """A skill as requests to models show it."""
+
+    #: The skill's name.
+    name: str
+    #: Its description stood in a request.
+    offered: bool
+    #: The conversations whose requests contained its text, by the first such request of each.
+    loads: NotRequired[list[SkillLoad]]
 
 
 StepStatus = Union[Literal["completed"], Literal["failed"], Literal["skipped"]]

@@ -130,6 +130,8 @@ export interface BaseScenario {
   readonly rubric?: unknown
   /** The wall around the agent, where it is another than the mode's. */
   readonly sandbox?: Sandbox | null
+  /** Whether the skill on trial should be used. Absent: nobody said. */
+  readonly shouldTrigger?: boolean | null
 }
 
 /** The argument of `before_scenario`. */
@@ -1051,8 +1053,36 @@ export interface SessionTrace {
   readonly answer?: string | null
   /** User messages, with the time the agent worked on each. */
   readonly userTurns?: readonly UserTurn[]
+  /** Skills that were looked for on the wire. Empty where nothing was captured or no skill is on trial. */
+  readonly skills?: readonly SkillSighting[]
   /** The session was made up by the `simulated` provider. */
   readonly simulated?: boolean
+}
+
+/** The first request of a conversation that contained the text of a skill. */
+export interface SkillLoad {
+  /** The model call of that request. */
+  readonly callRef: string
+  /** The subagent whose conversation it is. Absent for the main agent. */
+  readonly agentId?: string | null
+  /** Time of the request. */
+  readonly timestamp?: Timestamp | null
+  /** Model answers of the main agent before it. */
+  readonly turnsBefore: number
+  /** Tokens of all model calls before it. Absent where one of them is unknown. */
+  readonly tokensBefore?: number | null
+  /** The skill's share of the request's input tokens, by its share of the request's bytes: an estimate. */
+  readonly textTokens?: number | null
+}
+
+/** A skill as requests to models show it. */
+export interface SkillSighting {
+  /** The skill's name. */
+  readonly name: string
+  /** Its description stood in a request. */
+  readonly offered: boolean
+  /** The conversations whose requests contained its text, by the first such request of each. */
+  readonly loads?: readonly SkillLoad[]
 }
 
 /** The status of a step. */

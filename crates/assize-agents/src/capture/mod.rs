@@ -38,6 +38,7 @@ mod provider;
 mod proxy;
 mod service;
 mod session;
+mod skills;
 mod trace;
 
 pub(crate) use cassette::play_all;
@@ -47,3 +48,4 @@ pub use provider::{Capture, CaptureSettings, CapturedProvider};
 pub use proxy::{CapturedSession, Proxy, SessionOptions};
 pub use service::{Service, Upstreams};
 pub use session::{Call, Ending, Recording};
+pub use skills::WatchedSkill;

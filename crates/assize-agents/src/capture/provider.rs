@@ -4,7 +4,7 @@ use super::join;
 use super::outcome::Evidence;
 use super::{
     CaptureError, CapturedSession, Cassette, CassetteSettings, Proxy, Recording, Service,
-    SessionOptions, Upstreams,
+    SessionOptions, Upstreams, WatchedSkill,
 };
 use crate::lock;
 use assize_contracts::{
@@ -38,6 +38,8 @@ pub struct CaptureSettings {
     pub environment: BTreeMap<String, String>,
     /// Gets to know the keys that agents send.
     pub secrets: Secrets,
+    /// Skills that are looked for in requests.
+    pub skills: Arc<[WatchedSkill]>,
 }
 
 /// What all captured providers of a suite share: one proxy, started when the first of them is.
@@ -80,6 +82,7 @@ impl Capture {
                 .map(|path| path.to_string_lossy().into_owned()),
             listener: None,
             secrets: self.settings.secrets.clone(),
+            skills: Arc::clone(&self.settings.skills),
         };
         upstreams.tell_credentials(&self.settings.secrets);
         Ok(self.proxy().await?.open(upstreams, options))
@@ -437,6 +440,7 @@ fn merged(own: SessionTrace, mut recording: Recording, prices: Option<&Prices>) 
     trace.summary.total_turns = wire.summary.total_turns;
     trace.summary.total_duration = own.summary.total_duration.or(wire.summary.total_duration);
     trace.model_calls = wire.model_calls;
+    trace.skills = wire.skills;
     trace.is_joined = true;
     trace
 }

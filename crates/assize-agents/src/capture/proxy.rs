@@ -3,7 +3,7 @@
 use super::cassette::SessionTape;
 use super::pass::respond;
 use super::session::{Call, Recording, Session};
-use super::{CaptureError, Cassette, Service, Upstreams, service};
+use super::{CaptureError, Cassette, Service, Upstreams, WatchedSkill, service};
 use crate::lock;
 use assize_secrets::{Redactor, Secrets};
 use hyper::server::conn::http1;
@@ -54,6 +54,8 @@ pub struct SessionOptions {
     pub listener: Option<mpsc::UnboundedSender<Call>>,
     /// Gets to know the keys that the agent sends.
     pub secrets: Secrets,
+    /// Skills that are looked for in requests.
+    pub skills: Arc<[WatchedSkill]>,
 }
 
 /// A session of an agent that goes through the proxy. Nobody gets in any more when it is dropped.
@@ -95,9 +97,10 @@ impl Proxy {
             workspace,
             listener,
             secrets,
+            skills,
         } = options;
         let tape = cassette.map(|cassette| SessionTape::new(cassette, label, workspace));
-        let session = Arc::new(Session::new(upstreams, tape, listener, secrets));
+        let session = Arc::new(Session::new(upstreams, tape, listener, secrets, skills));
         let token = unguessable();
         lock(&self.shared.sessions).insert(token.clone(), Arc::clone(&session));
         CapturedSession {

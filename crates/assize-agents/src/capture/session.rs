@@ -3,12 +3,13 @@
 use super::Upstreams;
 use super::agents::{Thread, Threads};
 use super::cassette::SessionTape;
+use super::skills::{Seen, WatchedSkill};
 use crate::lock;
 use assize_llm::{Api, Content, ModelAnswer, ToldResult, ToolResult};
 use assize_secrets::{Redactor, Secrets};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
@@ -138,6 +139,8 @@ pub struct Recording {
     pub(super) returned: HashMap<ToolPlace, Returned>,
     /// Subagents, by the numbers of their calls.
     pub(super) agents: HashMap<u64, String>,
+    /// Skills that were looked for, and what was seen of them.
+    pub(super) skills: Vec<(WatchedSkill, Seen)>,
 }
 
 /// A session while it goes on.
@@ -147,6 +150,7 @@ pub(super) struct Session {
     state: Mutex<State>,
     settled: Notify,
     listener: Option<mpsc::UnboundedSender<Call>>,
+    skills: Arc<[WatchedSkill]>,
     /// Gets to know the keys in requests, so that they reach no record even where an agent repeats them.
     pub(super) secrets: Secrets,
     pub(super) redactor: Redactor,
@@ -166,6 +170,8 @@ struct State {
     ids: HashSet<String>,
     open_in_order: Vec<(ToolPlace, String)>,
     threads: Threads,
+    /// As many as there are skills to look for.
+    skills: Vec<Seen>,
     /// Failed calls whose requests are being compared.
     failing: u64,
     /// Requests that failed and have not succeeded since.
@@ -178,11 +184,17 @@ impl Session {
         tape: Option<SessionTape>,
         listener: Option<mpsc::UnboundedSender<Call>>,
         secrets: Secrets,
+        skills: Arc<[WatchedSkill]>,
     ) -> Self {
+        let state = State {
+            skills: vec![Seen::default(); skills.len()],
+            ..State::default()
+        };
         Self {
             upstreams,
             tape,
-            state: Mutex::default(),
+            state: Mutex::new(state),
+            skills,
             settled: Notify::new(),
             listener,
             redactor: Redactor::new(&secrets),
@@ -204,8 +216,22 @@ impl Session {
             // Nobody may be listening any more.
             let _ = listener.send(call.clone());
         }
+        self.look_for_skills(&call, &told);
         lock(&self.state).end_call(call, told);
         self.settled.notify_waiters();
+    }
+
+    /// Outside the lock: a long conversation takes a moment to search.
+    fn look_for_skills(&self, call: &Call, told: &Told) {
+        let Ok(body) = std::str::from_utf8(&told.body) else {
+            return;
+        };
+        for (number, skill) in self.skills.iter().enumerate() {
+            let shown = skill.shown_in(body);
+            if let Some(seen) = lock(&self.state).skills.get_mut(number) {
+                seen.take(shown, skill, call, body.len());
+            }
+        }
     }
 
     /// A call has failed; its end is told when its request has been compared.
@@ -253,6 +279,12 @@ impl Session {
             lost_calls: state.under_way + state.dropped,
             returned: state.returned.clone(),
             agents: state.threads.agents(&state.calls),
+            skills: self
+                .skills
+                .iter()
+                .cloned()
+                .zip(state.skills.iter().cloned())
+                .collect(),
         }
     }
 }

@@ -370,6 +370,7 @@ impl<'a> Writer<'a> {
         trace.summary.total_turns = Some(self.turns);
         trace.summary.total_duration = wall(&recording.calls);
         trace.model_calls = self.model_calls;
+        trace.skills = recording.sightings();
         trace
     }
 

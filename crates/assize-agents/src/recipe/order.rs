@@ -2,6 +2,7 @@
 
 use super::login::StoredLogin;
 use super::sign_in::SignInProblem;
+use super::surroundings::Surroundings;
 use super::{Additions, Recipe, ServerList};
 use crate::command::{CommandSettings, Invocation, Plan, fill_in};
 use crate::mcp::{McpServers, Reach, Server};
@@ -73,7 +74,8 @@ impl Recipe {
     }
 
     pub(crate) fn check_settings(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
-        let settings: RecipeSettings = read(overrides)?;
+        let (settings, surroundings) = read_settings(overrides)?;
+        self.check_surroundings(&surroundings, settings.isolated)?;
         if settings.program.as_deref() == Some("") {
             let message = "found no program, expected a name or a path";
             return Err(problem("program", message));
@@ -145,7 +147,7 @@ impl Recipe {
         params: &CreateSessionParams,
         suite: &Path,
     ) -> Result<Invocation, ProviderError> {
-        let settings: RecipeSettings = read(&params.provider_overrides)
+        let (settings, surroundings) = read_settings(&params.provider_overrides)
             .map_err(|problem| ProviderError::service(problem.message))?;
         let overrides = &params.provider_overrides;
         let login = self
@@ -164,6 +166,8 @@ impl Recipe {
         let added = order.additions()?;
         let values = order.values();
         order.write_files(&added, &values).map_err(no_home)?;
+        self.install(&surroundings, home.path())
+            .map_err(not_installed)?;
         let mut params = params.clone();
         params.environment = Arc::new(order.environment(&added, &values));
         let command = self.command_settings(&settings, order.argv(&self.command, &added));
@@ -188,6 +192,19 @@ impl Recipe {
 
 fn no_home(error: std::io::Error) -> ProviderError {
     ProviderError::service(format!("cannot make a home for the session: {error}"))
+}
+
+fn not_installed(message: String) -> ProviderError {
+    ProviderError::service(message)
+        .with_code("not_installed")
+        .with_void_cause(VoidCause::AgentStart)
+}
+
+/// Settings of the recipe, and what else a mode gives to its sessions.
+fn read_settings(overrides: &JsonMap) -> Result<(RecipeSettings, Surroundings), OverrideProblem> {
+    let mut own = overrides.clone();
+    let surroundings = Surroundings::take(&mut own)?;
+    Ok((read(&own)?, surroundings))
 }
 
 fn not_signed_in(problem: SignInProblem) -> ProviderError {

@@ -12,6 +12,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The tool by which simulated agents load skills.
+const SKILL_TOOL: &str = "Skill";
+
 pub(super) struct SimulatedSession {
     simulation: Arc<Simulation>,
     id: String,
@@ -20,6 +23,9 @@ pub(super) struct SimulatedSession {
     /// How hard the scenario is: the same for every mode.
     difficulty: f64,
     latency: Duration,
+    /// The skill that the session uses, until it has told so.
+    skill: Option<String>,
+    uses_skill: bool,
     told: Vec<Arc<TraceEvent>>,
     tokens: Option<TokenBreakdown>,
 }
@@ -33,7 +39,10 @@ impl SimulatedSession {
     ) -> Self {
         let hash = blake3::hash(params.scenario_id.as_bytes());
         let mut scenario = Xoshiro256PlusPlus::from_seed(*hash.as_bytes());
+        let skill = drawn_skill(&simulation, params);
         Self {
+            uses_skill: skill.is_some(),
+            skill,
             difficulty: simulation.settings.scenario_spread * normal(&mut scenario),
             simulation,
             id: id.to_owned(),
@@ -103,7 +112,12 @@ impl SimulatedSession {
     }
 
     fn draw_success(&mut self) -> bool {
-        let rate = self.simulation.settings.success_rate;
+        let settings = &self.simulation.settings;
+        let added = match self.uses_skill {
+            true => settings.skill_effect,
+            false => 0.0,
+        };
+        let rate = (settings.instructed_success_rate() + added).clamp(0.0, 1.0);
         // Harder scenarios succeed less often: the difficulty shifts the odds, certain stays certain.
         let odds = rate / (1.0 - rate) * (-self.difficulty).exp();
         let rate = if odds.is_finite() {
@@ -178,6 +192,11 @@ impl SimulatedSession {
             for _ in 0..part(reasoning, turn, turns) {
                 self.told.push(Arc::clone(&thought));
             }
+            if let Some(skill) = self.skill.take() {
+                let (event, record) = skill_call(&skill);
+                self.told.push(event);
+                records.push(record);
+            }
             for _ in 0..part(calls, turn, turns) {
                 let choice = uniform(&mut self.random);
                 let fails = uniform(&mut self.random) < settings.tool_failure_rate;
@@ -199,6 +218,31 @@ impl SimulatedSession {
             }
         }
     }
+}
+
+/// The skill that a session uses. Drawn apart, so that everything else is the same with and without skills.
+fn drawn_skill(simulation: &Simulation, params: &CreateSessionParams) -> Option<String> {
+    let settings = &simulation.settings;
+    let skill = settings.skill()?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(params.seed ^ 0x5ca1_ab1e);
+    let rate = settings.skill_rate_in(&params.scenario_id);
+    (uniform(&mut random) < rate).then(|| skill.to_owned())
+}
+
+fn skill_call(skill: &str) -> (Arc<TraceEvent>, ToolCallRecord) {
+    let event = TraceEvent::ToolCall {
+        name: SKILL_TOOL.to_owned(),
+        input: serde_json::json!({ "skill": skill }),
+        output: format!("Launching skill: {skill}").into(),
+        duration_ms: None,
+        success: Some(true),
+        error: None,
+        context: None,
+    };
+    let record = event
+        .tool_call_record()
+        .expect("a tool call is recorded as one");
+    (Arc::new(event), record)
 }
 
 /// How many of `total` things fall to one of `parts`, as even as can be.

@@ -1,10 +1,12 @@
 //! What a suite says about a simulated agent.
 
 use crate::settings::problem;
-use assize_contracts::OverrideProblem;
+use assize_contracts::{JsonMap, OverrideProblem};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// How a simulated agent behaves. Plain numbers are exact; ranges and medians are drawn from.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,6 +44,39 @@ pub(super) struct SimulatedSettings {
     /// What it answers when it reaches the goal. When set, a failure is a wrong answer for the checks to find;
     /// otherwise a failure is an error of its own.
     pub(super) answer: Option<String>,
+    /// How often it uses the first skill that its mode has.
+    #[serde(alias = "skillRate")]
+    pub(super) skill_rate: f64,
+    /// The same for single scenarios, by id.
+    #[serde(alias = "skillRates")]
+    pub(super) skill_rates: BTreeMap<String, f64>,
+    /// What a used skill adds to the success rate.
+    #[serde(alias = "skillEffect")]
+    pub(super) skill_effect: f64,
+    /// What an instruction file adds to the success rate for every text that stands in it.
+    #[serde(alias = "instructionEffects")]
+    pub(super) instruction_effects: BTreeMap<String, f64>,
+    /// What the mode gives to its sessions; only names and texts matter here.
+    skills: Vec<NamedSkill>,
+    instructions: Option<InstructionText>,
+    #[serde(rename = "agents")]
+    _agents: Vec<Value>,
+    #[serde(rename = "settings")]
+    _settings: JsonMap,
+    #[serde(rename = "mcp_servers", alias = "mcpServers")]
+    _mcp_servers: JsonMap,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct NamedSkill {
+    name: String,
+    #[serde(default)]
+    neighbour: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct InstructionText {
+    text: String,
 }
 
 /// Tokens of a simulated session.
@@ -95,6 +130,15 @@ impl Default for SimulatedSettings {
             cost_usd: None,
             scenario_spread: 0.0,
             answer: None,
+            skill_rate: 0.9,
+            skill_rates: BTreeMap::new(),
+            skill_effect: 0.0,
+            instruction_effects: BTreeMap::new(),
+            skills: Vec::new(),
+            instructions: None,
+            _agents: Vec::new(),
+            _settings: JsonMap::new(),
+            _mcp_servers: JsonMap::new(),
         }
     }
 }
@@ -120,12 +164,27 @@ impl SimulatedSettings {
         for (key, share) in [
             ("success_rate", self.success_rate),
             ("tool_failure_rate", self.tool_failure_rate),
-        ] {
+            ("skill_rate", self.skill_rate),
+        ]
+        .into_iter()
+        .chain(self.skill_rates.values().map(|rate| ("skill_rates", *rate)))
+        {
             if !(0.0..=1.0).contains(&share) {
                 return Err(problem(
                     key,
                     format!("found {share}, expected a share from 0 to 1"),
                 ));
+            }
+        }
+        let effects = self
+            .instruction_effects
+            .values()
+            .map(|effect| ("instruction_effects", *effect));
+        for (key, effect) in effects.chain([("skill_effect", self.skill_effect)]) {
+            if !(-1.0..=1.0).contains(&effect) {
+                let message =
+                    format!("found {effect}, expected a difference of shares from -1 to 1");
+                return Err(problem(key, message));
             }
         }
         if !(0.0..=5.0).contains(&self.scenario_spread) {
@@ -162,6 +221,31 @@ impl SimulatedSettings {
             return Err(problem("events", message));
         }
         Ok(())
+    }
+}
+
+impl SimulatedSettings {
+    /// The skill that sessions may use: the first that is on trial in the mode.
+    pub(super) fn skill(&self) -> Option<&str> {
+        let mut on_trial = self.skills.iter().filter(|skill| !skill.neighbour);
+        on_trial.next().map(|skill| skill.name.as_str())
+    }
+
+    /// How often a session of this scenario uses it.
+    pub(super) fn skill_rate_in(&self, scenario: &str) -> f64 {
+        let own = self.skill_rates.get(scenario);
+        own.copied().unwrap_or(self.skill_rate)
+    }
+
+    /// The success rate with the instruction file that the mode has.
+    pub(super) fn instructed_success_rate(&self) -> f64 {
+        let Some(InstructionText { text }) = &self.instructions else {
+            return self.success_rate;
+        };
+        let present = self.instruction_effects.iter();
+        let present = present.filter(|(part, _)| text.contains(part.as_str()));
+        let added: f64 = present.map(|(_, effect)| effect).sum();
+        (self.success_rate + added).clamp(0.0, 1.0)
     }
 }
 

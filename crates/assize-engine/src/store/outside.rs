@@ -198,9 +198,13 @@ impl Outside for SessionTrace {
             model_calls,
             answer,
             user_turns: _,
+            skills,
             simulated: _,
             is_joined: _,
         } = self;
+        for load in skills.iter_mut().flat_map(|skill| &mut skill.loads) {
+            clean_texts([&mut load.agent_id], redactor);
+        }
         redactor.clean(session_id);
         clean_texts([answer], redactor);
         let before = events.clone();

@@ -24,6 +24,7 @@ impl Trials {
             spec,
             directory: &self.suite.directory,
             environment: &slot.cell.mode.environment,
+            hidden: &self.suite.hidden,
         };
         match self
             .unless_cancelled(self.workspaces.prepare(&setting))

@@ -5,6 +5,7 @@ use super::command::{CommandCheck, CommandRunner};
 use super::file::FileCheck;
 use super::limit::LimitCheck;
 use super::output::OutputCheck;
+use super::skill::SkillCheck;
 use super::text::{Text, TextTest};
 use super::tool::ToolCheck;
 use crate::spec::{Fields, Spec};
@@ -13,13 +14,14 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "output",
     "file",
     "command",
     "tool",
     "limit",
     "changed",
+    "skill",
     "not",
     "id",
     "description",
@@ -27,7 +29,7 @@ const KEYS: [&str; 11] = [
     "required",
 ];
 /// The kinds of checks and their negation.
-const KINDS: &[&str] = KEYS.split_at(7).0;
+const KINDS: &[&str] = KEYS.split_at(8).0;
 
 /// What checks look at.
 pub(super) struct Subject<'a> {
@@ -125,6 +127,7 @@ enum Body {
     Tool(ToolCheck),
     Limit(LimitCheck),
     Changed(ChangedCheck),
+    Skill(SkillCheck),
 }
 
 /// All checks of a scenario, each with an id of its own.
@@ -175,7 +178,7 @@ impl Check {
             Body::File(_) => Some("file"),
             Body::Command(_) => Some("command"),
             Body::Changed(_) => Some("changed"),
-            Body::Output(_) | Body::Tool(_) | Body::Limit(_) => None,
+            Body::Output(_) | Body::Tool(_) | Body::Limit(_) | Body::Skill(_) => None,
         }
     }
 
@@ -221,6 +224,7 @@ impl Body {
             "command" => Self::Command(CommandCheck::parse(spec)?),
             "tool" => Self::Tool(ToolCheck::parse(spec)?),
             "limit" => Self::Limit(LimitCheck::parse(spec)?),
+            "skill" => Self::Skill(SkillCheck::parse(spec)?),
             _ => Self::Changed(ChangedCheck::parse(spec)?),
         };
         Ok((body, negated))
@@ -234,6 +238,7 @@ impl Body {
             Self::Tool(check) => check.sentence(),
             Self::Limit(check) => check.sentence(),
             Self::Changed(check) => check.sentence(),
+            Self::Skill(check) => check.sentence(),
         }
     }
 
@@ -245,6 +250,7 @@ impl Body {
             Self::Tool(check) => check.look(subject),
             Self::Limit(check) => check.look(subject),
             Self::Changed(check) => check.look(subject),
+            Self::Skill(check) => check.look(subject),
         }
     }
 }

@@ -12,6 +12,7 @@ mod json_path;
 mod limit;
 mod output;
 mod references;
+mod skill;
 mod text;
 mod tool;
 

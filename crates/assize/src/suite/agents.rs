@@ -53,7 +53,9 @@ pub(crate) fn agents_of(path: &Path) -> Result<Vec<Agent>, SuiteError> {
         return Ok(vec![Agent::new(read_recipe(path)?)]);
     }
     let (document, _) = interpolate(document).map_err(SuiteError)?;
-    let file: SuiteFile = document.read_as(LATER)?;
+    let mut file: SuiteFile = document.read_as(LATER)?;
+    // What makes no modes is refused when the suite is loaded.
+    let _ = super::ablation::expand(&mut file, &directory_of(path));
     let mut agents: Vec<Agent> = Vec::new();
     for (mode, spec) in modes_of(&file) {
         let Some(provider) = spec.provider.as_ref().or(file.provider.as_ref()) else {

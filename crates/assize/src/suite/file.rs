@@ -34,7 +34,27 @@ pub struct SuiteFile {
     /// The wall around agents: `guard` (default), `none` or `{ container: { … } }`.
     pub sandbox: Option<Sandbox>,
     /// The conditions that are compared: definitions by name, or a list of names for a mode resolver.
+    #[serde(default)]
     pub modes: Modes,
+    /// Skills of modes that name none: directories with a `SKILL.md`, installed where each agent looks.
+    pub skills: Option<Listed>,
+    /// Skills beside those on trial, to see which one is chosen.
+    pub neighbours: Option<Listed>,
+    /// The instruction file of modes that name none: read as CLAUDE.md, AGENTS.md or whatever the agent looks for.
+    pub instructions: Option<PathBuf>,
+    /// Subagents of modes that name none: Markdown files with `name` and `description`.
+    pub agents: Option<Listed>,
+    /// MCP servers of every mode, by name.
+    #[serde(default, alias = "mcpServers")]
+    pub mcp_servers: Map<String, Value>,
+    /// Settings by the name of the agent they are for, handed on as they are.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Map<String, Value>>,
+    /// An ablation in one line, instead of `modes`: what is given to one of two modes. A skill, an instruction file, a subagent, or
+    /// what a mode can hold.
+    pub with: Option<Ablated>,
+    /// The same for something that the suite gives to its modes: `instructions`, or the name of a skill, a subagent or an MCP server.
+    pub without: Option<Listed>,
     /// The models. Default: the provider's own.
     #[serde(default)]
     pub models: Vec<String>,
@@ -196,6 +216,58 @@ pub struct ModeSpec {
     pub runners: BTreeMap<String, String>,
     /// The wall around the agent, instead of the suite's.
     pub sandbox: Option<Sandbox>,
+    /// Skills: directories with a `SKILL.md`, installed where the agent looks. Default: the suite's.
+    pub skills: Option<Listed>,
+    /// Skills beside those on trial, to see which one is chosen. Default: the suite's.
+    pub neighbours: Option<Listed>,
+    /// The instruction file, read as CLAUDE.md, AGENTS.md or whatever the agent looks for. Default: the suite's.
+    pub instructions: Option<PathBuf>,
+    /// Subagents: Markdown files with `name` and `description`. Default: the suite's.
+    pub agents: Option<Listed>,
+    /// MCP servers by name, besides those of the suite and the provider.
+    #[serde(alias = "mcpServers")]
+    pub mcp_servers: Map<String, Value>,
+    /// Settings by the name of the agent they are for, besides those of the suite.
+    pub settings: BTreeMap<String, Map<String, Value>>,
+}
+
+/// One text, or a list of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "OneOrMany")]
+pub struct Listed(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<OneOrMany> for Listed {
+    fn from(listed: OneOrMany) -> Self {
+        match listed {
+            OneOrMany::One(text) => Self(vec![text]),
+            OneOrMany::Many(texts) => Self(texts),
+        }
+    }
+}
+
+/// What one of the two modes of an ablation has.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    untagged,
+    expecting = "expected a path, a list of paths, or what a mode can hold"
+)]
+pub enum Ablated {
+    /// A skill, an instruction file or a subagent.
+    Path(String),
+    /// Several of them.
+    Paths(Vec<String>),
+    /// Anything that a mode can hold.
+    Mode(Box<ModeSpec>),
 }
 
 impl ModeSpec {
@@ -467,6 +539,12 @@ pub struct OutputSpec {
     #[serde(alias = "logLevel")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub log_level: Option<LogLevel>,
+}
+
+impl Default for Modes {
+    fn default() -> Self {
+        Self::Definitions(Vec::new())
+    }
 }
 
 impl<'de> Deserialize<'de> for Modes {

@@ -11,6 +11,7 @@ mod recipes;
 mod sandbox;
 mod scenarios;
 mod secrets;
+mod surroundings;
 mod tasks;
 
 use super::document::Document;
@@ -131,6 +132,7 @@ fn load_document(
         recipes: BTreeMap::new(),
         recipe_keys: Vec::new(),
         has_tasks: file.tasks.is_some(),
+        surroundings: BTreeMap::new(),
         problems: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
@@ -229,6 +231,8 @@ struct Loader<'a> {
     /// Variables with their credentials.
     recipe_keys: Vec<String>,
     has_tasks: bool,
+    /// Skills, instructions and subagents by mode.
+    surroundings: BTreeMap<String, surroundings::Surroundings>,
     problems: Vec<Problem>,
 }
 
@@ -248,6 +252,7 @@ impl Loader<'_> {
         for duplicate in self.plugins.duplicates() {
             self.problem(&[], duplicate.clone());
         }
+        let file = self.with_ablation(file, &directory);
         let resolver = self.mode_resolver(&file);
         let mut modes = self.modes(&file);
         self.runner_recipes(&file);
@@ -259,7 +264,9 @@ impl Loader<'_> {
         self.check_sandboxes(&scenarios);
         let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios);
-        let collectors = self.collectors(&file, &modes);
+        let mut collectors = self.collectors(&file, &modes);
+        collectors.extend(self.skills_collector(&scenarios));
+        self.look_beside_workspaces(&scenarios, &directory);
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
@@ -312,6 +319,7 @@ impl Loader<'_> {
             evaluators,
             directory: directory.clone(),
             places: self.places(&directory),
+            hidden: self.hidden(),
             providers,
             scorer: scorer?,
             collectors,
@@ -331,6 +339,10 @@ impl Loader<'_> {
             secrets,
         };
         profile.description = describe(&profile, &file, as_written);
+        let surroundings = self.described_surroundings(&profile);
+        profile
+            .description
+            .extend(surroundings.map(|surroundings| ("surroundings".to_owned(), surroundings)));
         let plan = match profile.plan() {
             Ok(plan) => plan,
             Err(error) => {
@@ -344,6 +356,7 @@ impl Loader<'_> {
         remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
         remarks.extend(foresight::unfilled_names(&profile.scenarios));
         remarks.extend(foresight::unseen_tools(&profile, file.capture.as_ref()));
+        remarks.extend(self.surroundings_remarks(&profile));
         let analysis = Analysis::of(&file.analysis).unwrap_or_default();
         remarks.extend(self.gate_remarks(&gates, &analysis, &plan));
         let results_dir = match &self.selection.results_dir {

@@ -3,6 +3,7 @@
 //! `document` reads YAML, TOML and JSON alike and remembers where everything stood; `file` says which keys there are;
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
+mod ablation;
 mod agents;
 mod capture;
 mod data_set;

@@ -57,6 +57,9 @@ pub struct ScenarioFile {
     pub rubric: Option<Value>,
     /// The wall around the agent, instead of the mode's: `guard`, `none` or `{ container: { … } }`.
     pub sandbox: Option<Sandbox>,
+    /// Whether the skill on trial should be used here. Gives recall, precision and false triggers.
+    #[serde(alias = "shouldTrigger")]
+    pub should_trigger: Option<bool>,
     /// Whatever a plugin needs.
     #[serde(default)]
     pub extensions: Map<String, Value>,
@@ -163,6 +166,7 @@ pub(super) fn load(
                 .as_ref()
                 .map(|rubric| fill_in_value(rubric, &values)),
             sandbox: file.sandbox.clone(),
+            should_trigger: file.should_trigger,
         }
     };
     let loaded = |values| LoadedScenario {

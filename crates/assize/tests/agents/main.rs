@@ -21,6 +21,7 @@ mod offline;
 mod recipes;
 mod record;
 mod sign_in;
+mod skills;
 
 use harness::{Test, quick, slow};
 
@@ -50,6 +51,15 @@ const TESTS: &[Test] = tests! {
     quick ["opencode"]: mcp::opencode;
     quick ["gemini"]: mcp::gemini_acp;
     quick []: mcp::chat;
+    quick ["claude"]: skills::claude_code, skills::in_a_subagent;
+    quick ["codex"]: skills::codex;
+    quick ["opencode", "rg"]: skills::opencode;
+    quick ["gemini"]: skills::gemini;
+    slow ["qwen"]: skills::qwen;
+    slow ["goose"]: skills::goose;
+    slow ["copilot"]: skills::copilot;
+    slow ["pi"]: skills::pi;
+    slow ["cline"]: skills::cline;
     quick ["mcp-server-filesystem"]: mcp::a_server_by_others;
     quick ["claude"]: books::claude_code::every_number_is_the_served_one, books::claude_code::a_broken_decoder_is_noticed,
         books::claude_code_subagent, books::an_hour_in_the_cache_has_its_price;

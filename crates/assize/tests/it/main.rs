@@ -48,6 +48,7 @@ mod sandbox;
 mod schema;
 mod score;
 mod shards;
+mod skills;
 mod snapshots;
 mod stored_runs;
 mod study;

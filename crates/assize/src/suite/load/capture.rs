@@ -40,6 +40,7 @@ impl Loader<'_> {
                 })
                 .collect(),
             secrets: secrets.clone(),
+            skills: self.watched_skills(),
         };
         self.check_capture(&settings);
         Some(Proxied {

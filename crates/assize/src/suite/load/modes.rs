@@ -69,10 +69,11 @@ impl Loader<'_> {
         }
         let is_chosen =
             |name: &String| self.selection.modes.is_empty() || self.selection.modes.contains(name);
-        let chosen: Vec<(String, ModeSpec)> = defined
-            .into_iter()
-            .filter(|(name, _)| is_chosen(name))
-            .collect();
+        let (chosen, others): (Vec<_>, Vec<_>) =
+            defined.into_iter().partition(|(name, _)| is_chosen(name));
+        for (name, spec) in &others {
+            self.surround_unchosen(file, name, spec);
+        }
         chosen
             .into_iter()
             .filter_map(|(name, spec)| self.mode(file, name, spec))
@@ -83,7 +84,7 @@ impl Loader<'_> {
         let has_own = spec.provider.is_some();
         let environment = Arc::new(spec.variables());
         let sandbox = self.sandbox_of(file, &name, &spec);
-        let provider = spec.provider.or_else(|| file.provider.clone());
+        let provider = spec.provider.clone().or_else(|| file.provider.clone());
         if provider.is_none() && file.scenarios.is_none() && file.tasks.is_some() {
             // Tasks are executed by runners.
             return Some(Mode {
@@ -108,7 +109,9 @@ impl Loader<'_> {
         } else {
             vec!["provider"]
         };
-        let overrides = self.overrides(&keys, &name, &provider, spec.provider_overrides);
+        let mut on_top = spec.provider_overrides.clone();
+        self.surround(file, (&name, &spec), &provider, &mut on_top);
+        let overrides = self.overrides(&keys, &name, &provider, on_top);
         Some(Mode {
             provider: provider.uses,
             overrides: Arc::new(overrides),
@@ -134,9 +137,13 @@ impl Loader<'_> {
         let Some(source) = self.provider_source(keys, &provider.uses) else {
             return overrides;
         };
-        if let Err(found) = source.instance().check_overrides(&overrides) {
+        if let Err(mut found) = source.instance().check_overrides(&overrides) {
             let from_mode = found.path.first().is_some_and(|key| own_keys.contains(key));
-            let keys = if from_mode {
+            let surrounding = self.surrounding_in(mode, &found.path);
+            let keys = if let Some(key) = surrounding {
+                found.path.remove(0);
+                self.place_of_surroundings(mode, key)
+            } else if from_mode {
                 vec!["modes", mode, "provider_overrides"]
             } else {
                 keys.to_vec()

@@ -1,0 +1,187 @@
+//! `with:` and `without:`: the two modes of an ablation, written in one line.
+
+use super::file::{Ablated, Listed, ModeSpec, Modes, SuiteFile};
+use assize_agents::{SKILL_FILE, Subagent};
+use std::path::Path;
+
+/// Why a suite's `with` or `without` makes no modes.
+pub(super) struct AblationError {
+    pub(super) key: &'static str,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl AblationError {
+    fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            key,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
+
+/// Replaces `with` and `without` by the two modes that they stand for. The mode without the thing is the baseline.
+pub(super) fn expand(file: &mut SuiteFile, directory: &Path) -> Result<(), AblationError> {
+    let (with, without) = (file.with.take(), file.without.take());
+    let key = match (&with, &without) {
+        (None, None) => return Ok(()),
+        (Some(_), Some(_)) => {
+            let message = "found `with` and `without`, expected one of them";
+            return Err(AblationError::new("without", message));
+        }
+        (Some(_), None) => "with",
+        (None, Some(_)) => "without",
+    };
+    if !matches!(&file.modes, Modes::Definitions(modes) if modes.is_empty()) {
+        let message = format!("found `{key}` and `modes`, expected one of them");
+        return Err(AblationError::new(key, message)
+            .hint("`with` and `without` make both modes of an ablation"));
+    }
+    let (name, without, with) = match (with, without) {
+        (Some(with), _) => {
+            let (name, with) = with_mode(file, with, directory)?;
+            (name, ModeSpec::default(), with)
+        }
+        (None, Some(without)) => {
+            let (name, without) = without_mode(file, &without, directory)?;
+            (name, without, ModeSpec::default())
+        }
+        (None, None) => return Ok(()),
+    };
+    let called = |word: &str| match &name {
+        Some(name) => format!("{word}-{name}"),
+        None => word.to_owned(),
+    };
+    file.modes = Modes::Definitions(vec![(called("without"), without), (called("with"), with)]);
+    Ok(())
+}
+
+/// The mode that has the thing, and the thing's name where there is one.
+fn with_mode(
+    file: &SuiteFile,
+    with: Ablated,
+    directory: &Path,
+) -> Result<(Option<String>, ModeSpec), AblationError> {
+    let paths = match with {
+        Ablated::Mode(mode) => return Ok((None, *mode)),
+        Ablated::Path(path) => vec![path],
+        Ablated::Paths(paths) => paths,
+    };
+    if paths.is_empty() {
+        let message = "found nothing, expected a skill, an instruction file or a subagent";
+        return Err(AblationError::new("with", message));
+    }
+    let mut mode = ModeSpec::default();
+    for path in &paths {
+        let place = directory.join(path);
+        match kind_of(&place) {
+            Some(Kind::Skill) => add(&mut mode.skills, file.skills.as_ref(), path),
+            Some(Kind::Subagent) => add(&mut mode.agents, file.agents.as_ref(), path),
+            Some(Kind::Instructions) => mode.instructions = Some(path.into()),
+            None => {
+                let message = format!("`{path}` is no skill, instruction file or subagent");
+                return Err(AblationError::new("with", message).hint(
+                    "a skill is a directory with `SKILL.md`, the others are Markdown files; paths are relative to the suite",
+                ));
+            }
+        }
+    }
+    let name = (paths.len() == 1).then(|| name_of(&paths[0]));
+    Ok((name, mode))
+}
+
+/// The mode that lacks the thing.
+fn without_mode(
+    file: &SuiteFile,
+    without: &Listed,
+    directory: &Path,
+) -> Result<(Option<String>, ModeSpec), AblationError> {
+    let mut mode = ModeSpec::default();
+    for thing in &without.0 {
+        let has = |listed: &Option<Listed>| {
+            let paths = listed.iter().flat_map(|listed| &listed.0);
+            paths.clone().any(|path| is_called(path, thing, directory))
+        };
+        let rest = |listed: &Option<Listed>, so_far: &Option<Listed>| {
+            let from = so_far.as_ref().or(listed.as_ref());
+            let paths = from.iter().flat_map(|listed| &listed.0);
+            let kept = paths.filter(|path| !is_called(path, thing, directory));
+            Some(Listed(kept.cloned().collect()))
+        };
+        let is_file = |path: &std::path::PathBuf| path.to_string_lossy() == thing.as_str();
+        if has(&file.skills) {
+            mode.skills = rest(&file.skills, &mode.skills);
+        } else if has(&file.agents) {
+            mode.agents = rest(&file.agents, &mode.agents);
+        } else if file.mcp_servers.contains_key(thing) {
+            // A mode's `null` takes away what the suite gives.
+            mode.mcp_servers
+                .insert(thing.clone(), serde_json::Value::Null);
+        } else if file.instructions.is_some()
+            && (thing == "instructions" || file.instructions.as_ref().is_some_and(is_file))
+        {
+            mode.instructions = Some(std::path::PathBuf::new());
+        } else {
+            let message = format!("the suite gives its modes nothing called `{thing}`");
+            return Err(AblationError::new("without", message).hint(
+                "name it first: `skills: [./skills/review]` beside `without: review`; to add it to one mode write `with: ./skills/review`",
+            ));
+        }
+    }
+    let name = match without.0.as_slice() {
+        [one] => Some(name_of(one)),
+        _ => None,
+    };
+    Ok((name, mode))
+}
+
+fn add(list: &mut Option<Listed>, of_suite: Option<&Listed>, path: &str) {
+    let list = list.get_or_insert_with(|| of_suite.cloned().unwrap_or_default());
+    list.0.push(path.to_owned());
+}
+
+enum Kind {
+    Skill,
+    Subagent,
+    Instructions,
+}
+
+/// What a path that people call an ablation's thing leads to.
+fn kind_of(path: &Path) -> Option<Kind> {
+    if path.is_dir() {
+        // A directory that is a broken skill is refused with its reason later.
+        let is_skill = path.join(SKILL_FILE).exists() || path.join("skill.md").exists();
+        return is_skill.then_some(Kind::Skill);
+    }
+    match path.is_file() {
+        false => None,
+        true if Subagent::read(path).is_ok() => Some(Kind::Subagent),
+        true => Some(Kind::Instructions),
+    }
+}
+
+/// `./skills/review/` is called `review`, and so is `agents/review.md`.
+fn name_of(path: &str) -> String {
+    let path = Path::new(path);
+    let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+    let name = match is_markdown {
+        true => path.file_stem(),
+        false => path.file_name(),
+    };
+    name.map_or_else(
+        || path.to_string_lossy().into_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn is_called(path: &str, thing: &str, directory: &Path) -> bool {
+    path == thing || name_of(path) == thing || directory.join(path) == directory.join(thing)
+}
