@@ -10,8 +10,8 @@ const KINDS: [&str; 4] = [
     "request_too_large",
 ];
 
-/// Phrases of error messages, in lower case: Anthropic, OpenAI, Gemini, Bedrock, vLLM, llama.cpp, Mistral and others.
-const PHRASES: [&str; 13] = [
+/// Phrases of error messages, in lower case: Anthropic, OpenAI, Gemini, Bedrock, xAI, Cohere, vLLM, llama.cpp, Mistral and others.
+const PHRASES: [&str; 19] = [
     "prompt is too long",
     "input is too long",
     "context_length_exceeded",
@@ -25,6 +25,12 @@ const PHRASES: [&str; 13] = [
     "ran out of room in the model's context window",
     "reduce the length of the messages",
     "input token count exceeds",
+    "maximum prompt length",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "greater than the context length",
+    "too many tokens: total number of tokens",
+    "prompt token count of",
 ];
 
 impl ApiError {
@@ -71,6 +77,10 @@ mod tests {
             "Input is too long for requested model.",
             "the request exceeds the available context size. try increasing the context size or enable context shift",
             "input length and `max_tokens` exceed context limit: 199000 + 32000 > 200000",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Invalid request: Your request exceeded model token limit: 262144",
+            "prompt token count of 131002 exceeds the limit of 128000",
+            "too many tokens: total number of tokens in the prompt cannot exceed 128000",
         ] {
             check(400, Some("invalid_request_error"), message, true);
         }

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How much of an agent's own words stands in a reason.
 const LONGEST_WORDS: usize = 400;
 
+/// How much earlier than the end of its time an agent may seem to have hung up.
+const CLOCK_TOLERANCE_MS: i64 = 250;
+
 /// What an agent came to by itself.
 pub(super) type Own = Result<PromptResult, ProviderError>;
 
@@ -23,6 +26,8 @@ pub(super) struct Evidence<'a> {
     pub(super) prompt: &'a Recording,
     /// The time limit of the session.
     pub(super) limit: Duration,
+    /// When the time of this prompt is over, in milliseconds since 1970.
+    pub(super) deadline_ms: i64,
     /// What a session without any call means.
     pub(super) model_use: ModelUse,
     /// The suite wants every session captured.
@@ -70,12 +75,14 @@ impl Evidence<'_> {
         })
     }
 
-    /// A call without a byte of an answer until time was over, which took more than half of the limit.
+    /// A call without a byte of an answer until time was over, which took more than half of the limit. One that the agent
+    /// gave up before that is not under way any more: how it went on is the agent's own doing.
     fn unanswered_call(&self) -> Option<&Call> {
         let is_unanswered = |call: &&Call| {
             call.ending == Ending::ClientGone
                 && call.status().is_none()
                 && call.duration > self.limit / 2
+                && call.ended_ms() + CLOCK_TOLERANCE_MS >= self.deadline_ms
         };
         self.prompt.main_calls().filter(is_unanswered).last()
     }
@@ -163,11 +170,10 @@ impl Call {
         }
     }
 
-    /// A stream without the event that ends it. Only where all of it could be read.
+    /// A stream without the event that ends it, or a document that is no answer of a model, such as a gateway's greeting. Only
+    /// where all of it was looked at; what is no JSON is no answer to the agent either.
     fn lacks_end(&self, answer: &ModelAnswer) -> bool {
-        let is_readable =
-            self.unread.is_none() && answer.flaws.oversized == 0 && answer.flaws.broken == 0;
-        answer.streamed && is_readable && !answer.complete
+        self.unread.is_none() && answer.flaws.oversized == 0 && !answer.complete
     }
 
     fn is_context_overflow(&self) -> bool {

@@ -139,6 +139,7 @@ struct Captured {
 /// What a prompt is judged by, besides what happened.
 struct Concluding {
     limit: Duration,
+    deadline_ms: i64,
     model_use: ModelUse,
     capture_required: bool,
 }
@@ -247,6 +248,7 @@ impl SessionProvider for CapturedProvider {
         captured.session.settle().await;
         let settings = Concluding {
             limit: *captured.limit.get_or_init(|| timeout),
+            deadline_ms: started_ms.saturating_add(timeout.as_millis() as i64),
             model_use: self.inner.model_use(),
             capture_required: self.capture.settings.required,
         };
@@ -296,6 +298,7 @@ impl Captured {
             session: &session,
             prompt: &prompt,
             limit: settings.limit,
+            deadline_ms: settings.deadline_ms,
             model_use: settings.model_use,
             capture_required: settings.capture_required,
         };

@@ -437,6 +437,9 @@ fn what_went_wrong(call: &Call) -> String {
         (Ending::ClientGone, ..) => "the agent hung up in the middle of an answer".to_owned(),
         (Ending::Cut(message), ..) => format!("the answer was cut: {message}"),
         (_, _, Some(error)) => format!("the answer ended in an error: {}", error.message),
+        _ if call.answer.as_ref().is_some_and(|answer| !answer.streamed) => {
+            "what came back is no answer of a model's API; is the base URL right?".to_owned()
+        }
         _ => "the answer has no end".to_owned(),
     }
 }

@@ -17,6 +17,12 @@ enum Reply {
     ErrorInStream,
     /// Half an answer, and the stream ends.
     Cut,
+    /// Half an answer, then an event that is no JSON, and the stream ends.
+    Garbled,
+    /// A 200 that is no answer of a model.
+    Page(&'static str),
+    /// Half an answer, and nothing more until the client is gone.
+    Stalled,
     /// A refusal with this status and message.
     Refusal(u16, &'static str),
     /// Not a byte until the client is gone.
@@ -62,6 +68,16 @@ fn answer(mut stream: TcpStream, reply: Reply) {
         Reply::Whole => stream_of(format!("{half}{rest}")),
         Reply::ErrorInStream => stream_of(format!("{half}{error}")),
         Reply::Cut => stream_of(half.to_owned()),
+        Reply::Garbled => stream_of(format!("{half}data: upstream went away\n\n")),
+        Reply::Page(body) => format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ),
+        Reply::Stalled => {
+            let _ = stream.write_all(stream_of(half.to_owned()).as_bytes());
+            let _ = stream.read(&mut [0; 1]);
+            return;
+        }
         Reply::Refusal(status, message) => {
             let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).to_string();
             format!(
@@ -203,7 +219,7 @@ fn a_model_that_answers_is_judged() {
 
 #[test]
 fn an_error_or_a_cut_inside_a_stream_is_the_models_failure() {
-    for broken in [Reply::ErrorInStream, Reply::Cut] {
+    for broken in [Reply::ErrorInStream, Reply::Cut, Reply::Garbled] {
         check(
             vec![broken],
             "1",
@@ -218,6 +234,23 @@ fn an_error_or_a_cut_inside_a_stream_is_the_models_failure() {
             Some("llm_error"),
             Some("llm_error"),
         );
+    }
+}
+
+#[test]
+fn a_wrong_address_that_answers_200_is_no_model() {
+    for page in [
+        "",
+        "{}",
+        r#"{"message": "Welcome to the gateway"}"#,
+        "<!doctype html><title>Sign in</title>",
+        "{ half a document",
+    ] {
+        let sandbox = sandbox(&service(vec![Reply::Page(page)]), "2", "");
+        let (row, exit) = row(&sandbox);
+        let found = (&row["outcome"], &row["voidCause"], exit);
+        let expected = (&json!("void"), &json!("no_model_answer"), Some(5));
+        assert_eq!(found, expected, "{page:?}: {row:#}");
     }
 }
 
@@ -269,6 +302,22 @@ fn a_call_without_a_byte_until_the_time_limit_is_no_answer() {
 fn a_call_that_began_late_is_the_agents_timeout() {
     let sandbox = sandbox(&service(vec![Reply::Nothing]), "1", "timeout_ms: 7000");
     sandbox.write("agent.py", &format!("import time; time.sleep(4)\n{AGENT}"));
+    let (row, _) = row(&sandbox);
+    assert_eq!(
+        (&row["outcome"], &row["errorCode"]),
+        (&json!("fail"), &json!("timeout")),
+        "{row:#}"
+    );
+}
+
+#[test]
+fn a_call_that_the_agent_gave_up_before_the_time_limit_is_not_the_reason() {
+    let replies = vec![Reply::Nothing, Reply::Stalled];
+    let sandbox = sandbox(&service(replies), "2", "timeout_ms: 6000");
+    let patient = "urllib.request.urlopen(request).read()";
+    let agent = AGENT.replace(patient, "urllib.request.urlopen(request, timeout=3.5).read()");
+    assert_ne!(agent, AGENT);
+    sandbox.write("agent.py", &agent);
     let (row, _) = row(&sandbox);
     assert_eq!(
         (&row["outcome"], &row["errorCode"]),
