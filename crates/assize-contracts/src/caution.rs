@@ -109,6 +109,8 @@ caution_codes! {
     SeveralModels = "several-models",
     /// Void trials.
     Void = "void",
+    /// Tokens and cost of some trials are known only as lower bounds, because a model call did not tell all.
+    Incomplete = "incomplete",
     /// Failed trials that carry only zeros.
     Unmeasured = "unmeasured",
     /// Tokens without a price.

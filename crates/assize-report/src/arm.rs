@@ -299,6 +299,24 @@ impl Cell {
         self.marks.iter().filter(|marks| marks.censored).count() as u64
     }
 
+    /// Judged trials of which a part is known only as a lower bound, though time was not over.
+    pub(crate) fn incomplete(&self) -> u64 {
+        let mut trials: Vec<usize> = self
+            .lower_bounds()
+            .iter()
+            .map(|bound| bound.trial)
+            .collect();
+        trials.dedup();
+        let is_incomplete = |trial: &&usize| !self.is_censored(**trial);
+        trials.iter().filter(is_incomplete).count() as u64
+    }
+
+    /// Whether a metric of some trial is known only as a lower bound, though time was not over.
+    pub(crate) fn is_incomplete_in(&self, place: usize) -> bool {
+        let mut bounds = self.lower_bounds().iter();
+        bounds.any(|bound| bound.place == place && !self.is_censored(bound.trial))
+    }
+
     /// Void trials whose cause may depend on the mode.
     pub(crate) fn related_voids(&self) -> u64 {
         u64::from(self.void - self.void_unrelated)
@@ -403,8 +421,13 @@ impl Cell {
     ) -> impl Iterator<Item = (f64, bool)> {
         (0..self.trials()).filter_map(move |trial| {
             let measured = self.value(place, trial);
-            let is_here = |bound: &&LowerBound| (bound.place, bound.trial) == (place, trial);
-            let bound = self.lower_bounds().iter().find(is_here);
+            // Bounds stand in the order of their trials.
+            let bounds = self.lower_bounds();
+            let first = bounds.partition_point(|bound| bound.trial < trial);
+            let bounds = bounds[first..]
+                .iter()
+                .take_while(|bound| bound.trial == trial);
+            let bound = bounds.into_iter().find(|bound| bound.place == place);
             match (measured.is_finite(), bound) {
                 (true, _) => Some((measured, is_limited && self.is_censored(trial))),
                 (false, bound) => bound.map(|bound| (bound.value, true)),

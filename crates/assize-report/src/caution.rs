@@ -288,7 +288,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         (total, places)
     };
     type Said = (fn(&Cell) -> u64, CautionCode, fn(u64) -> String);
-    let said: [Said; 6] = [
+    let said: [Said; 7] = [
         (Cell::related_voids, CautionCode::Void, |n| {
             let trials = count(n, "void trial", "void trials");
             format!(
@@ -309,6 +309,13 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
             let trials = count(n, "trial was", "trials were");
             format!(
                 "{trials} cut off by the limit; time, tokens, cost and turns are lower bounds there, and comparisons treat them so."
+            )
+        }),
+        (Cell::incomplete, CautionCode::Incomplete, |n| {
+            let trials = count(n, "trial has", "trials have");
+            format!(
+                "{trials} a model call that did not tell all it used: tokens and cost are lower bounds there (≥), and comparisons treat \
+                 them so."
             )
         }),
         (

@@ -5,7 +5,7 @@ use crate::comparison::{headline, level_percent};
 use crate::words::{signed, verdict_word};
 use crate::{Comparison, MetricResult, MetricSummary, Summary, amount, percent};
 use assize_contracts::Metric;
-use assize_stats::{MetricComparison, Scope, SuccessComparison, Verdict};
+use assize_stats::{MetricComparison, Scope, Statistic, SuccessComparison, Verdict};
 
 /// What the cells of a comparison are called.
 pub fn comparison_heading(first: Option<&Comparison>, summary: &Summary) -> [String; 10] {
@@ -108,7 +108,7 @@ pub(crate) fn constant_value(comparison: &Comparison, summary: &Summary) -> Stri
 fn median(mode: &str, found: &MetricResult, summary: &Summary) -> String {
     let mode = summary.modes.find(mode);
     let metric = mode.and_then(|mode| mode.metrics.find(&found.metric));
-    shown(&found.definition, metric, |metric| metric.median)
+    metric_cell(&found.definition, metric, Statistic::Median)
 }
 
 /// The p-value of the number that is shown.
@@ -164,18 +164,20 @@ fn special_row(found: &MetricResult, summary: &Summary) -> Option<Vec<String>> {
     ])
 }
 
-/// A number of a metric; where trials ran out of time it may only be known to be longer than they were given.
-pub(crate) fn shown(
+/// A number of a metric; where trials ran out of time, or are known in part, it may only be known to be longer or more than that.
+pub fn metric_cell(
     metric: &Metric,
     summary: Option<&MetricSummary>,
-    of: impl Fn(&MetricSummary) -> Option<f64>,
+    statistic: Statistic,
 ) -> String {
-    match summary.map(|summary| (of(summary), summary)) {
-        Some((Some(value), _)) => amount(metric, value),
-        Some((None, summary)) if summary.censored > 0 => {
-            format!("> {}", amount(metric, summary.max))
-        }
-        _ => "unknown".to_owned(),
+    let Some(summary) = summary else {
+        return "unknown".to_owned();
+    };
+    match (summary.statistic(statistic), summary.least(statistic)) {
+        (Some(value), _) => amount(metric, value),
+        (None, Some(least)) => format!("≥ {}", amount(metric, least)),
+        (None, None) if summary.censored > 0 => format!("> {}", amount(metric, summary.max)),
+        (None, None) => "unknown".to_owned(),
     }
 }
 

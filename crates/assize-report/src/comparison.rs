@@ -1,7 +1,7 @@
 //! Which arms are compared with which, and the numbers of each pair.
 
 use crate::analysis::direction;
-use crate::arm::Arm;
+use crate::arm::{Arm, Cell};
 use crate::metric;
 use crate::words::sentence;
 use crate::{Analysis, ReportError};
@@ -32,6 +32,21 @@ pub struct MetricResult {
     /// Unit, direction and words.
     #[serde(skip)]
     pub definition: assize_contracts::Metric,
+    /// Why values are lower bounds, where some are.
+    #[serde(skip)]
+    pub bounded_by: BoundedBy,
+}
+
+/// Why all that is known of a value is that it is at least so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BoundedBy {
+    /// The trial ran out of time.
+    #[default]
+    Limit,
+    /// A model call did not tell all: it was cut, was under way at the end, or never told its usage.
+    Unknown,
+    /// Some for the one reason, some for the other.
+    Both,
 }
 
 impl Deref for MetricResult {
@@ -171,6 +186,24 @@ pub(crate) struct Material<'a> {
 impl Material<'_> {
     fn is_primary(&self, name: &str) -> bool {
         self.primary.iter().any(|known| known == name)
+    }
+
+    /// Why values of the two modes are lower bounds.
+    fn bounded_by(&self, found: &MetricComparison) -> BoundedBy {
+        let is_meant = |label: &String| *label == found.mode_a || *label == found.mode_b;
+        let arms = self.arms.iter().zip(self.labels);
+        let arms = arms.filter(|(_, label)| is_meant(label));
+        let cells: Vec<&Cell> = arms.flat_map(|(arm, _)| arm.cells.values()).collect();
+        let place = self.metrics.iter().position(|name| *name == found.metric);
+        let is_unknown = |cell: &&Cell| place.is_some_and(|place| cell.is_incomplete_in(place));
+        match (
+            cells.iter().any(|cell| cell.censored() > 0),
+            cells.iter().any(is_unknown),
+        ) {
+            (_, false) => BoundedBy::Limit,
+            (false, true) => BoundedBy::Unknown,
+            (true, true) => BoundedBy::Both,
+        }
     }
 }
 
@@ -316,7 +349,12 @@ fn in_order(found: Comparisons, material: &Material<'_>, set: &[usize]) -> Vec<C
         .filter(is_worth_saying)
         .map(|found| {
             let definition = material.catalog.metric(&found.metric).into_owned();
-            Comparison::Metric(Box::new(MetricResult { found, definition }))
+            let bounded_by = material.bounded_by(&found);
+            Comparison::Metric(Box::new(MetricResult {
+                found,
+                definition,
+                bounded_by,
+            }))
         });
     let mut comparisons: Vec<Comparison> = success.chain(metrics).collect();
     comparisons.sort_by_key(|comparison| order(comparison, material, set));

@@ -15,16 +15,19 @@ pub(crate) const HEADING: [&str; 6] = [
 
 /// One mode, without its name. What is not known is `unknown`.
 pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
-    let total = |field| total(summary, mode, field);
     let per_success = |field| per_success(summary, mode, field);
     let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
-    let failed = total(RowField::ToolCallsFailed).zip(total(RowField::ToolCalls));
+    let exact = |field| total(summary, mode, field).and_then(Total::exact);
+    let failed = exact(RowField::ToolCallsFailed).zip(exact(RowField::ToolCalls));
     let failed = failed.filter(|(_, calls)| *calls > 0.0);
     [
         per_success(RowField::TokensTotal),
         per_success(RowField::TokensActive),
         per_success(RowField::WallTime),
-        known(price.map(money)),
+        match price {
+            Some(price) => money(price),
+            None => per_success(RowField::CostTotal),
+        },
         known(failed.map(|(failed, calls)| percent(failed / calls))),
     ]
 }
@@ -33,17 +36,40 @@ fn per_success(summary: &Summary, mode: &ModeSummary, field: RowField) -> String
     let passed = mode.success.passed;
     let total = total(summary, mode, field).filter(|_| passed > 0);
     let metric = summary.catalog.of_field(field);
-    known(total.map(|total| amount(&metric, total / passed as f64)))
+    let shared = |total: f64| amount(&metric, total / passed as f64);
+    known(total.map(|total| match total {
+        Total::Exact(total) => shared(total),
+        Total::AtLeast(total) => format!("≥ {}", shared(total)),
+    }))
 }
 
-/// The sum over all judged trials. Unknown if one of them was not measured, or cut off.
-fn total(summary: &Summary, mode: &ModeSummary, field: RowField) -> Option<f64> {
+/// The sum over all judged trials.
+#[derive(Clone, Copy)]
+enum Total {
+    Exact(f64),
+    /// Of some trials only a lower bound is known.
+    AtLeast(f64),
+}
+
+impl Total {
+    fn exact(self) -> Option<f64> {
+        match self {
+            Self::Exact(total) => Some(total),
+            Self::AtLeast(_) => None,
+        }
+    }
+}
+
+/// Unknown if one trial was not measured at all, or its time cut off.
+fn total(summary: &Summary, mode: &ModeSummary, field: RowField) -> Option<Total> {
     let found = summary.field(mode, field).1?;
-    let is_whole = found.count as u64 == mode.success.trials && mode.censored == 0;
-    found
-        .mean
-        .filter(|_| is_whole)
-        .map(|mean| mean * found.count as f64)
+    let count = found.count as f64;
+    match (found.mean, found.at_least) {
+        _ if found.count as u64 != mode.success.trials => None,
+        (Some(mean), _) if mode.censored == 0 => Some(Total::Exact(mean * count)),
+        (None, Some(least)) => Some(Total::AtLeast(least.mean * count)),
+        _ => None,
+    }
 }
 
 fn known(text: Option<String>) -> String {

@@ -132,12 +132,14 @@ fn text_cell(text: &str) -> Cow<'_, str> {
         cell.push('\'');
     }
     let mut is_start = true;
-    for letter in text.chars() {
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
         if is_start && BEGINNINGS.contains(&letter) {
             cell.push('\'');
         }
         match letter {
             '\n' | '\t' => cell.push(letter),
+            '\r' if letters.peek() == Some(&'\n') => cell.push(letter),
             // A terminal would obey them, and spreadsheets show nothing of them.
             letter if letter.is_control() => cell.extend(letter.escape_default()),
             letter => cell.push(letter),
@@ -228,7 +230,7 @@ mod tests {
             "cost":{"totalUsd":0},"extensions":{"x":0,"label":"y"}}"#.replace('\n', "");
         let lines = table(&json, &["label", "tokens_total", "x"]);
         assert!(lines[0].starts_with("run_id,scenario_id,mode,model,iteration,"));
-        assert!(lines[0].ends_with(",position,label,x"));
+        assert!(lines[0].ends_with(",cost_at_least_usd,label,x"));
         assert!(lines[1].starts_with(",s,'=m,,0,,,false,,,"), "{}", lines[1]);
         assert!(lines[1].ends_with(",y,"), "{}", lines[1]);
     }

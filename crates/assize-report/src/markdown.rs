@@ -1,6 +1,8 @@
 //! `report.md`: the verdict first, then what it rests on. Readable raw and on GitHub.
 
-use crate::cells::{comparison_cells, comparison_heading, constant_value, not_available, shown};
+use crate::cells::{
+    comparison_cells, comparison_heading, constant_value, metric_cell, not_available,
+};
 use crate::comparison::{headline, level_percent};
 use crate::efficiency;
 use crate::escape::markdown as safe;
@@ -12,7 +14,7 @@ use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
-use assize_stats::Verdict;
+use assize_stats::{Statistic, Verdict};
 use std::fmt::Write;
 
 /// The page for a summary, under this title.
@@ -101,7 +103,7 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
                 format!("{} to {}", percent(low), percent(high))
             }),
             median(RowField::WallTime),
-            shown(&time, found, |found| found.p90),
+            metric_cell(&time, found, Statistic::P90),
             median(RowField::TokensTotal),
             median(RowField::TokensActive),
             median(RowField::CostTotal),

@@ -8,11 +8,11 @@ use assize_stats::{
 };
 use serde::Serialize;
 
-/// Summary of a metric. A number is absent where trials that ran out of time leave it unknown.
+/// Summary of a metric. A number is absent where trials that ran out of time, or that are known in part, leave it unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetricSummary {
-    /// Trials in which it was measured.
+    /// Trials in which it was measured, in whole or in part.
     pub count: usize,
     /// Arithmetic mean.
     pub mean: Option<f64>,
@@ -38,9 +38,29 @@ pub struct MetricSummary {
     /// Trials that were cut off, for times.
     #[serde(skip_serializing_if = "is_zero")]
     pub censored: usize,
+    /// Trials of which only a lower bound is known, for tokens, cost and the like: a model call did not tell all, or time ran out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bounded: usize,
+    /// The least that the numbers above can be. Present where there are lower bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
     /// What a task like these typically takes. Absent for few tasks, and where trials were cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typical_task: Option<TypicalTask>,
+}
+
+/// Lower bounds of numbers that are not known exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AtLeast {
+    /// Of the arithmetic mean.
+    pub mean: f64,
+    /// Of the median.
+    pub median: f64,
+    /// Of the 90th percentile.
+    pub p90: f64,
+    /// Of the 95th percentile.
+    pub p95: f64,
 }
 
 /// The geometric mean of the tasks' medians.
@@ -63,9 +83,21 @@ impl MetricSummary {
             Statistic::Mean => self.mean,
             Statistic::P90 => self.p90,
             Statistic::P95 => self.p95,
-            Statistic::Min => Some(self.min),
-            Statistic::Max => Some(self.max),
+            Statistic::Min => Some(self.min).filter(|_| self.bounded == 0),
+            Statistic::Max => Some(self.max).filter(|_| self.bounded == 0),
             _ => self.median,
+        }
+    }
+
+    /// The least that a statistic can be, where it is not known.
+    pub fn least(&self, statistic: Statistic) -> Option<f64> {
+        let least = self.at_least?;
+        match statistic {
+            Statistic::Mean => Some(least.mean),
+            Statistic::Median => Some(least.median),
+            Statistic::P90 => Some(least.p90),
+            Statistic::P95 => Some(least.p95),
+            _ => None,
         }
     }
 }
@@ -96,15 +128,14 @@ pub(crate) fn summarize(
     cells: &[&Cell],
     level: Level,
 ) -> Option<MetricSummary> {
+    let is_clock = metric.at_limit == AtLimit::Clock;
+    let is_limited = is_clock || is_limited(metric);
     let mut values = Vec::new();
     let mut completed = Vec::new();
     for cell in cells {
-        for trial in 0..cell.trials() {
-            let value = cell.value(place, trial);
-            if value.is_finite() {
-                values.push(value);
-                completed.push(!cell.is_censored(trial));
-            }
+        for (value, is_bound) in cell.bounded_values(place, is_limited) {
+            values.push(value);
+            completed.push(!is_bound);
         }
     }
     if values.is_empty() {
@@ -112,10 +143,19 @@ pub(crate) fn summarize(
     }
     let description = describe(&values);
     // Only clocks are known to run until the limit; of other numbers a cut-off trial says just "at least".
-    if metric.at_limit == AtLimit::Clock && completed.contains(&false) {
-        return Some(censored(&description, &values, &completed));
+    match completed.contains(&false) {
+        true if is_clock => Some(censored(&description, &values, &completed)),
+        true => Some(partly_known(&description, &values, &completed)),
+        false => Some(whole(
+            &description,
+            typical_task(place, cells, level)
+                .filter(|_| cells.iter().all(|cell| cell.censored() == 0)),
+        )),
     }
-    Some(MetricSummary {
+}
+
+fn whole(description: &Description, typical_task: Option<TypicalTask>) -> MetricSummary {
+    MetricSummary {
         count: description.count,
         mean: Some(description.mean),
         median: Some(description.median),
@@ -128,11 +168,43 @@ pub(crate) fn summarize(
         cv: description.cv_defined.then_some(description.cv),
         stddev: Some(description.stddev),
         censored: 0,
-        typical_task: match completed.contains(&false) {
-            true => None,
-            false => typical_task(place, cells, level),
-        },
-    })
+        bounded: 0,
+        at_least: None,
+        typical_task,
+    }
+}
+
+/// Some values are lower bounds. A percentile is known all the same where it does not depend on how far they are exceeded.
+fn partly_known(least: &Description, values: &[f64], completed: &[bool]) -> MetricSummary {
+    let beyond = least.max + least.max.abs().max(1.0);
+    let open = values.iter().zip(completed);
+    let open: Vec<f64> = open
+        .map(|(value, is_known)| if *is_known { *value } else { beyond })
+        .collect();
+    let most = describe(&open);
+    let known = |least: f64, most: f64| (least == most).then_some(least);
+    MetricSummary {
+        count: least.count,
+        mean: None,
+        median: known(least.median, most.median),
+        p90: known(least.p90, most.p90),
+        p95: known(least.p95, most.p95),
+        min: least.min,
+        max: least.max,
+        iqr: None,
+        quartiles: None,
+        cv: None,
+        stddev: None,
+        censored: 0,
+        bounded: completed.iter().filter(|known| !**known).count(),
+        at_least: Some(AtLeast {
+            mean: least.mean,
+            median: least.median,
+            p90: least.p90,
+            p95: least.p95,
+        }),
+        typical_task: None,
+    }
 }
 
 fn typical_task(place: usize, cells: &[&Cell], level: Level) -> Option<TypicalTask> {
@@ -171,6 +243,37 @@ fn censored(description: &Description, values: &[f64], completed: &[bool]) -> Me
         cv: None,
         stddev: None,
         censored: completed.iter().filter(|done| !**done).count(),
+        bounded: 0,
+        at_least: None,
         typical_task: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[f64], completed: &[bool], median: Option<f64>, least: f64) {
+        let found = partly_known(&describe(values), values, completed);
+        let bound = found.at_least.unwrap();
+        assert_eq!((found.median, bound.median), (median, least), "{values:?}");
+        assert_eq!((found.mean, found.stddev), (None, None));
+    }
+
+    #[test]
+    fn a_median_that_lower_bounds_could_move_is_unknown() {
+        check(&[1.0, 2.0, 3.0], &[false; 3], None, 2.0);
+        check(&[1.0, 2.0, 3.0], &[false, true, true], None, 2.0);
+    }
+
+    #[test]
+    fn a_median_below_all_lower_bounds_is_known() {
+        check(&[1.0, 2.0, 3.0], &[true, true, false], Some(2.0), 2.0);
+        check(
+            &[1.0, 2.0, 2.0, 9.0],
+            &[true, true, true, false],
+            Some(2.0),
+            2.0,
+        );
     }
 }

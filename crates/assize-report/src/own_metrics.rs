@@ -3,9 +3,10 @@
 //! They are told for every mode, one or many, also where they never vary: numbers by their statistics, texts by how often each
 //! value came.
 
-use crate::cells::{not_available, shown};
-use crate::{MetricSummary, ModeSummary, Named, Summary};
+use crate::cells::{metric_cell, not_available};
+use crate::{MetricSummary, ModeSummary, Named, Summary, amount};
 use assize_contracts::Metric;
+use assize_stats::Statistic;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -96,21 +97,23 @@ pub(crate) fn numbers(summary: &Summary) -> Vec<Line<'_>> {
 impl Line<'_> {
     /// The numbers behind metric and mode.
     pub(crate) fn cells(&self) -> [String; 8] {
-        let number =
-            |of: fn(&MetricSummary) -> Option<f64>| shown(&self.metric, Some(self.found), of);
+        let number = |statistic| metric_cell(&self.metric, Some(self.found), statistic);
+        let spread = |value: Option<f64>| {
+            value.map_or_else(not_available, |value| amount(&self.metric, value))
+        };
         let cv = self
             .found
             .cv
             .map_or_else(not_available, |cv| format!("{cv:.2}"));
         [
             self.found.count.to_string(),
-            number(|found| found.mean),
-            number(|found| found.median),
-            number(|found| found.p90),
-            number(|found| found.p95),
-            number(|found| found.stddev),
+            number(Statistic::Mean),
+            number(Statistic::Median),
+            number(Statistic::P90),
+            number(Statistic::P95),
+            spread(self.found.stddev),
             cv,
-            number(|found| found.iqr),
+            spread(self.found.iqr),
         ]
     }
 }

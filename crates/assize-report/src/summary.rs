@@ -10,7 +10,7 @@ use crate::{
     caution, cells, metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField};
-use assize_stats::{CostPerSuccess, Level, Scope, cost_per_success};
+use assize_stats::{CostPerSuccess, Level, Scope, Statistic, cost_per_success};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -487,12 +487,16 @@ fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
     reasons
 }
 
+/// Unknown where trials are known to cost only at least so much: leaving them out would make success cheaper than it is.
 fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPerSuccess> {
     let names = &builder.names;
     let place = names
         .metrics
         .find(names.catalog.name_of(RowField::CostTotal))?;
     let (mut costs, mut successes) = (Vec::new(), Vec::new());
+    if cells.iter().any(|cell| cell.is_incomplete_in(place)) {
+        return None;
+    }
     for cell in cells {
         for trial in 0..cell.trials() {
             let cost = cell.value(place, trial);
@@ -549,7 +553,7 @@ impl Summary {
     /// The median of a field of rows, as tables show it.
     pub(crate) fn shown_median(&self, mode: &ModeSummary, field: RowField) -> String {
         let (metric, summary) = self.field(mode, field);
-        cells::shown(&metric, summary, |found| found.median)
+        cells::metric_cell(&metric, summary, Statistic::Median)
     }
 
     /// What to say where every trial of every mode ended with an error: then nothing is known about which mode is better.

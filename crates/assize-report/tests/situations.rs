@@ -422,3 +422,68 @@ fn every_page_says_which_tasks_its_intervals_speak_of() {
         );
     }
 }
+/// Cut answers in every trial of `docs`: its tokens are known as lower bounds, none of which is a time limit.
+fn incomplete(share: usize) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for task in 0..8 {
+        for iteration in 0..5 {
+            let is_whole = iteration >= share;
+            let used = 3000 + 10 * task + iteration;
+            let extra = match is_whole {
+                true => {
+                    json!({"tokens": {"total": used, "active": used}, "cost": {"totalUsd": 0.01}, "costSource": "computed"})
+                }
+                false => json!({
+                    "tokens": {"total": null, "active": null}, "tokensAtLeast": {"total": used, "active": used},
+                    "cost": {"totalUsd": null}, "costAtLeastUsd": 0.01, "costSource": "unknown",
+                }),
+            };
+            rows.push(row("docs", task, iteration, extra));
+            let extra = json!({"tokens": {"total": 1000 + iteration, "active": 1000 + iteration}, "cost": {"totalUsd": 0.002}, "costSource": "computed"});
+            rows.push(row("plain", task, iteration, extra));
+        }
+    }
+    rows
+}
+
+#[test]
+fn tokens_that_are_known_in_part_are_lower_bounds_everywhere() {
+    let summary = summarize(&incomplete(5), &analysis());
+    let found = find(&summary, "tokens_active");
+    assert_eq!(found.verdict(), Verdict::Worse);
+    check_page(&sentence(found));
+    assert!(!sentence(found).contains("limit"), "{}", sentence(found));
+    let page = assize_report::render_markdown(&summary, "title");
+    assert!(page.contains("≥ 3037"), "{page}");
+    assert!(page.contains("≥ $0.010"), "{page}");
+    let docs = summary.modes.find("docs").unwrap();
+    assert!(docs.cost_per_success.is_none());
+    let caution = summary
+        .cautions
+        .iter()
+        .find(|found| found.code.as_str() == "incomplete");
+    assert_eq!(caution.unwrap().places, ["docs (40)"]);
+}
+
+#[test]
+fn a_median_is_known_where_lower_bounds_cannot_move_it() {
+    // The incomplete ones of each task are its smallest values, or its largest.
+    let summary = summarize(&incomplete(1), &analysis());
+    let docs = summary.modes.find("docs").unwrap();
+    let tokens = docs.metrics.find("tokens_total").unwrap();
+    assert_eq!(
+        (tokens.median, tokens.mean, tokens.bounded),
+        (None, None, 8)
+    );
+    assert!(tokens.at_least.unwrap().median > 3000.0);
+    let mut rows = incomplete(0);
+    rows[78]["tokens"] = json!({"total": null});
+    rows[78]["tokensAtLeast"] = json!({"total": 90_000});
+    let summary = summarize(&rows, &analysis());
+    let docs = summary.modes.find("docs").unwrap();
+    let tokens = docs.metrics.find("tokens_total").unwrap();
+    assert_eq!(
+        (tokens.median, tokens.mean, tokens.bounded),
+        (Some(3037.0), None, 1)
+    );
+}

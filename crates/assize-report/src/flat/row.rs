@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Columns of every table, in this order; behind them come the extensions by name.
-pub(super) const COLUMNS: [&str; 39] = [
+pub(super) const COLUMNS: [&str; 42] = [
     "run_id",
     "scenario_id",
     "mode",
@@ -48,6 +48,9 @@ pub(super) const COLUMNS: [&str; 39] = [
     "replayed",
     "simulated",
     "position",
+    "tokens_at_least_total",
+    "tokens_at_least_active",
+    "cost_at_least_usd",
 ];
 
 /// What a table shows of a row. Foreign rows tell some of it.
@@ -104,6 +107,10 @@ pub(super) struct FlatRow<'a> {
     timing: Timing<'a>,
     #[serde(borrow, deserialize_with = "or_nothing")]
     tokens: Tokens<'a>,
+    #[serde(borrow, deserialize_with = "or_nothing")]
+    tokens_at_least: Tokens<'a>,
+    #[serde(borrow)]
+    cost_at_least_usd: Scalar<'a>,
     #[serde(borrow, deserialize_with = "or_nothing")]
     tool_calls: ToolCalls<'a>,
     #[serde(borrow, deserialize_with = "or_nothing")]
@@ -166,7 +173,7 @@ struct Cost<'a> {
 
 impl FlatRow<'_> {
     /// The values of the columns, in their order.
-    pub(super) fn columns(&self) -> [&Scalar<'_>; 39] {
+    pub(super) fn columns(&self) -> [&Scalar<'_>; 42] {
         [
             &self.run_id,
             &self.scenario_id,
@@ -207,6 +214,9 @@ impl FlatRow<'_> {
             &self.replayed,
             &self.simulated,
             &self.position,
+            &self.tokens_at_least.total,
+            &self.tokens_at_least.active,
+            &self.cost_at_least_usd,
         ]
     }
 

@@ -334,10 +334,17 @@ impl<'a> HtmlReport<'a> {
                 value.get_or_insert(0.0);
             }
         }
+        let mut least: Vec<Option<f64>> = vec![None; self.metrics.len()];
+        row.for_each_lower_bound(catalog, |name, value| {
+            if let Some(place) = self.metrics.iter().position(|known| known == name) {
+                least[place] = Some(value);
+            }
+        });
         let columns = self.values[mode].iter_mut().zip(&self.metrics);
-        for ((column, name), value) in columns.zip(found) {
-            let is_bound = row.is_censored() && catalog.metric(name).at_limit != AtLimit::Whole;
-            if let Some(value) = value {
+        for ((column, name), (value, least)) in columns.zip(found.into_iter().zip(least)) {
+            let is_cut_off = row.is_censored() && catalog.metric(name).at_limit != AtLimit::Whole;
+            let is_bound = is_cut_off || value.is_none();
+            if let Some(value) = value.or(least) {
                 column.push(Measured { value, is_bound });
             }
         }

@@ -30,6 +30,9 @@ pub(crate) struct Trial {
     started: Option<String>,
     /// Time, tokens, active tokens, cost, tool calls, turns: what is unknown is null.
     numbers: [Option<f64>; 6],
+    /// The same for what is only known to be at least so much.
+    #[serde(skip_serializing_if = "is_all_unknown")]
+    least: [Option<f64>; 6],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     censored: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -114,6 +117,13 @@ impl Trial {
                 numbers[place] = Some(value);
             }
         });
+        let mut least = [None; 6];
+        row.for_each_lower_bound(catalog, |name, value| {
+            let place = names.iter().position(|known| *known == name);
+            if let Some(place) = place.filter(|place| numbers[*place].is_none()) {
+                least[place] = Some(value);
+            }
+        });
         let word = |text: Option<&crate::row::Text<'_>>| text.map(|text| text.0.to_string());
         let reason = word(row.error_code.as_ref()).or(word(row.completion_reason.as_ref()));
         Self {
@@ -125,6 +135,7 @@ impl Trial {
             position: details.position.as_u64(),
             started: details.started_at.as_deref().map(shown),
             numbers,
+            least,
             censored: row.is_censored(),
             reason: shown(&reason.unwrap_or_default()),
             error: text_of(&details.error),
@@ -164,6 +175,10 @@ impl Trial {
             ..self
         }
     }
+}
+
+fn is_all_unknown(numbers: &[Option<f64>; 6]) -> bool {
+    numbers.iter().all(Option::is_none)
 }
 
 fn check(check: &Check) -> CheckShown {

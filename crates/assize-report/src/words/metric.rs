@@ -3,7 +3,7 @@
 use super::noun::Noun;
 use super::{Clause, design, doubt, level_words, number, p_values, reason, scope};
 use crate::comparison::{Headline, headline};
-use crate::{MetricResult, duration, quantity};
+use crate::{BoundedBy, MetricResult, duration, quantity};
 use assize_stats::{
     CountDifference, LimitKind, Limited, LimitedComparison, Scope, Verdict, Warning,
 };
@@ -289,7 +289,12 @@ fn consistency(found: &MetricResult) -> String {
 /// What it would take to know more.
 pub(super) fn plan(found: &MetricResult) -> Option<String> {
     if found.limited.is_some() {
-        return Some("More tasks would show more, and so would a longer limit.".to_owned());
+        let also = match found.bounded_by {
+            BoundedBy::Limit => "a longer limit",
+            BoundedBy::Unknown => "model calls that tell what they used",
+            BoundedBy::Both => "a longer limit and model calls that tell what they used",
+        };
+        return Some(format!("More tasks would show more, and so would {also}."));
     }
     let is_constant = headline(found).is_some_and(|shown| shown.is_degenerate());
     if is_constant && found.scope == Scope::Population {
@@ -389,10 +394,10 @@ fn limited_clause<'a>(found: &MetricResult, limited: &Limited, noun: &Noun<'a>) 
     };
     let (pairs, range) = (direction.pairs(), direction.range());
     if found.verdict == Verdict::Inconclusive {
-        let cut_off = cut_off(limited);
+        let cut_off = cut_off(found, limited);
         return unknown(format!("{pairs}, the data fit {range}; {cut_off}"));
     }
-    let size = size(limited, noun, false);
+    let size = size(found, limited, noun, false);
     let size = size.map(|size| format!("; {size}")).unwrap_or_default();
     Clause::Known(format!(
         "{}{}{} ({pairs}, {range}{size})",
@@ -418,7 +423,7 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
         };
         return format!(
             "Cannot tell whether {question}{place}: {pairs}, the data fit {range} ({design}); {}.",
-            cut_off(limited)
+            cut_off(found, limited)
         );
     }
     let claim = match limited.kind {
@@ -430,7 +435,7 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
             format!("{a} used {compared}{} than {b}{place}", tag(found))
         }
     };
-    let size = size(limited, noun, true).unwrap_or_else(|| match limited.kind {
+    let size = size(found, limited, noun, true).unwrap_or_else(|| match limited.kind {
         LimitKind::Time => "How much is not known: too many runs reached the limit".to_owned(),
         LimitKind::Tokens => String::new(),
     });
@@ -440,7 +445,7 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
     };
     format!(
         "{claim} ({pairs}, {level} interval {range}; {design}).{size} {}.",
-        super::upper_first(&cut_off(limited))
+        super::upper_first(&cut_off(found, limited))
     )
 }
 
@@ -453,7 +458,12 @@ fn takes(direction: &Direction, limited: &Limited, noun: &Noun<'_>) -> String {
 }
 
 /// The size that the limit leaves to be known.
-fn size(limited: &Limited, noun: &Noun<'_>, is_sentence: bool) -> Option<String> {
+fn size(
+    result: &MetricResult,
+    limited: &Limited,
+    noun: &Noun<'_>,
+    is_sentence: bool,
+) -> Option<String> {
     let found = &limited.comparison;
     match limited.kind {
         LimitKind::Time => {
@@ -476,7 +486,12 @@ fn size(limited: &Limited, noun: &Noun<'_>, is_sentence: bool) -> Option<String>
         }
         LimitKind::Tokens => {
             let (a, b) = found.recorded_a.zip(found.recorded_b)?;
-            Some(format!("{} used until the limit", noun.against([a, b])))
+            let how = match result.bounded_by {
+                BoundedBy::Limit => "used until the limit",
+                BoundedBy::Unknown => "as far as it is known",
+                BoundedBy::Both => "used until the limit or as far as it is known",
+            };
+            Some(format!("{} {how}", noun.against([a, b])))
         }
     }
 }
@@ -496,19 +511,24 @@ fn limit_words(found: &LimitedComparison) -> String {
     }
 }
 
-/// `20 % and 3 % of the runs were cut off`.
-fn cut_off(limited: &Limited) -> String {
+/// `20 % and 3 % of the runs reached the limit`.
+fn cut_off(found: &MetricResult, limited: &Limited) -> String {
     let share = |share: Option<f64>| number(100.0 * share.unwrap_or(0.0));
     let LimitedComparison {
         cut_share_a,
         cut_share_b,
         ..
     } = &limited.comparison;
-    format!(
-        "{} % and {} % of the runs reached the limit",
-        share(*cut_share_a),
-        share(*cut_share_b)
-    )
+    let (a, b) = (share(*cut_share_a), share(*cut_share_b));
+    match found.bounded_by {
+        BoundedBy::Limit => format!("{a} % and {b} % of the runs reached the limit"),
+        BoundedBy::Unknown => {
+            format!("in {a} % and {b} % of the runs only a lower bound is known")
+        }
+        BoundedBy::Both => format!(
+            "{a} % and {b} % of the runs reached the limit or are known only as a lower bound"
+        ),
+    }
 }
 
 fn count_clause(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {

@@ -2,7 +2,7 @@
 //! Workspaces are tried by the engine, which uses them afterwards.
 
 use crate::commands::doctor::{located, version};
-use crate::suite::{LoadedSuite, is_path, read_recipe};
+use crate::suite::{LoadedSuite, is_path, judges, read_recipe};
 use crate::terminal::{one_line, warn};
 use anyhow::Result;
 use assize_agents::{AcpProvider, Credential, Recipe, SignIn, try_mcp_servers};
@@ -10,7 +10,9 @@ use assize_contracts::{JsonMap, unix_ms_now};
 use assize_engine::{Mode, ProfileSuite};
 use assize_llm::{Api, Endpoint};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
@@ -42,11 +44,11 @@ pub(crate) enum Scope {
     ProgramsAndKeys,
 }
 
-/// An agent that modes run, and what it needs.
+/// A program that modes run, and what it needs.
 struct Needed<'a> {
     modes: Vec<&'a str>,
     provider: &'a str,
-    overrides: &'a JsonMap,
+    overrides: Cow<'a, JsonMap>,
     environment: &'a BTreeMap<String, String>,
     recipe: Option<Recipe>,
     program: String,
@@ -69,36 +71,32 @@ pub(crate) fn check(suite: &LoadedSuite, scope: Scope) -> Result<JsonMap> {
 pub(crate) fn foresee(suite: &LoadedSuite) -> Vec<Obstacle> {
     let profile = &suite.profile;
     let mut obstacles = Vec::new();
-    if !profile.scenarios.is_empty() {
-        for needed in needed(profile) {
-            if needed.located(&profile.directory).is_none() {
-                obstacles.push(needed.missing_program());
-            }
-            obstacles.extend(needed.signs_in().err());
-        }
+    for needed in needed(profile) {
+        obstacles.extend(needed.runnable(&profile.directory).err());
+        obstacles.extend(needed.signs_in().err());
     }
-    let judge = profile.description.get("judge").map(Judge::of);
-    obstacles.extend(judge.and_then(|judge| judge.missing_key()));
+    obstacles.extend(missing_keys(profile));
     obstacles
 }
 
 async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) {
     let mut obstacles = Vec::new();
     let mut versions = JsonMap::new();
-    if !profile.scenarios.is_empty() {
-        for needed in needed(profile) {
-            match needed.located(&profile.directory) {
-                None => obstacles.push(needed.missing_program()),
-                Some(path) => versions.extend(needed.version(&path).await),
-            }
-            match needed.signs_in() {
-                Ok(found) => needed.note(&mut versions, found),
-                Err(obstacle) => obstacles.push(obstacle),
-            }
+    for needed in needed(profile) {
+        match needed.runnable(&profile.directory) {
+            Err(obstacle) => obstacles.push(obstacle),
+            Ok(path) => versions.extend(needed.version(&path).await),
+        }
+        match needed.signs_in() {
+            Ok(found) => needed.note(&mut versions, found),
+            Err(obstacle) => obstacles.push(obstacle),
         }
     }
+    obstacles.extend(missing_keys(profile));
     if scope == Scope::All {
-        obstacles.extend(judge(profile.description.get("judge")).await);
+        for judge in judges(&profile.description) {
+            obstacles.extend(unreachable(&Asked::judge(&judge)).await);
+        }
         let limit = profile.execution.preflight;
         // Servers that are programs may be missing for the same reason as the agents.
         if obstacles.is_empty() && !limit.is_zero() {
@@ -108,35 +106,79 @@ async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) 
     (obstacles, versions)
 }
 
-/// The programs that modes run, each once.
+/// The programs that modes run, each once: those of agents, and those of runners.
 fn needed(profile: &ProfileSuite) -> Vec<Needed<'_>> {
     let mut all: Vec<Needed<'_>> = Vec::new();
     for mode in &profile.modes {
-        let Some(needed) = of_mode(mode, &profile.directory) else {
-            continue;
-        };
-        let is_same = |known: &&mut Needed<'_>| {
-            known.provider == needed.provider
-                && known.program == needed.program
-                && known.overrides == needed.overrides
-                && known.environment == needed.environment
-        };
-        match all.iter_mut().find(is_same) {
-            Some(known) => known.modes.push(&mode.name),
-            None => all.push(needed),
+        let agent = (!profile.scenarios.is_empty()).then(|| of_mode(mode, &profile.directory));
+        let runners = runners_of(profile, mode);
+        let runners = runners.filter_map(|runner| of_runner(mode, runner, &profile.directory));
+        for needed in agent.flatten().into_iter().chain(runners) {
+            let is_same = |known: &&mut Needed<'_>| {
+                known.provider == needed.provider
+                    && known.program == needed.program
+                    && known.overrides == needed.overrides
+                    && known.environment == needed.environment
+            };
+            match all.iter_mut().find(is_same) {
+                Some(known) => known.modes.push(&mode.name),
+                None => all.push(needed),
+            }
         }
     }
     all
 }
 
+/// The runners of a mode, as the suite has them.
+fn runners_of<'a>(profile: &'a ProfileSuite, mode: &'a Mode) -> impl Iterator<Item = &'a JsonMap> {
+    let written = profile.description.get("runners").and_then(Value::as_array);
+    let written = written.into_iter().flatten().filter_map(Value::as_object);
+    let is_used = |runner: &&JsonMap| {
+        let id = runner.get("id").and_then(Value::as_str);
+        mode.runners
+            .values()
+            .any(|used| Some(used.id.as_str()) == id)
+    };
+    written.filter(is_used)
+}
+
+/// The program of a runner: its own, or that of its agent.
+fn of_runner<'a>(mode: &'a Mode, runner: &'a JsonMap, directory: &Path) -> Option<Needed<'a>> {
+    let config = runner.get("config").and_then(Value::as_object)?;
+    let (provider, settings) = match runner.get("uses").and_then(Value::as_str)? {
+        "command" => ("command", config),
+        "agent" => {
+            let provider = config.get("provider").and_then(Value::as_object)?;
+            (provider.get("uses").and_then(Value::as_str)?, provider)
+        }
+        _ => return None,
+    };
+    let settings = settings.iter().filter(|(key, _)| *key != "uses");
+    let settings = settings.map(|(key, value)| (key.clone(), value.clone()));
+    needed_of(mode, provider, Cow::Owned(settings.collect()), directory)
+}
+
 /// None for providers that run no program of their own.
 fn of_mode<'a>(mode: &'a Mode, directory: &Path) -> Option<Needed<'a>> {
-    let overrides = &*mode.overrides;
+    needed_of(
+        mode,
+        &mode.provider,
+        Cow::Borrowed(&mode.overrides),
+        directory,
+    )
+}
+
+fn needed_of<'a>(
+    mode: &'a Mode,
+    provider: &'a str,
+    overrides: Cow<'a, JsonMap>,
+    directory: &Path,
+) -> Option<Needed<'a>> {
     let built_in = |name: &str| {
         let mut recipes = Recipe::built_in().iter();
         recipes.find(|recipe| recipe.name == name).cloned()
     };
-    let (recipe, program) = match mode.provider.as_str() {
+    let (recipe, program) = match provider {
         "command" => {
             let program = overrides.get("command")?.as_array()?.first()?.as_str()?;
             let program = program.replace("{suite}", &absolute(directory).to_string_lossy());
@@ -144,7 +186,7 @@ fn of_mode<'a>(mode: &'a Mode, directory: &Path) -> Option<Needed<'a>> {
             (None, (!program.contains('{')).then_some(program)?)
         }
         "acp" => {
-            let recipe = AcpProvider::recipe(overrides).ok()?;
+            let recipe = AcpProvider::recipe(&overrides).ok()?;
             let program = recipe.program().to_owned();
             (Some(recipe), program)
         }
@@ -160,15 +202,16 @@ fn of_mode<'a>(mode: &'a Mode, directory: &Path) -> Option<Needed<'a>> {
         }
     };
     let own = overrides.get("program").and_then(Value::as_str);
+    let program = match (own, &recipe) {
+        (Some(own), Some(_)) => own.to_owned(),
+        _ => program,
+    };
     Some(Needed {
         modes: vec![&mode.name],
-        provider: &mode.provider,
+        provider,
         overrides,
         environment: &mode.environment,
-        program: match (own, &recipe) {
-            (Some(own), Some(_)) => own.to_owned(),
-            _ => program,
-        },
+        program,
         recipe,
     })
 }
@@ -192,6 +235,25 @@ impl Needed<'_> {
                 .map(|place| place.join(&self.program))
                 .find(|place| place.is_file()),
             _ => located(&self.program, directory),
+        }
+    }
+
+    /// Where the program lies, if it can be started.
+    fn runnable(&self, directory: &Path) -> Result<PathBuf, Obstacle> {
+        let path = self.located(directory);
+        let path = path.ok_or_else(|| self.missing_program())?;
+        let mode = path.metadata().map(|found| found.permissions().mode());
+        match mode.is_ok_and(|mode| mode & 0o111 == 0) {
+            false => Ok(path),
+            true => Err(Obstacle {
+                message: format!(
+                    "{}: the program `{}` of `{}` is not executable",
+                    self.modes(),
+                    self.program,
+                    self.provider
+                ),
+                hint: format!("chmod +x {}", path.display()),
+            }),
         }
     }
 
@@ -248,7 +310,7 @@ impl Needed<'_> {
         let Some(recipe) = &self.recipe else {
             return Ok(None);
         };
-        let found = recipe.sign_in(self.overrides, self.environment);
+        let found = recipe.sign_in(&self.overrides, self.environment);
         let found = found.map_err(|problem| Obstacle {
             message: format!("{}: {}", self.modes(), problem.message),
             hint: problem.hint,
@@ -303,45 +365,113 @@ impl Needed<'_> {
     }
 }
 
-/// What a suite says about its judge.
-struct Judge<'a> {
-    key: &'a str,
-    base_url: Option<&'a str>,
+/// A model that Assize asks itself, by a key.
+struct Asked {
+    who: String,
+    key: String,
+    has_key: bool,
+    base_url: Option<String>,
+    base_url_variable: &'static str,
     service: String,
+    hint: String,
 }
 
-impl<'a> Judge<'a> {
-    fn of(written: &'a Value) -> Self {
-        let text = |key: &str| written.get(key).and_then(Value::as_str);
-        let api = text("api").and_then(Api::named).unwrap_or(Api::OpenAiChat);
-        let (key, service) = (api.key_variable(), Endpoint::of(api).base_url);
+impl Asked {
+    /// By settings with `api`, `base_url` and `key_env`. Variables of `environment` go before those of Assize's own.
+    fn new(who: String, settings: &JsonMap, environment: &BTreeMap<String, String>) -> Self {
+        let text = |names: [&str; 2]| {
+            let mut found = names
+                .iter()
+                .filter_map(|name| settings.get(*name)?.as_str());
+            found.next().map(str::to_owned)
+        };
+        let api = text(["api", "api"]).and_then(|api| Api::named(&api));
+        let api = api.unwrap_or(Api::OpenAiChat);
+        let key = text(["key_env", "keyEnv"]).unwrap_or_else(|| api.key_variable().to_owned());
+        let is_set = |name: &str| {
+            let host = || std::env::var(name).ok();
+            let value = environment.get(name).cloned().or_else(host);
+            value.is_some_and(|value| !value.is_empty())
+        };
         Self {
-            key: text("key_env").or_else(|| text("keyEnv")).unwrap_or(key),
-            base_url: text("base_url").or_else(|| text("baseUrl")),
-            service,
+            has_key: settings.contains_key("key") || is_set(&key),
+            hint: format!("export {key}=…, or name another variable by `key_env`"),
+            key,
+            who,
+            base_url: text(["base_url", "baseUrl"]),
+            base_url_variable: api.base_url_variable(),
+            service: Endpoint::of(api).base_url,
         }
     }
 
+    fn judge(settings: &JsonMap) -> Self {
+        let asked = Self::new("the judge".to_owned(), settings, &BTreeMap::new());
+        Self {
+            hint: format!(
+                "export {}=…, or name another variable by `judge: {{ key_env: … }}`",
+                asked.key
+            ),
+            ..asked
+        }
+    }
+
+    /// Whether the environment names another service.
+    fn is_elsewhere(&self, environment: &BTreeMap<String, String>) -> bool {
+        let name = self.base_url_variable;
+        environment.contains_key(name) || std::env::var_os(name).is_some()
+    }
+
+    /// A service of one's own may want no key.
     fn missing_key(&self) -> Option<Obstacle> {
-        let key = self.key;
-        let has_key = std::env::var(key).is_ok_and(|value| !value.is_empty());
-        (self.base_url.is_none() && !has_key).then(|| Obstacle {
-            message: format!("the judge has no key: `{key}` is not set"),
-            hint: format!("export {key}=…, or name another variable by `judge: {{ key_env: … }}`"),
+        let key = &self.key;
+        (self.base_url.is_none() && !self.has_key).then(|| Obstacle {
+            message: format!("{} has no key: `{key}` is not set", self.who),
+            hint: self.hint.clone(),
         })
     }
 }
 
-/// Whether the judge can be asked: its key and a connection to its service.
-async fn judge(written: Option<&Value>) -> Option<Obstacle> {
-    let judge = Judge::of(written?);
-    if let Some(obstacle) = judge.missing_key() {
-        return Some(obstacle);
+/// The keys that are missing for models that Assize asks itself: `chat`, the runner `llm`, judges.
+fn missing_keys(profile: &ProfileSuite) -> Vec<Obstacle> {
+    let judges = judges(&profile.description);
+    let mut asked: Vec<Asked> = judges.iter().map(Asked::judge).collect();
+    // Recordings need no key, and whoever names another service knows what it wants.
+    let capture = profile.description.get("capture");
+    let is_redirected = capture.is_some_and(|capture| {
+        let names = |key: &str| capture.get(key).is_some_and(|value| !value.is_null());
+        names("upstream") || names("cassette")
+    });
+    for mode in profile.modes.iter().filter(|_| !is_redirected) {
+        let name = &mode.name;
+        if mode.provider == "chat" && !profile.scenarios.is_empty() {
+            let who = format!("mode `{name}`: `chat`");
+            let chat = Asked::new(who, &mode.overrides, &mode.environment);
+            asked.extend((!chat.is_elsewhere(&mode.environment)).then_some(chat));
+        }
+        let is_llm = |runner: &&JsonMap| runner.get("uses").and_then(Value::as_str) == Some("llm");
+        for runner in runners_of(profile, mode).filter(is_llm) {
+            let id = runner.get("id").and_then(Value::as_str).unwrap_or_default();
+            let config = runner.get("config").and_then(Value::as_object);
+            asked.extend(config.map(|config| {
+                let who = format!("mode `{name}`: the runner `{id}`");
+                Asked::new(who, config, &BTreeMap::new())
+            }));
+        }
     }
-    let url = judge.base_url.unwrap_or(&judge.service);
+    let mut missing: Vec<Obstacle> = asked.iter().filter_map(Asked::missing_key).collect();
+    missing.dedup();
+    missing
+}
+
+/// Whether the service can be reached where its key, if it needs one, is there.
+async fn unreachable(asked: &Asked) -> Option<Obstacle> {
+    if asked.missing_key().is_some() {
+        return None;
+    }
+    let url = asked.base_url.as_deref().unwrap_or(&asked.service);
     let problem = reach(url).await.err()?;
     Some(Obstacle {
-        message: format!("the judge cannot be reached at `{url}`: {problem}"),
+        message: format!("{} cannot be reached at `{url}`: {problem}", asked.who),
         hint: "check `judge: { base_url: … }` and the network".to_owned(),
     })
 }

@@ -10,7 +10,7 @@ use crate::commands::{UsageError, find_run};
 use crate::commands::{baseline, consent, github, report, shards};
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::suite::{self, LoadedSuite, Selection};
+use crate::suite::{self, LoadedSuite, Selection, judges};
 use crate::terminal::{JsonLines, Progress, one_line, plain, print, print_summary, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{JsonMap, Outcome, Plugins};
@@ -353,7 +353,7 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         .map(|used| used.id.as_str());
     let costly: BTreeSet<&str> = providers
         .chain(runners)
-        .chain(profile.description.get("judge").map(|_| "the judge"))
+        .chain((!judges(&profile.description).is_empty()).then_some("the judge"))
         .collect();
     if costly.is_empty() {
         return Ok(true);

@@ -28,6 +28,7 @@ use assize_plugins::PluginHost;
 use assize_report::Analysis;
 use assize_secrets::Secrets;
 use description::describe;
+pub(crate) use judge::judges;
 pub(crate) use scenarios::is_meant;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -263,14 +264,14 @@ impl Loader<'_> {
         let scenarios = self.scenarios(&file, &directory);
         self.check_sandboxes(&scenarios);
         let judge = self.judge(&file, &directory, &secrets);
-        let scorer = self.scorer(&file, judge.as_ref(), &scenarios);
+        let scorer = self.scorer(&file, judge.as_ref(), &scenarios, &secrets);
         let mut collectors = self.collectors(&file, &modes);
         collectors.extend(self.skills_collector(&scenarios));
         self.look_beside_workspaces(&scenarios, &directory);
         let analyzers = self.analyzers(&file);
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
-        let evaluators = self.evaluators(&file, judge.as_ref(), &directory);
+        let evaluators = self.evaluators(&file, judge.as_ref(), &directory, &secrets);
         let proxy = self.proxy(&file, &directory, &prices, &secrets);
         let behind_proxy = |source| match &proxy {
             Some(proxy) => proxy.source(source),

@@ -28,7 +28,7 @@ pub use file::{
     TypedColumn,
 };
 pub use hooks::{HookCommandsSpec, HooksSpec};
-pub(crate) use load::{FILE_NAMES, UnwrittenSuite};
+pub(crate) use load::{FILE_NAMES, UnwrittenSuite, judges};
 pub use load::{LoadedSuite, load};
 pub(crate) use load::{
     configured_results_dir, find, has_layers, is_meant, names_programs, start_programs,

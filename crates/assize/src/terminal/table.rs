@@ -3,15 +3,16 @@
 use super::{plain, terminal_width};
 use assize_contracts::{Metric, MetricKind, RowField};
 use assize_report::{
-    Comparison, MetricSummary, ModeSummary, Summary, amount, comparison_cells, comparison_heading,
-    duration, percent,
+    Comparison, MetricSummary, ModeSummary, Summary, comparison_cells, comparison_heading,
+    duration, metric_cell, percent,
 };
+use assize_stats::Statistic;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets,
 };
 use std::borrow::Cow;
 
-/// One line per mode; what nobody measured is "unknown".
+/// One line per mode; what nobody measured is "unknown", and what is known in part is "≥".
 pub(crate) fn summary_table(summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -30,9 +31,8 @@ pub(crate) fn summary_table(summary: &Summary) -> Table {
     for (name, mode) in summary.modes.iter() {
         let time = summary.field(mode, RowField::WallTime).1;
         let shown = |metric: &Metric| {
-            let median = mode.metrics.find(&metric.name);
-            let median = median.and_then(|found| found.median);
-            right(known(median, |median| plain(&amount(metric, median))))
+            let found = mode.metrics.find(&metric.name);
+            right(plain(&metric_cell(metric, found, Statistic::Median)))
         };
         let median = |field| shown(&summary.catalog.of_field(field));
         let fixed = [
@@ -141,10 +141,6 @@ fn together(text: String) -> String {
 
 fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-fn known(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
-    value.map_or_else(|| "unknown".to_owned(), show)
 }
 
 /// Where too many trials ran out of time, all that is known is that it takes longer than they were given.

@@ -315,7 +315,10 @@ fn a_call_that_the_agent_gave_up_before_the_time_limit_is_not_the_reason() {
     let replies = vec![Reply::Nothing, Reply::Stalled];
     let sandbox = sandbox(&service(replies), "2", "timeout_ms: 6000");
     let patient = "urllib.request.urlopen(request).read()";
-    let agent = AGENT.replace(patient, "urllib.request.urlopen(request, timeout=3.5).read()");
+    let agent = AGENT.replace(
+        patient,
+        "urllib.request.urlopen(request, timeout=3.5).read()",
+    );
     assert_ne!(agent, AGENT);
     sandbox.write("agent.py", &agent);
     let (row, _) = row(&sandbox);

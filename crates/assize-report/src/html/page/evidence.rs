@@ -5,8 +5,9 @@ use super::table::{MOST_ROWS, Table, count, figure, left_out, name_cell, number,
 use crate::html::HtmlReport;
 use crate::html::charts::{Strip, strips, success_squares};
 use crate::reason::MOST_LISTED;
-use crate::{ModeSummary, Summary, amount};
+use crate::{ModeSummary, Summary, metric_cell};
 use assize_contracts::RowField;
+use assize_stats::Statistic;
 use maud::{Markup, html};
 use std::collections::HashSet;
 
@@ -64,7 +65,7 @@ fn strip_figure(report: &HtmlReport<'_>, metric: &str) -> Markup {
         notes.push(format!("{} more trials are not drawn.", drawn.undrawn));
     }
     if lanes.iter().any(|lane| lane.values.has_bounds) {
-        notes.push("Open dots ran out of time: at least this much.".to_owned());
+        notes.push("Open dots are lower bounds: at least this much.".to_owned());
     }
     let unknown: usize = report
         .summary
@@ -123,8 +124,8 @@ fn scenario_cell(
     ]
     .map(|(field, word)| {
         let (metric, found) = report.summary.field(found, field);
-        let value = found.and_then(|found| found.median);
-        value.map(|value| format!("{} {word}", amount(&metric, value)))
+        let known = found.map(|found| metric_cell(&metric, Some(found), Statistic::Median));
+        known.map(|known| format!("{known} {word}"))
     });
     let medians: Vec<String> = medians.into_iter().flatten().collect();
     html! {

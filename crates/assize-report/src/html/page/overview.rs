@@ -2,7 +2,7 @@
 
 use super::table::{Table, joined, name_cell, number, section, text};
 use super::verdict::{bar, glyph, look};
-use crate::cells::{comparison_cells, shown};
+use crate::cells::{comparison_cells, metric_cell};
 use crate::comparison::level_percent;
 use crate::efficiency;
 use crate::html::HtmlReport;
@@ -11,7 +11,7 @@ use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, scopes_note};
 use crate::{Comparison, ModeSummary, Summary, money, percent};
 use assize_contracts::RowField;
-use assize_stats::Verdict;
+use assize_stats::{Statistic, Verdict};
 use maud::{Markup, html};
 
 pub(super) fn glance(report: &HtmlReport<'_>) -> Markup {
@@ -74,7 +74,7 @@ fn glance_table(summary: &Summary) -> Table {
         let median = |field| summary.shown_median(mode, field);
         let (time, found) = summary.field(mode, RowField::WallTime);
         let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
-        let p90 = shown(&time, found, |found| found.p90);
+        let p90 = metric_cell(&time, found, Statistic::P90);
         table.row(vec![
             name_cell(place, label),
             html! { span.number { (success_words(mode)) } (success_bar(place, label, mode)) },

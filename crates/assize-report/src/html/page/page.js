@@ -53,11 +53,19 @@
     { name: "Turns", of: (t) => t.numbers[5], show: quantity },
     { name: "Ended by", of: (t) => t.reason || "" },
   ];
+  // What is known in part has a lower bound in place of a number.
+  const least = (place) => (t) => t.least && t.least[place] !== null ? t.least[place] : undefined;
+  COLUMNS[5].least = least(1);
+  COLUMNS[6].least = least(2);
+  COLUMNS[7].least = least(3);
   const shown = (column, trial) => {
     const value = column.of(trial);
-    if (value === null || value === undefined) return "unknown";
+    if (value === null || value === undefined) {
+      const atLeast = column.least && column.least(trial);
+      return atLeast === undefined ? "unknown" : "≥ " + column.show(atLeast);
+    }
     const text = column.show ? column.show(value) : String(value);
-    return column.bound && trial.censored ? "> " + text : text;
+    return column.bound && trial.censored ? (column.least ? "≥ " : "> ") + text : text;
   };
   const name = (t) => data.scenarios[t.scenario] + " · " + data.modes[t.mode] + " #" + t.iteration;
 

@@ -71,6 +71,7 @@ impl Loader<'_> {
         &mut self,
         file: &SuiteFile,
         judge: Option<&JsonMap>,
+        secrets: &Secrets,
     ) -> Option<JsonMap> {
         let usual = match judge {
             Some(_) => json!({"composite": [{"uses": "checks"}, {"uses": "judge"}]}),
@@ -80,26 +81,61 @@ impl Loader<'_> {
             Some(settings) => settings.clone(),
             None => usual.as_object()?.clone(),
         };
-        let Some(judge) = judge else {
-            return Some(settings);
-        };
-        let add = |entry: &mut JsonMap| {
-            if uses(entry, "judge") {
-                for (key, value) in judge {
-                    entry.entry(key).or_insert_with(|| value.clone());
-                }
-            }
-        };
-        add(&mut settings);
+        self.complete_judge(&mut settings, judge, secrets);
         let several = settings.get_mut("composite").and_then(Value::as_array_mut);
         for entry in several
             .into_iter()
             .flatten()
             .filter_map(Value::as_object_mut)
         {
-            add(entry);
+            self.complete_judge(entry, judge, secrets);
         }
         Some(settings)
+    }
+
+    /// Fills in what a scorer `judge` does not say itself from the suite's `judge`, and its key from the environment. A key
+    /// goes to no other service than its own.
+    pub(super) fn complete_judge(
+        &mut self,
+        entry: &mut JsonMap,
+        judge: Option<&JsonMap>,
+        secrets: &Secrets,
+    ) {
+        if !uses(entry, "judge") {
+            return;
+        }
+        let has_own_service = entry.contains_key("api") || entry.contains_key("base_url");
+        let is_meant = |key: &str| key != "key" || !has_own_service;
+        for (key, value) in judge.into_iter().flatten().filter(|(key, _)| is_meant(key)) {
+            entry.entry(key).or_insert_with(|| value.clone());
+        }
+        let named = entry.remove("key_env").or_else(|| entry.remove("keyEnv"));
+        if entry.contains_key("key") {
+            return;
+        }
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let usual = || {
+            Some(
+                Api::named(entry.get("api")?.as_str()?)?
+                    .key_variable()
+                    .to_owned(),
+            )
+        };
+        let Some(name) = named.as_ref().and_then(text).or_else(usual) else {
+            return;
+        };
+        match host_variable(&name) {
+            Some(key) => {
+                secrets.add(name.as_str(), key.as_str());
+                entry.insert("key".to_owned(), key.into());
+            }
+            None if named.is_some() => {
+                let message = format!("the environment variable `{name}` is not set");
+                let problem = self.document.problem(&["scorer"], message);
+                self.add(problem.hint(format!("set it: `export {name}=…`")));
+            }
+            None => {}
+        }
     }
 
     /// A rubric that nobody reads is a mistake, unless a plugin may read it.
@@ -141,4 +177,61 @@ pub(super) fn uses_judge(settings: &JsonMap) -> bool {
 
 fn uses(settings: &JsonMap, name: &str) -> bool {
     settings.get("uses").and_then(Value::as_str) == Some(name)
+}
+
+/// The judges of a suite, as its description has them: those of scorers and evaluators with what they leave to the suite's `judge`.
+pub(crate) fn judges(description: &JsonMap) -> Vec<JsonMap> {
+    let of_suite = description.get("judge").and_then(Value::as_object);
+    let list = |value: Option<&Value>| {
+        let list = value.and_then(Value::as_array).into_iter().flatten();
+        let entries = list.filter_map(Value::as_object).cloned();
+        entries.collect::<Vec<JsonMap>>()
+    };
+    let scorer = description.get("scorer").and_then(Value::as_object);
+    let several = list(scorer.and_then(|scorer| scorer.get("composite")));
+    let evaluators = list(description.get("evaluators")).into_iter();
+    let evaluators = evaluators.map(|mut evaluator| match evaluator.remove("config") {
+        Some(Value::Object(mut config)) => {
+            config.extend(evaluator.remove_entry("uses"));
+            config
+        }
+        _ => evaluator,
+    });
+    let entries = scorer.cloned().into_iter().chain(several).chain(evaluators);
+    let named = entries.filter(|entry| uses(entry, "judge"));
+    let completed = named.map(|mut entry| {
+        let has_own_service = entry.contains_key("api") || entry.contains_key("base_url");
+        for (key, value) in of_suite.into_iter().flatten() {
+            if !(has_own_service && ["key_env", "keyEnv"].contains(&key.as_str())) {
+                entry.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+        entry.remove("uses");
+        entry
+    });
+    let mut judges: Vec<JsonMap> = of_suite.cloned().into_iter().chain(completed).collect();
+    judges.dedup();
+    judges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judges_are_found_wherever_they_stand() {
+        let description = json!({
+            "judge": {"api": "openai", "model": "m", "key_env": "JUDGE"},
+            "scorer": {"composite": [{"uses": "checks"}, {"uses": "judge", "api": "anthropic"}]},
+            "evaluators": [{"id": "e", "uses": "judge", "config": {"votes": 3}}],
+        });
+        let found = judges(description.as_object().unwrap());
+        let expected = [
+            json!({"api": "openai", "model": "m", "key_env": "JUDGE"}),
+            json!({"api": "anthropic", "model": "m"}),
+            json!({"votes": 3, "api": "openai", "model": "m", "key_env": "JUDGE"}),
+        ];
+        let found: Vec<Value> = found.into_iter().map(Value::Object).collect();
+        assert_eq!(found, expected);
+    }
 }

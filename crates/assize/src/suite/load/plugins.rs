@@ -12,6 +12,7 @@ use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
 use assize_engine::Mode;
 use assize_measures::make_scorer;
 use assize_plugins::{PluginHost, PluginSpec, Unstarted};
+use assize_secrets::Secrets;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,8 +66,9 @@ impl Loader<'_> {
         file: &SuiteFile,
         judge: Option<&JsonMap>,
         scenarios: &[LoadedScenario],
+        secrets: &Secrets,
     ) -> Option<Arc<dyn Scorer>> {
-        let settings = self.scorer_settings(file, judge)?;
+        let settings = self.scorer_settings(file, judge, secrets)?;
         if !uses_judge(&settings) {
             self.forgotten_rubric(&settings, scenarios);
         }

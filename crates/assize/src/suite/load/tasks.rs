@@ -14,6 +14,7 @@ use assize_engine::{
     Condition, DeclaredSchemas, Mode, TaskSet, UsedEvaluator, UsedRunner, check_flow,
 };
 use assize_measures::{SchemaCheck, ScorerEvaluator, make_scorer};
+use assize_secrets::Secrets;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,6 +42,7 @@ impl Loader<'_> {
         file: &SuiteFile,
         judge: Option<&JsonMap>,
         directory: &Path,
+        secrets: &Secrets,
     ) -> Vec<UsedEvaluator> {
         let mut made = Vec::new();
         for (number, spec) in file.evaluators.iter().enumerate() {
@@ -55,7 +57,7 @@ impl Loader<'_> {
                 let message = format!("the evaluator id `{}` stands there twice", spec.id);
                 self.problem(&["evaluators", &number, "id"], message);
             }
-            if let Some(evaluator) = self.evaluator(spec, &number, judge, directory) {
+            if let Some(evaluator) = self.evaluator((spec, &number), judge, directory, secrets) {
                 made.push(UsedEvaluator {
                     id: spec.id.clone(),
                     evaluator,
@@ -69,10 +71,10 @@ impl Loader<'_> {
     /// An evaluator, or a scorer in the place of one.
     fn evaluator(
         &mut self,
-        spec: &EvaluatorSpec,
-        number: &str,
+        (spec, number): (&EvaluatorSpec, &str),
         judge: Option<&JsonMap>,
         directory: &Path,
+        secrets: &Secrets,
     ) -> Option<Arc<dyn Evaluator>> {
         let setup = EvaluatorSetup {
             id: &spec.id,
@@ -91,9 +93,7 @@ impl Loader<'_> {
                     .filter_map(|key| settings.remove_entry(key));
                 let criteria: JsonMap = criteria.collect();
                 settings.insert("uses".to_owned(), spec.uses.clone().into());
-                for (key, value) in judge.into_iter().flatten().filter(|_| spec.uses == "judge") {
-                    settings.entry(key).or_insert_with(|| value.clone());
-                }
+                self.complete_judge(&mut settings, judge, secrets);
                 let scorer = make_scorer(self.plugins, &settings);
                 scorer.map(|scorer| ScorerEvaluator::shared(&spec.id, scorer, criteria))
             }
