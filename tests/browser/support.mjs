@@ -22,7 +22,11 @@ const directory = mkdtempSync(join(tmpdir(), "assize-browser-"));
 process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
 
 /// Runs the program and gives what it prints.
-export const assize = (...words) => execFileSync(program, words, { cwd: directory, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+export const assize = (...words) => execFileSync(program, words, {
+  cwd: directory, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"],
+  // The last run of whoever tests stays what it is.
+  env: { ...process.env, XDG_STATE_HOME: directory },
+});
 
 /// Runs a suite and gives the path of its page.
 export const runSuite = (suite, name) => {

@@ -16,7 +16,6 @@ pub(crate) const HEADING: [&str; 6] = [
 /// One mode, without its name. What is not known is `unknown`.
 pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
     let per_success = |field| per_success(summary, mode, field);
-    let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
     let exact = |field| total(summary, mode, field).and_then(Total::exact);
     let failed = exact(RowField::ToolCallsFailed).zip(exact(RowField::ToolCalls));
     let failed = failed.filter(|(_, calls)| *calls > 0.0);
@@ -24,12 +23,15 @@ pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
         per_success(RowField::TokensTotal),
         per_success(RowField::TokensActive),
         per_success(RowField::WallTime),
-        match price {
-            Some(price) => money(price),
-            None => per_success(RowField::CostTotal),
-        },
+        cost_per_success(summary, mode),
         known(failed.map(|(failed, calls)| percent(failed / calls))),
     ]
+}
+
+/// What one success costs; a lower bound where trials are known in part.
+pub(crate) fn cost_per_success(summary: &Summary, mode: &ModeSummary) -> String {
+    let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
+    price.map_or_else(|| per_success(summary, mode, RowField::CostTotal), money)
 }
 
 fn per_success(summary: &Summary, mode: &ModeSummary, field: RowField) -> String {

@@ -12,7 +12,7 @@ use crate::own_metrics;
 use crate::reason::MOST_LISTED;
 use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
-use crate::{Comparison, ModeSummary, Summary, money, percent};
+use crate::{Comparison, ModeSummary, Summary, percent};
 use assize_contracts::RowField;
 use assize_stats::{Statistic, Verdict};
 use std::fmt::Write;
@@ -94,7 +94,6 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
     for (name, mode) in summary.modes.iter() {
         let median = |field| summary.shown_median(mode, field);
         let (time, found) = summary.field(mode, RowField::WallTime);
-        let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
         table.row(vec![
             safe(name),
             mode.runs.to_string(),
@@ -107,7 +106,7 @@ fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {
             median(RowField::TokensTotal),
             median(RowField::TokensActive),
             median(RowField::CostTotal),
-            price.map_or_else(unknown, money),
+            efficiency::cost_per_success(summary, mode),
             median(RowField::ToolCalls),
         ]);
     }

@@ -316,6 +316,19 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// All tokens and the cost of a trial, void or not.
+    pub(crate) fn used(&self) -> [Used; 2] {
+        let tokens = self.tokens.as_ref().and_then(|tokens| tokens.total.0);
+        let least = self.tokens_at_least.as_ref();
+        let least = least.and_then(|tokens| tokens.total.0);
+        let cost = self.cost.as_ref().and_then(|cost| cost.total_usd.0);
+        let cost = cost.filter(|_| !self.has_unpriced_tokens());
+        [
+            Used::of(tokens, least),
+            Used::of(cost, self.cost_at_least_usd.0),
+        ]
+    }
+
     /// Labels with what was expected: two texts among the extensions.
     pub(crate) fn for_each_label(&self, mut take: impl FnMut(&str, &str, &str)) {
         for (name, actual) in self.texts() {
@@ -390,6 +403,21 @@ impl<'a> Row<'a> {
         let turns = std::iter::once((RowField::AgentTurns, self.agent_turns.0));
         let all = tokens.chain(timing).chain(calls).chain(cost).chain(turns);
         all.filter_map(|(field, value)| Some((field, value?)))
+    }
+}
+
+/// How much of something was used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Used {
+    Exactly(f64),
+    AtLeast(f64),
+    Unknown,
+}
+
+impl Used {
+    fn of(value: Option<f64>, least: Option<f64>) -> Self {
+        let least = least.map_or(Self::Unknown, Self::AtLeast);
+        value.map_or(least, Self::Exactly)
     }
 }
 

@@ -120,10 +120,10 @@ fn names_and_traces_cannot_act() {
         row["toolCalls"]["records"] = json!([{"name": hostile}, {"name": "x"}]);
     }
     let text = page(&rows, Some(&calls(2, hostile)), PageLimits::default());
-    // The page's own scripts: the data, the traces and the program.
+    // The page's own scripts: the data, the Markdown, the traces and the program.
     let scripts = text.matches("<script").count();
     assert_eq!(scripts, text.matches("</script>").count());
-    assert_eq!(scripts, 2 + text.matches("id=\"trace-").count());
+    assert_eq!(scripts, 3 + text.matches("id=\"trace-").count());
     assert!(!text.contains("<img") && !text.contains(['\u{202e}', '\u{1b}']));
     assert!(
         data(&text)["trials"][0]["error"]

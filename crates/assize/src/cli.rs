@@ -31,6 +31,15 @@ pub(crate) fn parse() -> Arguments {
     })
 }
 
+/// A whole number from 1 on.
+fn positive<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let expected = || "expected a whole number, 1 or more".to_owned();
+    let number = text.parse::<u64>().ok().filter(|number| *number > 0);
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(expected)
+}
+
 fn hint(error: &clap::Error, given: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -171,7 +180,7 @@ pub(crate) struct TryArguments {
     pub(crate) check: Vec<String>,
     /// Runs of each command
     #[arg(short = 'n', long, value_name = "N", default_value_t = 5,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = positive::<u32>)]
     pub(crate) repetitions: u32,
     /// Runs of each command beforehand that count for nothing
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -181,7 +190,7 @@ pub(crate) struct TryArguments {
     pub(crate) workspace: Option<PathBuf>,
     /// Time limit of every run, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 120_000,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = positive::<u64>)]
     pub(crate) timeout: u64,
     /// Write the results as JSON, in hyperfine's form
     #[arg(long, value_name = "FILE")]
@@ -227,7 +236,7 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Time limit in milliseconds
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", value_parser = positive::<u64>)]
     pub(crate) timeout: Option<u64>,
     /// The profile as one JSON object on stdout; what the command prints goes to stderr
     #[arg(long)]
@@ -441,7 +450,7 @@ pub(crate) struct RunArguments {
         value_name = "N",
         env = "ASSIZE_REPETITIONS",
         help_heading = "How to run",
-        value_parser = clap::value_parser!(u32).range(1..)
+        value_parser = positive::<u32>
     )]
     pub(crate) repetitions: Option<u32>,
     /// Retries of a void trial
@@ -482,7 +491,7 @@ pub(crate) struct RunArguments {
     pub(crate) seed: Option<u64>,
     /// Time limit of every trial, in milliseconds
     #[arg(long, value_name = "MS", env = "ASSIZE_TIMEOUT", help_heading = "How to run",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = positive::<u64>)]
     pub(crate) timeout: Option<u64>,
     /// Do not look for programs, keys, the judge, MCP servers and set-ups before the first trial
     #[arg(long, help_heading = "How to run")]
@@ -566,7 +575,7 @@ pub(crate) struct McpArguments {
     #[arg(long, requires_all = ["root", "max_trials"])]
     pub(crate) allow_run: bool,
     /// Most trials of all runs together
-    #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "allow_run", value_parser = positive::<u64>)]
     pub(crate) max_trials: Option<u64>,
     /// No run goes on longer than this after the server has started
     #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..=100_000))]

@@ -14,7 +14,9 @@ mod svg;
 mod tools;
 mod traces;
 mod trials;
+mod waterfall;
 
+use crate::row::Used;
 use crate::{ModeSummary, ReportError, Row, Summary};
 use assize_contracts::{
     AnalysisFinding, AnalysisResult, AtLimit, MetricKind, Outcome, SessionTrace,
@@ -93,6 +95,37 @@ pub struct HtmlReport<'a> {
     /// By mode and number of the model call: the input tokens of each trace.
     growth: Vec<Vec<Vec<f64>>>,
     splits: Vec<TimeSplit>,
+    /// Where and with what it was run: label and value.
+    facts: Vec<[String; 2]>,
+    /// What each mode is: label and value.
+    settings: Vec<Vec<[String; 2]>>,
+    /// Tokens and cost of all trials.
+    totals: [Total; 2],
+    /// When the first listed trial began and the last one ended, in milliseconds since 1970.
+    span: Option<(i64, i64)>,
+}
+
+/// A sum over trials.
+#[derive(Debug, Clone, Copy, Default)]
+struct Total {
+    sum: f64,
+    /// Trials of which something is known.
+    known: u64,
+    /// Some trials are known in part, or not at all.
+    is_bound: bool,
+}
+
+impl Total {
+    fn add(&mut self, used: Used) {
+        let (value, is_bound) = match used {
+            Used::Exactly(value) => (Some(value), false),
+            Used::AtLeast(value) => (Some(value), true),
+            Used::Unknown => (None, true),
+        };
+        self.is_bound |= is_bound;
+        self.known += u64::from(value.is_some());
+        self.sum += value.unwrap_or(0.0);
+    }
 }
 
 /// A trial that stands in the table.
@@ -169,6 +202,10 @@ impl<'a> HtmlReport<'a> {
             trace_bytes: 0,
             growth: vec![Vec::new(); modes],
             splits: (0..modes).map(|_| TimeSplit::default()).collect(),
+            facts: Vec::new(),
+            settings: vec![Vec::new(); modes],
+            totals: [Total::default(); 2],
+            span: None,
         }
     }
 
@@ -177,6 +214,9 @@ impl<'a> HtmlReport<'a> {
         let mode = self.summary.mode_of(row, suite)?;
         self.rows += 1;
         self.measure(row, mode);
+        for (total, used) in self.totals.iter_mut().zip(row.used()) {
+            total.add(used);
+        }
         self.flows[mode].add_row(json);
         if self.runs.len() < MOST_RUNS {
             self.runs.insert(trials::shown(&row.run_id));
@@ -205,6 +245,25 @@ impl<'a> HtmlReport<'a> {
             cell,
             outcome,
         })
+    }
+
+    /// Tells where or with what the trials were run.
+    pub fn add_fact(&mut self, label: &str, value: &str) {
+        let fact = [label, value].map(trials::shown);
+        if !self.facts.contains(&fact) {
+            self.facts.push(fact);
+        }
+    }
+
+    /// Tells a setting of a mode, whatever the model.
+    pub fn add_setting(&mut self, mode: &str, label: &str, value: &str) {
+        let arms = self.summary.arms.iter().zip(&mut self.settings);
+        for (_, settings) in arms.filter(|(arm, _)| arm.is_of(mode)) {
+            let setting = [label, value].map(trials::shown);
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
     }
 
     /// Tells what a scenario asks.
@@ -297,6 +356,10 @@ impl<'a> HtmlReport<'a> {
 
     /// Lists a trial, with checks and messages while there is room.
     fn list(&mut self, trial: Trial) {
+        if let Some((began, ended)) = trial.span {
+            let (first, last) = self.span.unwrap_or((began, ended));
+            self.span = Some((first.min(began), last.max(ended)));
+        }
         let bytes = trial.detail_bytes();
         if self.detail_bytes + bytes > MOST_DETAILS {
             self.trials.push(trial.into_bare());

@@ -62,6 +62,27 @@ impl Record<'_> {
     }
 }
 
+/// Tools of all modes from early to late, by name.
+pub(crate) type ToolOrder = HashMap<String, usize>;
+
+/// One order for all modes, so that their pictures can be compared.
+pub(crate) fn shared_order(flows: &[ToolFlow]) -> ToolOrder {
+    let mut sums: HashMap<&str, (f64, u64)> = HashMap::new();
+    for tool in flows.iter().flat_map(|flow| &flow.tools) {
+        let sum = sums.entry(&tool.name).or_default();
+        *sum = (sum.0 + tool.lateness, sum.1 + tool.calls);
+    }
+    let mut names: Vec<(&str, f64)> = sums
+        .into_iter()
+        .map(|(name, (lateness, calls))| (name, lateness / calls.max(1) as f64))
+        .collect();
+    names.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+    let numbered = names.into_iter().enumerate();
+    numbered
+        .map(|(place, (name, _))| (name.to_owned(), place))
+        .collect()
+}
+
 impl ToolFlow {
     /// Adds the calls of a row. A row that tells them in no known form adds nothing.
     pub(crate) fn add_row(&mut self, json: &[u8]) {

@@ -1,6 +1,7 @@
 //! A trace as the page's trial view needs it: turn by turn, long texts cut, within a number of bytes.
 
 use super::escape::visible;
+use super::waterfall::{Waterfall, waterfall};
 use assize_contracts::{ModelCall, SessionTrace, TraceEvent};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +16,8 @@ const FRAME: usize = 80;
 #[derive(Debug, Serialize)]
 struct Shown {
     turns: Vec<TurnShown>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waterfall: Option<Waterfall>,
     /// Events that were left out in the middle.
     #[serde(skip_serializing_if = "is_zero")]
     dropped: usize,
@@ -152,6 +155,7 @@ fn encode(trace: &SessionTrace, length: usize, most: usize) -> String {
     turns.retain(|turn| turn.number.is_some() || !turn.events.is_empty());
     let shown = Shown {
         turns,
+        waterfall: waterfall(trace),
         dropped,
         cut: cutter.cut,
     };

@@ -2,7 +2,7 @@
 
 use super::escape::{cut, visible};
 use crate::Row;
-use assize_contracts::{Catalog, Outcome, RowField};
+use assize_contracts::{Catalog, Outcome, RowField, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -28,6 +28,9 @@ pub(crate) struct Trial {
     position: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<String>,
+    /// When it began and ended, in milliseconds since 1970.
+    #[serde(skip)]
+    pub(crate) span: Option<(i64, i64)>,
     /// Time, tokens, active tokens, cost, tool calls, turns: what is unknown is null.
     numbers: [Option<f64>; 6],
     /// The same for what is only known to be at least so much.
@@ -75,6 +78,8 @@ struct Details<'a> {
     position: Value,
     #[serde(borrow)]
     started_at: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    completed_at: Option<Cow<'a, str>>,
     error: Value,
     checkpoint_details: Vec<Check>,
     attempts: Vec<Value>,
@@ -134,6 +139,7 @@ impl Trial {
             run: shown(&row.run_id),
             position: details.position.as_u64(),
             started: details.started_at.as_deref().map(shown),
+            span: moment(&details.started_at).zip(moment(&details.completed_at)),
             numbers,
             least,
             censored: row.is_censored(),
@@ -175,6 +181,10 @@ impl Trial {
             ..self
         }
     }
+}
+
+fn moment(text: &Option<Cow<'_, str>>) -> Option<i64> {
+    Timestamp::from(text.as_deref()?.to_owned()).unix_ms()
 }
 
 fn is_all_unknown(numbers: &[Option<f64>; 6]) -> bool {

@@ -5,7 +5,7 @@ use crate::commands::show::{final_answer, instructions_of, prompt_of};
 use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
 use assize_contracts::{AnalysisResult, ProfileRow, SessionAnalysisBundle, SessionTrace};
-use assize_engine::store::{CellKey, RunDirectory, RunFile, TraceReader};
+use assize_engine::store::{CellKey, Manifest, RunDirectory, RunFile, TraceReader};
 use assize_measures::analyzers::{FIVE, TIME};
 use assize_report::{FindingsPage, HtmlReport, PageLimits, Row, Summary, WantedTrace, read_rows};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) struct PagesDraft<'a> {
     summary: &'a Summary,
     sources: &'a [Source],
     pages: Pages<'a>,
-    /// By source. Absent where there are neither traces nor findings.
+    /// By source. Absent for rows that belong to no run.
     runs: Vec<Option<StoredRun>>,
     /// Trials whose traces are opened, in the order of rows.
     sessions: Vec<Session>,
@@ -76,7 +76,7 @@ impl<'a> PagesDraft<'a> {
         };
         let html = html.then(page);
         // Without traces there is nothing to find anything in.
-        let findings = findings && runs.iter().any(Option::is_some);
+        let findings = findings && runs.iter().flatten().any(StoredRun::has_sessions);
         Ok(Self {
             summary,
             sources,
@@ -222,8 +222,12 @@ impl StoredRun {
             modes: HashMap::new(),
             explained: 0,
         };
-        let has_any = !run.traces.is_empty() || run.analysis.exists();
-        Ok(has_any.then_some(run))
+        Ok(Some(run))
+    }
+
+    /// Whether there is anything beside the rows.
+    fn has_sessions(&self) -> bool {
+        !self.traces.is_empty() || self.analysis.exists()
     }
 
     /// Tells the page what was asked, and what agents were told.
@@ -234,9 +238,15 @@ impl StoredRun {
             let prompt = prompt_of(&self.run, scenario);
             page.add_prompt(scenario, &prompt.unwrap_or_default());
         }
-        for mode in names("modes").into_iter().flat_map(|all| all.keys()) {
+        for (mode, settings) in names("modes").into_iter().flatten() {
             let told = instructions_of(&self.run, mode);
             page.add_instructions(mode, &told.unwrap_or_default());
+            for (label, value) in mode_settings(settings) {
+                page.add_setting(mode, label, &value);
+            }
+        }
+        for (label, value) in origin(self.run.manifest()) {
+            page.add_fact(&label, &value);
         }
     }
 
@@ -268,4 +278,88 @@ fn each_bundle(path: &Path, mut visit: impl FnMut(SessionAnalysisBundle)) -> Res
         Ok(())
     })?;
     Ok(())
+}
+
+/// What a mode is, as the suite has it: provider and model, what agents are told and given.
+fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
+    let mut settings = Vec::new();
+    let provider = mode.get("provider");
+    let uses = provider.and_then(|provider| provider.get("uses")?.as_str());
+    settings.extend(uses.map(|uses| ("provider", uses.to_owned())));
+    let overrides = |key: &str| {
+        let own = ["provider_overrides", "providerOverrides"].iter();
+        let mut own = own.filter_map(|name| mode.get(*name)?.get(key));
+        own.next().or_else(|| provider?.get(key))
+    };
+    let model = overrides("model").and_then(Value::as_str);
+    settings.extend(model.map(|model| ("model", model.to_owned())));
+    let told = ["system_instructions", "systemInstructions", "instructions"].iter();
+    let told = told
+        .filter_map(|key| mode.get(*key)?.as_str())
+        .filter(|told| !told.is_empty());
+    settings.extend(told.map(|told| ("instructions", told.to_owned())));
+    let skills = mode
+        .get("skills")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    settings.extend(
+        skills
+            .filter_map(Value::as_str)
+            .map(|skill| ("skills", skill.to_owned())),
+    );
+    for key in ["mcp_servers", "mcpServers"] {
+        let servers = mode
+            .get(key)
+            .or_else(|| overrides(key))
+            .and_then(Value::as_object);
+        let names = servers.into_iter().flat_map(|servers| servers.keys());
+        settings.extend(names.map(|name| ("servers", name.clone())));
+    }
+    let variables = mode.get("environment").and_then(Value::as_object);
+    let names = variables.into_iter().flat_map(|variables| variables.keys());
+    settings.extend(names.map(|name| ("environment", name.clone())));
+    // What else the provider is told, such as its command.
+    let known = ["uses", "model", "mcp_servers", "mcpServers"];
+    let others = provider.and_then(Value::as_object).into_iter().flatten();
+    let others = others.filter(|(key, _)| !known.contains(&key.as_str()));
+    settings.extend(others.map(|(key, value)| ("settings", setting_line(key, value))));
+    settings
+}
+
+fn setting_line(key: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{key}: {text}"),
+        Value::Array(words) if words.iter().all(Value::is_string) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            format!("{key}: {}", words.join(" "))
+        }
+        other => format!("{key}: {other}"),
+    }
+}
+
+/// Where a run was made, and with which versions.
+fn origin(manifest: &Manifest) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let provenance = &manifest.provenance;
+    if let Some(git) = provenance.get("git").filter(|git| !git.is_null()) {
+        let commit = git
+            .get("commit")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let dirty = match git.get("dirty").and_then(Value::as_bool) {
+            Some(true) => " with changes",
+            _ => "",
+        };
+        let short: String = commit.chars().take(10).collect();
+        facts.push(("commit".to_owned(), format!("{short}{dirty}")));
+    }
+    facts.push(("assize".to_owned(), manifest.assize_version.clone()));
+    let agents = provenance.get("agents").and_then(Value::as_object);
+    for (agent, found) in agents.into_iter().flatten() {
+        if let Some(version) = found.get("version").and_then(Value::as_str) {
+            facts.push((agent.clone(), version.to_owned()));
+        }
+    }
+    facts
 }

@@ -143,14 +143,9 @@ pub(super) fn instructions_of(run: &RunDirectory, mode: &str) -> Option<String> 
     (!told.trim().is_empty()).then(|| told.to_owned())
 }
 
-/// The last thing an agent said.
+/// The answer that was judged, whatever else was said.
 pub(super) fn final_answer(trace: &SessionTrace) -> Option<&str> {
-    trace.events.iter().rev().find_map(|event| match &**event {
-        TraceEvent::TextOutput { content, .. } if !content.trim().is_empty() => {
-            Some(content.as_str())
-        }
-        _ => None,
-    })
+    Some(trace.final_text()).filter(|answer| !answer.trim().is_empty())
 }
 
 /// Lines of a text under its title, as many as fit.

@@ -11,6 +11,8 @@ struct Mistake {
     /// Files besides the usual suite.
     files: &'static [(&'static str, &'static str)],
     environment: &'static [(&'static str, &'static str)],
+    /// Where the command is typed, below the suite.
+    directory: &'static str,
     /// Commands that go well, to have something to be wrong about.
     before: &'static [&'static [&'static str]],
     arguments: &'static [&'static str],
@@ -23,6 +25,7 @@ const DEFAULT: Mistake = Mistake {
     title: "",
     files: &[],
     environment: &[],
+    directory: "",
     before: &[],
     arguments: &["check"],
     code: 2,
@@ -292,6 +295,13 @@ const MISTAKES: &[Mistake] = &[
         ..DEFAULT
     },
     Mistake {
+        title: "30b the same without naming it",
+        files: &[("empty/note.txt", "")],
+        directory: "empty",
+        arguments: &["run"],
+        ..DEFAULT
+    },
+    Mistake {
         title: "31 a name in a prompt that nothing fills",
         files: &[(
             "scenarios/one.yaml",
@@ -328,6 +338,26 @@ const MISTAKES: &[Mistake] = &[
             "provider: { uses: claude-code, program: sh }\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
         )],
         code: 0,
+        ..DEFAULT
+    },
+    Mistake {
+        title: "33b and running it",
+        files: &[(
+            "assize.yaml",
+            "provider: { uses: claude-code, program: sh }\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        arguments: &["run"],
+        code: 1,
+        ..DEFAULT
+    },
+    Mistake {
+        title: "33c a model without a key",
+        files: &[(
+            "assize.yaml",
+            "provider: { uses: chat, api: anthropic, model: m }\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        arguments: &["run"],
+        code: 1,
         ..DEFAULT
     },
     Mistake {
@@ -382,6 +412,22 @@ const MISTAKES: &[Mistake] = &[
             (
                 "assize.yaml",
                 "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/one.yaml'] }\nscorer: { uses: judge }\njudge: { api: openai, model: m, base_url: 'http://127.0.0.1:1/v1' }\n",
+            ),
+            (
+                "scenarios/one.yaml",
+                "id: one\nprompt: hi\nrubric: { instructions: look, criteria: [ { id: clear, description: It is clear. } ] }\n",
+            ),
+        ],
+        arguments: &["run"],
+        code: 1,
+        ..DEFAULT
+    },
+    Mistake {
+        title: "35d a judge among several scorers, without a key",
+        files: &[
+            (
+                "assize.yaml",
+                "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/one.yaml'] }\nscorer: { composite: [ { uses: checks }, { uses: judge, api: anthropic, model: m } ] }\n",
             ),
             (
                 "scenarios/one.yaml",
@@ -458,7 +504,11 @@ fn printed(mistake: &Mistake) -> String {
         let output = command(arguments).output().unwrap();
         assert!(output.status.success(), "{}: {output:?}", mistake.title);
     }
-    let output = command(mistake.arguments).output().unwrap();
+    let place = suite.path().join(mistake.directory);
+    let output = command(mistake.arguments)
+        .current_dir(place)
+        .output()
+        .unwrap();
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     let text = text.concat();
     assert_eq!(
@@ -504,10 +554,11 @@ fn every_mistake_ends_in_the_sentence_it_deserves() {
             .map(|(name, value)| format!("{name}={value} "));
         writeln!(
             page,
-            "\n## {}\n\n```\n{}{}$ {}assize {}\n{}\n```",
+            "\n## {}\n\n```\n{}{}{}$ {}assize {}\n{}\n```",
             mistake.title,
             files.join("\n").replace('\t', "→"),
             if files.is_empty() { "" } else { "\n" },
+            mistake.directory,
             typed.collect::<String>(),
             mistake.arguments.join(" "),
             printed(mistake),
@@ -529,7 +580,16 @@ fn every_mistake_ends_in_the_sentence_it_deserves() {
 fn no_name_of_a_type_reaches_anybody() {
     let page = include_str!("mistakes.md");
     for word in [
-        "struct ", "enum ", "u32", "u64", "usize", "Spec", "File`", "variant",
+        "struct ",
+        "enum ",
+        "u32",
+        "u64",
+        "usize",
+        "Spec",
+        "File`",
+        "variant",
+        "..=",
+        "invalid digit",
     ] {
         assert!(!page.contains(word), "`{word}`");
     }

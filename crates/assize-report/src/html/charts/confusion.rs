@@ -11,11 +11,14 @@ const SIDE: f64 = 34.0;
 const LEFT: f64 = 150.0;
 const TOP: f64 = 40.0;
 const LONGEST: usize = 18;
+const NOTE_WIDTH: f64 = 220.0;
 
 pub(crate) fn confusion(found: &Classification, name: &str) -> Markup {
     let count = found.classes.len().min(MOST_LABELS);
     let size = SIDE * count as f64;
-    let mut svg = Svg::new(LEFT + size + 20.0, TOP + size + 20.0, name);
+    // The line above a matrix of two labels is wider than the matrix.
+    let width = (LEFT + size + 20.0).max(LEFT + NOTE_WIDTH);
+    let mut svg = Svg::new(width, TOP + size + 20.0, name);
     svg.text(
         "tick",
         at(LEFT, 14.0),

@@ -2,7 +2,7 @@
 
 use super::colour;
 use crate::html::svg::{Anchor, Svg, at};
-use crate::html::tools::ToolFlow;
+use crate::html::tools::{ToolFlow, ToolOrder};
 use crate::quantity;
 use maud::Markup;
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ struct Node {
     repeats: u64,
 }
 
-pub(crate) fn tool_flow(flow: &ToolFlow, mode: usize, name: &str) -> Markup {
-    let (nodes, steps) = fold(flow);
+pub(crate) fn tool_flow(flow: &ToolFlow, order: &ToolOrder, mode: usize, name: &str) -> Markup {
+    let (nodes, steps) = fold(flow, order);
     let height = TOP + nodes.len() as f64 * LINE + 8.0;
     let spoken: Vec<String> = nodes
         .iter()
@@ -115,14 +115,13 @@ fn times(count: u64) -> String {
     crate::caution::count(count, "time", "times")
 }
 
-/// The most used tools in the order of their use, the rest as one, and the steps between them.
-fn fold(flow: &ToolFlow) -> (Vec<Node>, BTreeMap<(usize, usize), u64>) {
+/// The most used tools in the shared order, the rest as one, and the steps between them.
+fn fold(flow: &ToolFlow, shared: &ToolOrder) -> (Vec<Node>, BTreeMap<(usize, usize), u64>) {
     let mut order: Vec<usize> = (0..flow.tools.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(flow.tools[*place].calls));
     let (kept, rest) = order.split_at(order.len().min(MOST_TOOLS));
     let mut kept = kept.to_vec();
-    let late = |place: usize| flow.tools[place].lateness / flow.tools[place].calls.max(1) as f64;
-    kept.sort_by(|a, b| late(*a).total_cmp(&late(*b)));
+    kept.sort_by_key(|place| shared.get(&flow.tools[*place].name));
     let mut nodes: Vec<Node> = kept
         .iter()
         .map(|&place| Node {

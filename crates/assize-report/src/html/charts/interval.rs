@@ -2,23 +2,46 @@
 
 use super::colour;
 use crate::html::scale::Scale;
-use crate::html::svg::{Svg, at};
+use crate::html::svg::{Anchor, Svg, at};
 use maud::Markup;
 
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 26.0;
 const MARGIN: f64 = 8.0;
+/// Room for the numbers below an axis.
+const AXIS: f64 = 14.0;
 
-/// A difference with its interval; zero, no difference, is in the middle and `end` at both ends.
+/// The axis of a difference: from so much less to so much more.
+pub(crate) struct Ends {
+    pub(crate) value: f64,
+    /// The same as people read it, without a sign.
+    pub(crate) label: String,
+}
+
+/// A difference with its interval; zero, no difference, is in the middle.
 pub(crate) fn difference_bar(
     value: f64,
     interval: [f64; 2],
-    end: f64,
+    ends: &Ends,
     class: &str,
     name: &str,
 ) -> Markup {
+    let end = ends.value;
     let scale = Scale::between(-end, end, MARGIN, WIDTH - MARGIN);
-    let mut svg = Svg::new(WIDTH, HEIGHT, name);
+    let mut svg = Svg::new(WIDTH, HEIGHT + AXIS, name);
+    let label = &ends.label;
+    for (place, anchor, text) in [
+        (-end, Anchor::Start, format!("−{label}")),
+        (0.0, Anchor::Middle, "0".to_owned()),
+        (end, Anchor::End, format!("+{label}")),
+    ] {
+        svg.text(
+            "tick",
+            at(scale.place(place), HEIGHT + AXIS - 3.0),
+            anchor,
+            &text,
+        );
+    }
     let middle = HEIGHT / 2.0;
     svg.line("rule", at(MARGIN, middle), at(WIDTH - MARGIN, middle));
     for mark in [-1.0, -0.5, 0.5, 1.0] {

@@ -88,7 +88,7 @@ pub(super) fn scenarios(report: &HtmlReport<'_>) -> Markup {
         &heading,
     );
     for (scenario, (id, found)) in summary.scenarios.iter().enumerate().take(MOST_ROWS) {
-        let mut cells = vec![text(id)];
+        let mut cells = vec![html! { a href=(format!("#scenario-{scenario}")) { (id) } }];
         for (mode, (label, _)) in summary.modes.iter().enumerate() {
             cells.push(match found.modes.find(label) {
                 Some(cell) => scenario_cell(report, (scenario, mode), label, id, cell),
@@ -100,7 +100,7 @@ pub(super) fn scenarios(report: &HtmlReport<'_>) -> Markup {
     let content = html! {
         p {
             "Every square is a repetition: " span.key.pass {} " pass, " span.key.fail {} " fail, " span.key.void {}
-            " void. A square leads to its trial."
+            " void. A square leads to its trial, a scenario to what was asked and the answers side by side."
         }
         (table.markup())
         (left_out(summary.scenario_count(), "scenarios"))

@@ -2,8 +2,10 @@
 
 mod evidence;
 mod labels;
+mod modes;
 mod overview;
 mod own_metrics;
+mod ranking;
 mod table;
 mod traces;
 mod verdict;
@@ -12,7 +14,8 @@ use super::HtmlReport;
 use super::digest::source_hash;
 use super::escape::{EmbeddedJson, visible};
 use crate::glossary::GLOSSARY;
-use crate::{ModeSummary, Nature, Summary};
+use crate::{ModeSummary, Nature, Summary, duration, money, quantity, render_job_summary};
+use assize_contracts::Timestamp;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -21,6 +24,9 @@ use table::{capital, count, section};
 const STYLE: &str = include_str!("page.css");
 
 const SCRIPT: &str = include_str!("page.js");
+
+/// What can be pasted into a comment: services take about 64,000 characters.
+const MOST_MARKDOWN: usize = 60_000;
 
 /// What the script needs to know about all trials.
 #[derive(Serialize)]
@@ -39,13 +45,13 @@ pub(crate) fn write(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) 
     out.write_all(b"<!doctype html>\n<html lang=\"en\">\n")?;
     writeln!(out, "{}\n<body>", head(title).into_string())?;
     out.write_all(visible(&body(report, title).into_string()).as_bytes())?;
-    write_data(report, out)?;
+    write_data(report, out, title)?;
     let script = html! { script { (PreEscaped(SCRIPT)) } };
     writeln!(out, "{}\n</body>\n</html>", script.into_string())
 }
 
 /// Writes trials and traces as data: the browser parses a trace when somebody opens it.
-fn write_data(report: &HtmlReport<'_>, out: &mut impl Write) -> io::Result<()> {
+fn write_data(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) -> io::Result<()> {
     let names = |names: &mut dyn Iterator<Item = &str>| -> Vec<String> {
         names.map(super::trials::shown).collect()
     };
@@ -58,6 +64,10 @@ fn write_data(report: &HtmlReport<'_>, out: &mut impl Write) -> io::Result<()> {
     };
     let json = serde_json::to_string(&trials).map_err(io::Error::other)?;
     let block = data_block("data", &EmbeddedJson::new(&json));
+    writeln!(out, "{}", block.into_string())?;
+    let markdown = render_job_summary(report.summary, title, MOST_MARKDOWN);
+    let json = serde_json::to_string(&visible(&markdown)).map_err(io::Error::other)?;
+    let block = data_block("markdown", &EmbeddedJson::new(&json));
     writeln!(out, "{}", block.into_string())?;
     for trace in &report.traces {
         let block = data_block(&format!("trace-{}", trace.trial), &trace.json);
@@ -90,47 +100,110 @@ fn head(title: &str) -> Markup {
 }
 
 fn body(report: &HtmlReport<'_>, title: &str) -> Markup {
-    let summary = report.summary;
+    let sections = sections(report);
     html! {
         a.skip href="#verdict" { "Skip to the verdict" }
-        (masthead(report, title))
-        main id="report" {
-            (verdict::verdict(report))
-            (overview::glance(report))
-            (overview::comparisons(summary))
-            (evidence::measurements(report))
-            (own_metrics::own_metrics(summary))
-            (evidence::scenarios(report))
-            (traces::time_and_tokens(report))
-            (traces::tools(report))
-            (evidence::checks(summary))
-            (labels::labels(summary))
-            (evidence::failures(summary))
-            (trials(report))
-            (cautions(summary))
-            (glossary())
-        }
+        (masthead(report, title, &sections))
+        main id="report" { @for section in &sections { (section.content) } }
         main id="trial" hidden tabindex="-1" aria-live="polite" {}
         footer { "Made by Assize. One file, no network: it can be mailed and archived as it is." }
         "\n"
     }
 }
 
-fn masthead(report: &HtmlReport<'_>, title: &str) -> Markup {
+/// A part of the page, and its name in the list at the top.
+struct Section {
+    id: &'static str,
+    name: &'static str,
+    content: Markup,
+}
+
+/// What there is to show, from the verdict down to single trials.
+fn sections(report: &HtmlReport<'_>) -> Vec<Section> {
+    let summary = report.summary;
+    let all = [
+        ("verdict", "Verdict", verdict::verdict(report)),
+        ("failures", "Failures", evidence::failures(summary)),
+        ("glance", "At a glance", overview::glance(report)),
+        ("modes", "Modes", modes::modes(report)),
+        ("comparison", "Comparison", overview::comparisons(summary)),
+        ("scenarios", "Scenarios", evidence::scenarios(report)),
+        (
+            "measurements",
+            "Measurements",
+            evidence::measurements(report),
+        ),
+        (
+            "own-metrics",
+            "Suite's metrics",
+            own_metrics::own_metrics(summary),
+        ),
+        ("time", "Time and tokens", traces::time_and_tokens(report)),
+        ("tools", "Tools", traces::tools(report)),
+        ("checks", "Checks", evidence::checks(summary)),
+        ("labels", "Labels", labels::labels(summary)),
+        ("trials", "Trials", trials(report)),
+        ("cautions", "Cautions", cautions(summary)),
+        ("glossary", "Glossary", glossary()),
+    ];
+    let is_there = |content: &Markup| !content.0.is_empty();
+    all.into_iter()
+        .filter(|(.., content)| is_there(content))
+        .map(|(id, name, content)| Section { id, name, content })
+        .collect()
+}
+
+fn masthead(report: &HtmlReport<'_>, title: &str, sections: &[Section]) -> Markup {
     html! {
         header.masthead {
             div {
                 p.brand { "Assize report" }
                 h1 { (title) }
                 p.facts { (facts(report).join(" · ")) }
+                (origin(report))
             }
-            button type="button" id="theme" hidden { "Dark" }
+            div.actions {
+                button type="button" id="copy" hidden { "Copy as Markdown" }
+                button type="button" id="theme" hidden { "Dark" }
+            }
         }
         (natures(report.summary))
         nav aria-label="Sections" {
-            ul { @for (target, name) in links(report.summary) { li { a href={ "#" (target) } { (name) } } } }
+            ul { @for section in sections { li { a href={ "#" (section.id) } { (section.name) } } } }
         }
         "\n"
+    }
+}
+
+/// When, where and with what the trials were run, and what they took.
+fn origin(report: &HtmlReport<'_>) -> Markup {
+    let mut facts: Vec<[String; 2]> = Vec::new();
+    let mut tell = |label: &str, value: String| facts.push([label.to_owned(), value]);
+    if let Some((began, ended)) = report.span {
+        let began_at = Timestamp::from_unix_ms(began).to_string();
+        let minute = began_at.get(..16).unwrap_or(&began_at).replace('T', " ");
+        tell("started", format!("{minute} UTC"));
+        tell("took", duration((ended - began) as f64));
+    }
+    let [tokens, cost] = &report.totals;
+    for (label, total, show) in [
+        ("tokens", tokens, quantity as fn(f64) -> String),
+        ("cost", cost, money),
+    ] {
+        let bound = if total.is_bound { "at least " } else { "" };
+        tell(
+            label,
+            match total.known {
+                0 => "unknown".to_owned(),
+                _ => format!("{bound}{}", show(total.sum)),
+            },
+        );
+    }
+    facts.extend(report.facts.iter().cloned());
+    html! {
+        dl.origin {
+            @for [label, value] in &facts { div { dt { (label) } dd { (value) } } }
+        }
     }
 }
 
@@ -155,21 +228,6 @@ fn facts(report: &HtmlReport<'_>) -> Vec<String> {
         many => facts.push(format!("{many} runs: {}", runs.join(", "))),
     }
     facts
-}
-
-fn links(summary: &Summary) -> Vec<(&'static str, &'static str)> {
-    let mut links = vec![("verdict", "Verdict"), ("glance", "At a glance")];
-    if !summary.comparisons.is_empty() {
-        links.push(("comparison", "Comparison"));
-    }
-    links.extend([
-        ("measurements", "Measurements"),
-        ("scenarios", "Scenarios"),
-        ("trials", "Trials"),
-        ("cautions", "Cautions"),
-        ("glossary", "Glossary"),
-    ]);
-    links
 }
 
 const NATURES: [(Nature, &str, &str); 2] = [

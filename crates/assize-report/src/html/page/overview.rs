@@ -9,7 +9,7 @@ use crate::html::HtmlReport;
 use crate::html::charts::{Worth, cost_against_success, rate_bar};
 use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, scopes_note};
-use crate::{Comparison, ModeSummary, Summary, money, percent};
+use crate::{Comparison, ModeSummary, Summary, percent};
 use assize_contracts::RowField;
 use assize_stats::{Statistic, Verdict};
 use maud::{Markup, html};
@@ -73,7 +73,6 @@ fn glance_table(summary: &Summary) -> Table {
     for (place, (label, mode)) in summary.modes.iter().enumerate() {
         let median = |field| summary.shown_median(mode, field);
         let (time, found) = summary.field(mode, RowField::WallTime);
-        let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
         let p90 = metric_cell(&time, found, Statistic::P90);
         table.row(vec![
             name_cell(place, label),
@@ -83,7 +82,7 @@ fn glance_table(summary: &Summary) -> Table {
             number(&median(RowField::TokensTotal)),
             number(&median(RowField::TokensActive)),
             number(&median(RowField::CostTotal)),
-            number(&price.map_or_else(|| "unknown".to_owned(), money)),
+            number(&efficiency::cost_per_success(summary, mode)),
             number(&median(RowField::ToolCalls)),
         ]);
     }

@@ -83,6 +83,31 @@
     nameTheme();
   });
 
+  // ---- copy ----
+  const copy = document.getElementById("copy");
+  const markdown = document.getElementById("markdown");
+  if (markdown) {
+    const text = JSON.parse(markdown.textContent);
+    const byHand = () => {
+      const area = make("textarea", { class: "skip" });
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    };
+    const say = (done) => {
+      copy.textContent = done ? "Copied" : "Could not copy";
+      setTimeout(() => { copy.textContent = "Copy as Markdown"; }, 2000);
+    };
+    copy.hidden = false;
+    copy.addEventListener("click", () => {
+      if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => say(true), () => say(byHand()));
+      else say(byHand());
+    });
+  }
+
   // ---- the list ----
   const state = { text: "", scenario: "", mode: "", outcome: "", traced: false, sort: -1, down: false, rows: PAGE };
   let order = trials.map((_, place) => place);
@@ -100,10 +125,13 @@
     const by = typeof a === "number" ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
     return state.down ? -by : by;
   };
+  // What did not pass comes first, unless a heading was chosen.
+  const RANKS = { fail: 0, void: 1, pass: 2 };
   const arrange = () => {
     order = trials.map((_, place) => place).filter((place) => matches(trials[place]));
     const column = COLUMNS[state.sort];
-    if (column) order.sort((a, b) => compare(column.of(trials[a]), column.of(trials[b])) || a - b);
+    if (!column) order.sort((a, b) => RANKS[trials[a].outcome] - RANKS[trials[b].outcome] || a - b);
+    else order.sort((a, b) => compare(column.of(trials[a]), column.of(trials[b])) || a - b);
   };
 
   const list = document.getElementById("list");
@@ -277,6 +305,44 @@
     if (found.cut) said.push(found.cut.toLocaleString("en") + " long texts are cut");
     return said.length ? make("p", { class: "cut" }, "To keep this file small, " + said.join(" and ") + ".") : null;
   };
+  // ---- where the time of a trial went ----
+  const SVG = "http://www.w3.org/2000/svg";
+  const draw_ = (tag, attributes, ...children) => {
+    const element = document.createElementNS(SVG, tag);
+    for (const [label, value] of Object.entries(attributes)) element.setAttribute(label, value);
+    element.append(...children);
+    return element;
+  };
+  const BARS = { start: "start-up", model: "model", side: "model, beside the task", tool: "tool" };
+  const waterfall = (place) => {
+    const found = trace(place) && trace(place).waterfall;
+    if (!found) return null;
+    const WIDTH = 900, LABELS = 190, RIGHT = 84, LINE = 18, TOP = 22;
+    const height = TOP + found.bars.length * LINE + 6;
+    const x = (ms) => LABELS + (found.length > 0 ? ms / found.length : 0) * (WIDTH - LABELS - RIGHT);
+    const shapes = [];
+    for (let tick = 0; tick <= 4; tick += 1) {
+      const ms = found.length * tick / 4;
+      shapes.push(draw_("line", { class: "grid", x1: x(ms), x2: x(ms), y1: TOP - 4, y2: height }));
+      shapes.push(draw_("text", { class: "tick", x: x(ms), y: 12, "text-anchor": tick === 4 ? "end" : tick === 0 ? "start" : "middle" }, tick === 0 ? "0" : duration(ms)));
+    }
+    found.bars.forEach((bar, at) => {
+      const y = TOP + at * LINE, took = (bar.bound ? "at most " : "") + duration(bar.ms);
+      const words = BARS[bar.is] + (bar.is === "start" ? "" : " " + bar.name) + ": " + took + ", from " + duration(bar.at) + " on" + (bar.first === undefined ? "" : ", first token after " + duration(bar.first));
+      const rect = (kind, from, to) => draw_("rect", { class: "fall " + kind + (bar.bound ? " open" : ""), x: x(from), y: y + 2, width: Math.max(1, x(to) - x(from)), height: LINE - 5 }, draw_("title", {}, words));
+      const label = bar.name.length > 26 ? bar.name.slice(0, 25) + "…" : bar.name;
+      shapes.push(draw_("text", { class: "lane", x: LABELS - 8, y: y + 12, "text-anchor": "end" }, label));
+      if (bar.first === undefined) shapes.push(rect(bar.is, bar.at, bar.at + bar.ms));
+      else shapes.push(rect("wait", bar.at, bar.at + bar.first), rect(bar.is, bar.at + bar.first, bar.at + bar.ms));
+      shapes.push(draw_("text", { class: "tick", x: Math.min(WIDTH - RIGHT + 6, x(bar.at + bar.ms) + 5), y: y + 12 }, (bar.bound ? "≤ " : "") + duration(bar.ms)));
+    });
+    const name = "Where the time of " + duration(found.length) + " went: " + found.bars.slice(0, 20).map((bar) => BARS[bar.is] + " " + bar.name + " " + duration(bar.ms)).join(", ");
+    const kinds = [...new Set(found.bars.flatMap((bar) => bar.first === undefined ? [bar.is] : ["wait", bar.is]))];
+    return make("details", { open: true, class: "waterfall" }, make("summary", {}, "Where the time went"),
+      make("div", { class: "scroll" }, draw_("svg", { role: "img", "aria-label": name, viewBox: "0 0 " + WIDTH + " " + height, width: WIDTH, height }, ...shapes)),
+      make("p", { class: "legend" }, ...kinds.flatMap((kind) => [make("span", { class: "chip fall-" + kind }), (kind === "wait" ? "waiting for the first token" : BARS[kind]) + "  "]),
+        found.left_out ? found.left_out + " more are left out." : ""));
+  };
   const noTrace = () => make("p", { class: "empty" }, "The trace of this trial is not in this file.");
   const timeline = (place) => {
     const t = trials[place], found = trace(place);
@@ -311,7 +377,37 @@
         others.length ? beside : null),
       make("h1", {}, name(t)),
       ...lead(t).filter(Boolean),
+      ...[waterfall(place)].filter(Boolean),
       ...timeline(place).filter(Boolean));
+  };
+
+  // ---- the answers to one scenario, mode by mode ----
+  const showScenario = (scenario) => {
+    view.className = "pair";
+    const columns = data.modes.map((mode, at) => {
+      const here = trials.map((_, place) => place).filter((place) => trials[place].scenario === scenario && trials[place].mode === at);
+      here.sort((a, b) => RANKS[trials[a].outcome] - RANKS[trials[b].outcome] || trials[a].iteration - trials[b].iteration);
+      const one = (place) => {
+        const t = trials[place];
+        const failed = (t.checks || []).filter((check) => !check.passed).map((check) => check.text);
+        return make("div", { class: "answer" },
+          make("a", { href: "#trial-" + place, class: "outcome " + t.outcome }, t.outcome + " #" + t.iteration),
+          make("span", { class: "meta" }, " " + shown(COLUMNS[4], t) + " · " + shown(COLUMNS[5], t) + " tokens"),
+          t.error ? make("p", { class: "cut" }, t.error) : null,
+          failed.length ? make("p", { class: "cut" }, "✗ " + failed.join("; ")) : null,
+          t.answer ? make("pre", {}, t.answer) : make("p", { class: "cut" }, "The answer is not in this file."));
+      };
+      return make("div", { class: "mode" }, make("h2", {}, make("span", { class: "chip m" + (at % 8) }), mode),
+        ...here.slice(0, 20).map(one), here.length > 20 ? make("p", { class: "cut" }, (here.length - 20) + " more are in the list of trials.") : null,
+        here.length ? null : make("p", { class: "absent" }, "not run"));
+    });
+    view.replaceChildren(
+      make("div", { class: "bar" }, make("button", { type: "button", onclick: () => { location.hash = "scenarios"; } }, "← Report"),
+        make("button", { type: "button", disabled: scenario === 0, onclick: () => { location.hash = "scenario-" + (scenario - 1); } }, "Previous"),
+        make("button", { type: "button", disabled: scenario + 1 >= data.scenarios.length, onclick: () => { location.hash = "scenario-" + (scenario + 1); } }, "Next")),
+      make("h1", {}, data.scenarios[scenario]),
+      ...[told("Prompt", data.prompts[scenario])].filter(Boolean),
+      make("div", { class: "modes" }, ...columns));
   };
 
   // ---- two trials ----
@@ -378,13 +474,16 @@
     }
     const found = /^#trial-(\d+)(?:-vs-(\d+))?$/.exec(location.hash);
     const places = found ? [found[1], found[2]].filter((text) => text !== undefined).map(Number) : [];
-    const isTrial = places.length > 0 && places.every((place) => place < trials.length);
+    const asked = /^#scenario-(\d+)$/.exec(location.hash);
+    const isScenario = asked !== null && Number(asked[1]) < data.scenarios.length;
+    const isTrial = isScenario || (places.length > 0 && places.every((place) => place < trials.length));
     const wasTrial = !view.hidden;
     if (isTrial && !wasTrial) from = scrollY;
     report.hidden = isTrial;
     view.hidden = !isTrial;
     if (isTrial) {
-      if (places.length === 2) showPair(places[0], places[1]); else showOne(places[0]);
+      if (isScenario) showScenario(Number(asked[1]));
+      else if (places.length === 2) showPair(places[0], places[1]); else showOne(places[0]);
       scrollTo({ top: 0, behavior: "instant" });
       view.focus({ preventScroll: true });
     } else if (wasTrial) {

@@ -1,7 +1,8 @@
 //! What traces tell: time, tokens, tools.
 
 use super::table::{chip, count, figure, joined, name_cell, section};
-use crate::html::charts::{Growth, Part, colour, split_bar, token_growth, tool_flow};
+use crate::html::charts::{Growth, Part, part_colour, split_bar, token_growth, tool_flow};
+use crate::html::tools::{ToolOrder, shared_order};
 use crate::html::{HtmlReport, TimePart};
 use crate::{ModeSummary, Summary, duration};
 use assize_contracts::{MetricKind, RowField};
@@ -74,7 +75,7 @@ fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
         REST => "rest".to_owned(),
         _ => {
             let place = names.iter().position(|known| known == name).unwrap_or(0);
-            colour(place)
+            part_colour(place)
         }
     };
     let shaded = |part: TimePart| Part {
@@ -198,17 +199,18 @@ pub(super) fn tools(report: &HtmlReport<'_>) -> Markup {
     if modes.is_empty() {
         return Markup::default();
     }
+    let order = shared_order(&report.flows);
     let content = html! {
         p {
-            "Tools from early to late in a trial. An arc leads to the tool that was called next: on the right to a later one, on the \
+            "Tools from early to late in a trial, in the same order for every mode. An arc leads to the tool that was called next: on the right to a later one, on the \
              left back to an earlier one. Its width is how often."
         }
-        div.figures { @for mode in modes { (tool_figure(report, mode)) } }
+        div.figures { @for mode in modes { (tool_figure(report, mode, &order)) } }
     };
     section("tools", "Tools", content)
 }
 
-fn tool_figure(report: &HtmlReport<'_>, mode: usize) -> Markup {
+fn tool_figure(report: &HtmlReport<'_>, mode: usize, order: &ToolOrder) -> Markup {
     let label = &report.summary.modes.0[mode].0;
     let flow = &report.flows[mode];
     let trials = count(
@@ -218,7 +220,7 @@ fn tool_figure(report: &HtmlReport<'_>, mode: usize) -> Markup {
     );
     figure(
         label,
-        &tool_flow(flow, mode, label),
+        &tool_flow(flow, order, mode, label),
         &format!("From {trials}."),
     )
 }

@@ -1,11 +1,13 @@
 //! The verdict: what can be said about each pair of modes.
 
+use super::ranking::ranking;
 use super::table::{capital, section};
+use crate::cells::comparison_cells;
 use crate::comparison::{headline, level_percent};
 use crate::html::HtmlReport;
-use crate::html::charts::difference_bar;
+use crate::html::charts::{Ends, difference_bar};
 use crate::words::{Clause, clause, closing_clauses, sentence, verdict_word};
-use crate::{Comparison, GateResult, Nature, Summary, gate_bounds_note, gates_note};
+use crate::{Comparison, GateResult, Nature, Summary, amount, gate_bounds_note, gates_note};
 use assize_stats::{GateVerdict, Verdict};
 use maud::{Markup, html};
 
@@ -14,14 +16,15 @@ pub(super) fn verdict(report: &HtmlReport<'_>) -> Markup {
     let pairs = summary.decisive_pairs().filter(|pair| !pair.is_empty());
     let content = html! {
         @if summary.comparisons.is_empty() { p.empty { (why_nothing_is_compared(summary)) } }
-        div.cards { @for pair in pairs { (card(&pair)) } }
+        div.cards { @for pair in pairs { (card(&pair, summary)) } }
         @if !summary.comparisons.is_empty() {
             p.legend {
-                "Bars are " (level_percent(summary.confidence)) " intervals of the difference. The line in the middle is no \
-                 difference; the ends are 100 % less and 100 % more, for success 100 points."
+                "Bars are " (level_percent(summary.confidence)) " intervals of the difference: one per line, for the tasks that its words \
+                 name. The line in the middle is no difference."
             }
         }
         (gates(&summary.gates))
+        (ranking(summary))
         (care(summary))
     };
     section("verdict", "Verdict", content)
@@ -90,14 +93,14 @@ fn is_said_above(code: &str) -> bool {
         .any(|nature| nature.as_str() == code)
 }
 
-fn card(pair: &[&Comparison]) -> Markup {
+fn card(pair: &[&Comparison], summary: &Summary) -> Markup {
     let (a, b) = (pair[0].mode_a(), pair[0].mode_b());
     let line = closing_clauses(pair.iter().copied()).unwrap_or_default();
     html! {
         article.card {
             h3 { (a) " " span.against { "against " (b) } }
             p.headline { (capital(&line)) }
-            ul.verdicts { @for comparison in pair { (verdict_item(comparison)) } }
+            ul.verdicts { @for comparison in pair { (verdict_item(comparison, summary)) } }
             details {
                 summary { "In full sentences" }
                 ul { @for comparison in pair { li { (sentence(comparison)) } } }
@@ -107,15 +110,32 @@ fn card(pair: &[&Comparison]) -> Markup {
     }
 }
 
-fn verdict_item(comparison: &Comparison) -> Markup {
+fn verdict_item(comparison: &Comparison, summary: &Summary) -> Markup {
     let look = look(comparison.verdict());
+    let [new, old] = values(comparison, summary);
     html! {
         li class=(look.class) {
             (glyph(look.glyph))
-            span.word { (capital(comparison.definition().label())) ": " (look.word) }
+            span.word {
+                (capital(comparison.definition().label())) ": " (look.word)
+                " " span.values { (old) " → " (new) }
+            }
             span.clause { (capital(&Clause::of(comparison).without_name())) }
             (bar(comparison))
         }
+    }
+}
+
+/// What the two modes come to: the numbers that the sentence names, or else the medians.
+fn values(comparison: &Comparison, summary: &Summary) -> [String; 2] {
+    let cells = comparison_cells(comparison, summary);
+    let of_cells = || [1, 2].map(|place| cells.get(place).cloned().unwrap_or_default());
+    match comparison {
+        Comparison::Metric(found) => match found.value_a.zip(found.value_b) {
+            Some((a, b)) => [a, b].map(|value| amount(&found.definition, value)),
+            None => of_cells(),
+        },
+        Comparison::Success(_) => of_cells(),
     }
 }
 
@@ -142,26 +162,31 @@ pub(super) fn look(verdict: Verdict) -> Look {
 
 /// The interval of a comparison as a picture; nothing where there is none.
 pub(super) fn bar(comparison: &Comparison) -> Markup {
-    let (value, interval, end) = match comparison {
+    let hundred = |unit: &str| Ends {
+        value: 100.0,
+        label: format!("100 {unit}"),
+    };
+    let (value, interval, ends) = match comparison {
         Comparison::Success(found) => match (found.difference_pp, found.ci95) {
-            (Some(value), Some(interval)) => (value, interval, 100.0),
+            (Some(value), Some(interval)) => (value, interval, hundred("points")),
             _ => return Markup::default(),
         },
         Comparison::Metric(found) => match headline(found).filter(|shown| !shown.is_degenerate()) {
             // A reduction counts downwards; as a change its ends swap.
             Some(shown) if shown.is_ratio => {
                 let [low, high] = shown.interval;
-                (-shown.value, [-high, -low], 100.0)
+                (-shown.value, [-high, -low], hundred("%"))
             }
             Some(shown) => {
                 let [low, high] = shown.interval;
                 let end = low.abs().max(high.abs()).max(f64::MIN_POSITIVE) * 1.1;
-                (shown.value, shown.interval, end)
+                let label = amount(&found.definition, end);
+                (shown.value, shown.interval, Ends { value: end, label })
             }
             None => return Markup::default(),
         },
     };
     let look = look(comparison.verdict());
     let name = format!("{}: {}", look.word, clause(comparison));
-    difference_bar(value, interval, end, look.class, &name)
+    difference_bar(value, interval, &ends, look.class, &name)
 }

@@ -2,6 +2,7 @@
 
 use super::{environment, with_addresses};
 use crate::cli::RecordArguments;
+use crate::commands::Obstructed;
 use crate::terminal::say;
 use anyhow::{Context, Result};
 use assize_agents::capture::CapturedSession;
@@ -58,7 +59,7 @@ pub(super) async fn follow_in_terminal(mut command: Command) -> Result<Exit> {
     let mut terminal = Terminal::new().context("cannot open a terminal for the command")?;
     command.terminal = Some(terminal.path().to_owned());
     let started = command.start().await;
-    let mut running = started.map_err(|error| anyhow::anyhow!(error.explained()))?;
+    let mut running = started.map_err(not_started)?;
     terminal.let_go();
     let raw = RawMode::new().context("cannot prepare the terminal")?;
     let shown = show(terminal.host()?);
@@ -106,10 +107,27 @@ fn type_into(mut host: File) {
     });
 }
 
+/// The system's number says less than the reason that was found for it.
+fn not_started(error: assize_process::Error) -> anyhow::Error {
+    match &error {
+        assize_process::Error::NotStarted {
+            program,
+            hint: Some(reason),
+            ..
+        } => Obstructed {
+            message: format!("cannot start `{}`: {reason}", program.display()),
+            hint: "behind `--` stands the program with its arguments, as you would type it"
+                .to_owned(),
+        }
+        .into(),
+        _ => anyhow::anyhow!(error.explained()),
+    }
+}
+
 /// Runs the command to its end.
 pub(super) async fn follow(command: Command, json: bool) -> Result<Exit> {
     let started = command.start().await;
-    let mut running = started.map_err(|error| anyhow::anyhow!(error.explained()))?;
+    let mut running = started.map_err(not_started)?;
     feed(&mut running);
     let mut interrupts = 0;
     loop {
