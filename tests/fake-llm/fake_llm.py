@@ -481,6 +481,15 @@ ERR = {
 ERR["responses"] = ERR["chat"]
 
 
+# A prompt that grew longer than the model's context window, in each API's own words.
+OVERFLOW = {
+    "anthropic": {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 208310 tokens > 200000 maximum"}},
+    "gemini": {"error": {"code": 400, "message": "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).", "status": "INVALID_ARGUMENT"}},
+    "chat": {"error": {"message": "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.", "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}},
+    "responses": {"error": {"message": "Your input exceeds the context window of this model. Please adjust your input and try again.", "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}},
+}
+
+
 def in_stream_error(proto):
     """An error after the answer has begun with 200."""
     if proto == "responses":
@@ -639,6 +648,13 @@ class H(BaseHTTPRequestHandler):
             st.write({**rec, "note": "hanging"})
             time.sleep(a.hang_s)
             return self.send_json(500, ERR[proto](500), rec)
+        if fault == "overflow":
+            rec["fault"] = fault
+            return self.send_json(400, OVERFLOW[proto], rec, {})
+        if fault == "page":
+            # Something that is no model answers 200, as a gateway does where a base URL is wrong.
+            rec["fault"] = fault
+            return self.send_json(200, {"message": "Welcome to the gateway"}, rec, {})
         if fault and fault.isdigit():
             rec["fault"] = fault
             extra = {"retry-after": str(a.retry_after)} if fault in ("429", "529") and a.retry_after else {}
@@ -703,7 +719,7 @@ def main():
     ap.add_argument("--command", help="overrides the shell command of turn 0")
     ap.add_argument("--delay-first-ms", type=int, default=0)
     ap.add_argument("--delay-chunk-ms", type=int, default=0)
-    ap.add_argument("--fault", help="500, 429, 401, 529, ... or drop (cut the stream) or hang")
+    ap.add_argument("--fault", help="500, 429, 401, 529, ..., drop (cut the stream), hang, overflow (the prompt is too long) or page (a 200 that is no answer)")
     ap.add_argument("--fault-from", type=int, default=1, help="first main request to hit (1-based)")
     ap.add_argument("--fault-count", type=int, default=10 ** 9)
     ap.add_argument("--fault-side", action="store_true", help="also hit side requests")

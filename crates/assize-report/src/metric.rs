@@ -8,7 +8,7 @@ use assize_stats::{
 };
 use serde::Serialize;
 
-/// Summary of a metric. A number is absent where trials that ran out of time, or that are known in part, leave it unknown.
+/// Summary of a metric. A number is absent where trials whose time was cut off, or that are known in part, leave it unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetricSummary {
@@ -38,7 +38,7 @@ pub struct MetricSummary {
     /// Trials that were cut off, for times.
     #[serde(skip_serializing_if = "is_zero")]
     pub censored: usize,
-    /// Trials of which only a lower bound is known, for tokens, cost and the like: a model call did not tell all, or time ran out.
+    /// Trials of which only a lower bound is known, for tokens and cost: a model call did not tell all it used.
     #[serde(skip_serializing_if = "is_zero")]
     pub bounded: usize,
     /// The least that the numbers above can be. Present where there are lower bounds.
@@ -128,12 +128,12 @@ pub(crate) fn summarize(
     cells: &[&Cell],
     level: Level,
 ) -> Option<MetricSummary> {
+    // A clock that was cut off did not measure; what else was used until then was used.
     let is_clock = metric.at_limit == AtLimit::Clock;
-    let is_limited = is_clock || is_limited(metric);
     let mut values = Vec::new();
     let mut completed = Vec::new();
     for cell in cells {
-        for (value, is_bound) in cell.bounded_values(place, is_limited) {
+        for (value, is_bound) in cell.bounded_values(place, is_clock) {
             values.push(value);
             completed.push(!is_bound);
         }
@@ -142,7 +142,6 @@ pub(crate) fn summarize(
         return None;
     }
     let description = describe(&values);
-    // Only clocks are known to run until the limit; of other numbers a cut-off trial says just "at least".
     match completed.contains(&false) {
         true if is_clock => Some(censored(&description, &values, &completed)),
         true => Some(partly_known(&description, &values, &completed)),

@@ -32,7 +32,11 @@ pub(crate) fn summary_table(summary: &Summary) -> Table {
         let time = summary.field(mode, RowField::WallTime).1;
         let shown = |metric: &Metric| {
             let found = mode.metrics.find(&metric.name);
-            right(plain(&metric_cell(metric, found, Statistic::Median)))
+            right(together(plain(&metric_cell(
+                metric,
+                found,
+                Statistic::Median,
+            ))))
         };
         let median = |field| shown(&summary.catalog.of_field(field));
         let fixed = [
@@ -134,7 +138,7 @@ fn block(heading: &[String], row: &[String], room: usize) -> String {
 /// A number stays with its sign where a terminal breaks lines.
 fn together(text: String) -> String {
     match terminal_width() {
-        Some(_) => text.replace(" %", "\u{a0}%"),
+        Some(_) => text.replace(" %", "\u{a0}%").replace("≥ ", "≥\u{a0}"),
         None => text,
     }
 }

@@ -21,6 +21,15 @@ macro_rules! for_agent {
             pub(crate) fn llm_401() {
                 super::failing_llm(&$agent, "401", "llm_401");
             }
+            pub(crate) fn a_prompt_that_grew_too_long() {
+                super::a_prompt_that_grew_too_long(&$agent);
+            }
+            pub(crate) fn a_page_in_place_of_a_model() {
+                super::a_page_in_place_of_a_model(&$agent);
+            }
+            pub(crate) fn no_key() {
+                super::no_key(&$agent);
+            }
             pub(crate) fn every_stream_is_cut() {
                 super::every_stream_is_cut(&$agent);
             }
@@ -49,6 +58,36 @@ for_agent!(opencode, OPENCODE);
 for_agent!(gemini, GEMINI);
 for_agent!(gemini_acp, GEMINI_ACP);
 for_agent!(opencode_acp, OPENCODE_ACP);
+
+/// An agent that prints only text. It begins every prompt anew, so there are no conversations to go on with.
+pub(crate) mod goose {
+    use crate::agents::GOOSE;
+
+    pub(crate) fn llm_500() {
+        super::failing_llm(&GOOSE, "500", "llm_500");
+    }
+    pub(crate) fn llm_429() {
+        super::failing_llm(&GOOSE, "429", "llm_429");
+    }
+    pub(crate) fn llm_401() {
+        super::failing_llm(&GOOSE, "401", "llm_401");
+    }
+    pub(crate) fn no_key() {
+        super::no_key(&GOOSE);
+    }
+    pub(crate) fn a_prompt_that_grew_too_long() {
+        super::a_prompt_that_grew_too_long(&GOOSE);
+    }
+    pub(crate) fn a_page_in_place_of_a_model() {
+        super::a_page_in_place_of_a_model(&GOOSE);
+    }
+    pub(crate) fn every_stream_is_cut() {
+        super::every_stream_is_cut(&GOOSE);
+    }
+    pub(crate) fn time_is_over_while_a_tool_sleeps() {
+        super::time_is_over_while_a_tool_sleeps(&GOOSE);
+    }
+}
 
 /// How long a trial may take here, and the time around it.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -92,6 +131,50 @@ fn failing_llm(agent: &Agent, fault: &str, code: &str) {
     assert_eq!(row["outcome"], "void", "{row:#}");
     assert_eq!(row["errorCode"], code, "{row:#}");
     assert_ne!(failures(&offline), 0);
+}
+
+/// The API refuses what the agent sends, because it has grown too long: that is what the agent did.
+fn a_prompt_that_grew_too_long(agent: &Agent) {
+    let from_second = ["overflow", "--fault-from", "2"];
+    let offline = failing(agent, TIMEOUT_OF_FAILURES, &from_second);
+    let row = the_row(agent, &offline);
+    assert_ne!(failures(&offline), 0, "{row:#}");
+    assert_eq!(row["outcome"], "fail", "{row:#}");
+    assert_eq!(row["errorCode"], "context_overflow", "{row:#}");
+}
+
+/// A wrong base URL behind which something answers 200.
+fn a_page_in_place_of_a_model(agent: &Agent) {
+    let offline = failing(agent, TIMEOUT_OF_FAILURES, &["page", "--fault-side"]);
+    let row = the_row(agent, &offline);
+    assert_ne!(failures(&offline), 0, "{row:#}");
+    assert_eq!(row["outcome"], "void", "{row:#}");
+    assert_eq!(row["voidCause"], "no_model_answer", "{row:#}");
+}
+
+/// Whoever has no key gets no verdict, also without the look beforehand, and hears it in the agent's own words.
+fn no_key(agent: &Agent) {
+    let scenario = limited(SCENARIO, TIMEOUT_OF_FAILURES);
+    let offline = agent.suite(&scenario).with_environment(&[]);
+    let arguments = ["--mode", agent.mode, "--repetitions", "1", "--no-preflight"];
+    let row = offline.run(&arguments).remove(0);
+    assert_eq!(row["outcome"], "void", "{row:#}");
+    // An ACP agent refuses to open a session.
+    let cause = row["voidCause"].as_str().unwrap();
+    assert!(
+        ["no_model_answer", "agent_start"].contains(&cause),
+        "{row:#}"
+    );
+    let said = row["error"].as_str().unwrap();
+    let words = match (agent.section, agent.mode) {
+        ("claude-code", _) => "Not logged in",
+        ("codex", _) => "Missing environment variable",
+        ("gemini", _) => "GEMINI_API_KEY",
+        ("acp", "gemini") => "API key",
+        // These ask anyway, and there is no such host.
+        _ => "cannot be reached",
+    };
+    assert!(said.contains(words), "{said}");
 }
 
 /// Claude Code asks again without a stream, and gets its answer; the others have none.

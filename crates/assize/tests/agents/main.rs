@@ -114,27 +114,36 @@ const TESTS: &[Test] = tests! {
     slow ["aider"]: recipes::aider;
     slow ["mini"]: recipes::mini_swe_agent;
     quick ["gemini"]: good_runs::gemini, record::gemini;
-    slow ["claude"]: isolation::claude_code, faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401,
+    slow ["claude"]: isolation::claude_code, faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401, faults::claude_code::no_key,
+        faults::claude_code::a_prompt_that_grew_too_long, faults::claude_code::a_page_in_place_of_a_model,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut, faults::claude_code::a_void_attempt_is_tried_again,
         faults::claude_code::time_is_over_while_a_tool_sleeps, faults::claude_code::tools_in_parallel,
         faults::claude_code::several_prompts;
-    slow ["codex"]: isolation::codex, faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401,
+    slow ["codex"]: isolation::codex, faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401, faults::codex::no_key,
+        faults::codex::a_prompt_that_grew_too_long, faults::codex::a_page_in_place_of_a_model,
         faults::codex::every_stream_is_cut, faults::codex::one_stream_is_cut, faults::codex::a_void_attempt_is_tried_again,
         faults::codex::time_is_over_while_a_tool_sleeps, faults::codex::tools_in_parallel,
         faults::codex::several_prompts;
-    slow ["opencode"]: isolation::opencode, faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401,
+    slow ["opencode"]: isolation::opencode, faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401, faults::opencode::no_key,
+        faults::opencode::a_prompt_that_grew_too_long, faults::opencode::a_page_in_place_of_a_model,
         faults::opencode::every_stream_is_cut, faults::opencode::one_stream_is_cut, faults::opencode::a_void_attempt_is_tried_again,
         faults::opencode::time_is_over_while_a_tool_sleeps, faults::opencode::tools_in_parallel,
         faults::opencode::several_prompts;
-    slow ["gemini"]: isolation::gemini, faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401,
+    slow ["gemini"]: isolation::gemini, faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401, faults::gemini::no_key,
+        faults::gemini::a_prompt_that_grew_too_long, faults::gemini::a_page_in_place_of_a_model,
         faults::gemini::every_stream_is_cut, faults::gemini::one_stream_is_cut, faults::gemini::a_void_attempt_is_tried_again,
         faults::gemini::time_is_over_while_a_tool_sleeps, faults::gemini::tools_in_parallel,
         faults::gemini::several_prompts;
-    slow ["gemini"]: faults::gemini_acp::llm_500, faults::gemini_acp::llm_429, faults::gemini_acp::llm_401,
+    slow ["gemini"]: faults::gemini_acp::llm_500, faults::gemini_acp::llm_429, faults::gemini_acp::llm_401, faults::gemini_acp::no_key,
+        faults::gemini_acp::a_prompt_that_grew_too_long, faults::gemini_acp::a_page_in_place_of_a_model,
         faults::gemini_acp::every_stream_is_cut, faults::gemini_acp::one_stream_is_cut, faults::gemini_acp::a_void_attempt_is_tried_again,
         faults::gemini_acp::time_is_over_while_a_tool_sleeps, faults::gemini_acp::tools_in_parallel,
         faults::gemini_acp::several_prompts;
-    slow ["opencode"]: faults::opencode_acp::llm_500, faults::opencode_acp::llm_429, faults::opencode_acp::llm_401,
+    slow ["goose"]: faults::goose::llm_500, faults::goose::llm_429, faults::goose::llm_401, faults::goose::no_key,
+        faults::goose::a_prompt_that_grew_too_long, faults::goose::a_page_in_place_of_a_model,
+        faults::goose::every_stream_is_cut, faults::goose::time_is_over_while_a_tool_sleeps;
+    slow ["opencode"]: faults::opencode_acp::llm_500, faults::opencode_acp::llm_429, faults::opencode_acp::llm_401, faults::opencode_acp::no_key,
+        faults::opencode_acp::a_prompt_that_grew_too_long, faults::opencode_acp::a_page_in_place_of_a_model,
         faults::opencode_acp::every_stream_is_cut, faults::opencode_acp::one_stream_is_cut, faults::opencode_acp::a_void_attempt_is_tried_again,
         faults::opencode_acp::time_is_over_while_a_tool_sleeps, faults::opencode_acp::tools_in_parallel,
         faults::opencode_acp::several_prompts;

@@ -232,7 +232,7 @@ fn rows_from_elsewhere_are_reported_and_cannot_act() {
     assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
     let page = read(directory.path().join("out/report.html"));
     let scripts = page.matches("<script").count();
-    assert!(scripts == 2 && !page.contains("<b>"), "{scripts} scripts");
+    assert!(scripts == 3 && !page.contains("<b>"), "{scripts} scripts");
     let table = read(directory.path().join("out/data/results.csv"));
     assert!(
         !table.contains(",=cmd") && table.contains("'=cmd"),
