@@ -127,6 +127,8 @@ pub(crate) enum Command {
     Proxy(ProxyArguments),
     /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
     Analyze(AnalyzeArguments),
+    /// Write sessions and trials in the formats of other tools: ATIF, OTLP, Perfetto, speedscope, flame graphs
+    Export(Box<ExportArguments>),
     /// See which agents are installed, and whether they can be reached; spends nothing
     Doctor(DoctorArguments),
     /// List everything that suites can name, or test a plugin program
@@ -958,6 +960,81 @@ pub(crate) struct AnalyzeArguments {
     /// One JSON object per session and line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize export                               the formats, and what each of them loses
+  assize export atif last/0 --out t.atif.json one trial as a trajectory; `assize analyze` reads it back
+  assize export otlp last --out run.otlp.jsonl
+  assize export otlp last --endpoint http://127.0.0.1:6006 --dialect openinference
+  assize export chrome last/0 --out t.json    for https://ui.perfetto.dev
+  assize export folded last --diff plain with-docs --by tokens
+
+Nothing is sent anywhere without --endpoint. OTEL_EXPORTER_OTLP_HEADERS holds headers with keys.")]
+pub(crate) struct ExportArguments {
+    /// atif, otlp, chrome, speedscope or folded; without it, all formats are listed
+    pub(crate) format: Option<String>,
+    /// Runs, trials (RUN/POSITION), or files with sessions [default: last]
+    #[arg(value_name = "RUN|TRIAL|FILE")]
+    pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// File to write to; with several trials in `atif`, a directory [default: stdout]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only trials of this mode (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Vec<String>,
+    /// Only trials of this scenario (may be repeated)
+    #[arg(long, value_name = "ID")]
+    pub(crate) scenario: Vec<String>,
+    /// Remove what looks like a key from all texts
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// otlp: send protobuf to the collector at this address instead of writing a file
+    #[arg(long, value_name = "URL", conflicts_with = "out")]
+    pub(crate) endpoint: Option<String>,
+    /// otlp: a header of every request (may be repeated)
+    #[arg(long, value_name = "NAME: VALUE", requires = "endpoint")]
+    pub(crate) header: Vec<String>,
+    /// otlp: names of attributes [default: v1.41]
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<DialectArgument>,
+    /// otlp: prompts, answers, thoughts, arguments and results, too
+    #[arg(long)]
+    pub(crate) content: bool,
+    /// folded: the number of a stack [default: tokens]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) by: Option<WeightArgument>,
+    /// folded: the means per trial of two modes side by side, for a differential flame graph
+    #[arg(long, num_args = 2, value_names = ["MODE", "MODE"])]
+    pub(crate) diff: Vec<String>,
+    /// The list of formats as JSON lines
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum DialectArgument {
+    /// The GenAI conventions 1.41, which most viewers read
+    #[value(name = "v1.41")]
+    V141,
+    /// The names of today
+    Latest,
+    /// OpenInference, for Phoenix
+    Openinference,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum WeightArgument {
+    /// Tokens by class
+    Tokens,
+    /// Milliseconds
+    Time,
+    /// Millionths of a dollar
+    Cost,
 }
 
 #[derive(Debug, Args)]

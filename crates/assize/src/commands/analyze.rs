@@ -5,7 +5,7 @@ mod panel;
 mod show;
 
 use crate::cli::AnalyzeArguments;
-use crate::commands::find_run;
+use crate::commands::{find_run, session_files};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
@@ -186,6 +186,7 @@ impl Session {
     /// What the analyzers find. Nothing for a trial without a trace.
     fn explain(&self, trials: Option<&Trials>, panel: &Panel) -> Result<Option<ExplainedSession>> {
         let unknown = || Cow::Owned(BaseScenario::new("", ""));
+        let mut notes = Vec::new();
         let (trace, scenario, key): (SessionTrace, _, _) = match (self, trials) {
             (Self::Trial(_, key), Some(trials)) => {
                 let Some(trace) = trials.traces.trace(key)? else {
@@ -195,14 +196,15 @@ impl Session {
                 (trace, scenario.unwrap_or_else(unknown), Some(key))
             }
             (Self::File(path), _) => {
-                let text = std::fs::read(path)?;
-                let trace = serde_json::from_slice(&text).context("not a session trace")?;
-                (trace, unknown(), None)
+                let read = session_files::read(path)?;
+                notes = read.notes;
+                (read.session.trace, unknown(), None)
             }
             (Self::Trial(..), None) => return Ok(None),
         };
         let mode = key.map_or("", |key| &key.mode);
         let Explained { results, problems } = panel.explain(&trace, &scenario, mode);
+        notes.extend(problems);
         let bundle = SessionAnalysisBundle {
             schema_version: Some(SCHEMA_VERSION),
             session_id: trace.session_id.clone(),
@@ -212,14 +214,17 @@ impl Session {
             iteration: key.map(|key| key.iteration),
             results,
         };
-        Ok(Some(ExplainedSession { bundle, problems }))
+        Ok(Some(ExplainedSession {
+            bundle,
+            problems: notes,
+        }))
     }
 }
 
 /// The explanation of a session.
 struct ExplainedSession {
     bundle: SessionAnalysisBundle,
-    /// Errors of analyzers that failed.
+    /// What could not be read of it, and errors of analyzers that failed.
     problems: Vec<String>,
 }
 

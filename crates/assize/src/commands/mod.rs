@@ -8,6 +8,7 @@ mod compare;
 mod consent;
 mod doctor;
 mod estimate;
+mod export;
 mod gate;
 mod github;
 mod history;
@@ -31,6 +32,7 @@ mod run;
 mod runs;
 mod schema;
 mod score;
+mod session_files;
 mod shards;
 mod show;
 mod show_run;
@@ -71,6 +73,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Record(arguments) => record::record(&arguments),
         Command::Proxy(arguments) => proxy::proxy(&arguments),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
+        Command::Export(arguments) => export::export(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
         Command::Score(arguments) => score::score(&arguments, plugins),

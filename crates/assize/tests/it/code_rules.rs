@@ -21,11 +21,12 @@ fn sources(name: &str) -> Vec<PathBuf> {
     found
 }
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "assize",
     "assize-agents",
     "assize-contracts",
     "assize-engine",
+    "assize-formats",
     "assize-llm",
     "assize-measures",
     "assize-plugins",

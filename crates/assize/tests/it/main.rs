@@ -14,6 +14,7 @@ mod diagnostics;
 mod doctor;
 mod documents;
 mod endless;
+mod export;
 mod first_hour;
 mod from_git;
 mod gates;
