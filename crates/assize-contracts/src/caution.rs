@@ -163,6 +163,18 @@ caution_codes! {
     ManyVoid = "many-void",
     /// The run was stopped after looking at the data.
     OptionalStopping = "optional-stopping",
+    /// Looks were declared before the first trial, and verdicts are held to their bounds.
+    DeclaredLooks = "declared-looks",
+    /// The looks at a run could not be counted.
+    LooksNotCounted = "looks-not-counted",
+    /// Numbers moved over the run, whatever the mode.
+    Drift = "drift",
+    /// The noise between two runs of the same mode, measured earlier.
+    NoiseFloor = "noise-floor",
+    /// The cost of a trial is unknown, so that a limit on dollars cannot be kept.
+    BudgetUnknown = "budget-unknown",
+    /// The budget does not cover another block.
+    BudgetReached = "budget-reached",
     /// Scenarios run by one mode only were left out.
     UnmatchedScenarios = "unmatched-scenarios",
     /// So few tasks may have missed a whole kind of task.

@@ -22,6 +22,7 @@ mod trace;
 mod analysis;
 mod caution;
 mod cell_key;
+mod design;
 mod reading;
 mod row;
 mod void_cause;
@@ -55,6 +56,10 @@ pub use causes::with_causes;
 pub use caution::{Caution, CautionCode};
 pub use cell_key::CellKey;
 pub use collector::{Collector, CustomMetric, MetricValue};
+pub use design::{
+    Budget, DecidedRecord, FactorRecord, FactorialMode, FactorialRecord, LookRecord, Spent,
+    StoppingMethod, UntilSpec,
+};
 pub use evaluator::{Evaluator, PartialScores};
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
 pub use metric::{AtLimit, Better, Catalog, Metric, MetricKind, RowField, SUCCESS, Typical};

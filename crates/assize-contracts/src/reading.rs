@@ -1,7 +1,7 @@
 //! The reading of a run's trials as evidence: the analysis, the gates, the baseline, the prices. It changes no trial, so a run can be
 //! resumed with another one.
 
-use crate::Better;
+use crate::{Better, FactorialRecord, UntilSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,6 +22,12 @@ pub struct Reading {
     /// of 0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub primary: Vec<Vec<String>>,
+    /// The factors that the modes come from; their effects are what decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factorial: Option<FactorialRecord>,
+    /// The rule by which the run stops, declared before its first trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilSpec>,
 }
 
 /// The metrics that are compared, their statistics and directions, and the mode they are compared with.

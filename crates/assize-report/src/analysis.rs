@@ -1,6 +1,9 @@
 //! What is compared with what, by which numbers, and which way is better.
 
-use assize_contracts::{AnalysisSpec, Better, Catalog, Metric, RowField, SUCCESS, Typical};
+use crate::LooksReading;
+use assize_contracts::{
+    AnalysisSpec, Better, Catalog, FactorialRecord, Metric, RowField, SUCCESS, Typical,
+};
 use assize_stats::{Direction, Family, Level, Scope, Statistic};
 use std::collections::BTreeMap;
 
@@ -53,6 +56,10 @@ pub struct Analysis {
     pub unfinished: Option<Unfinished>,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
     pub mixed: bool,
+    /// The factors that the modes come from: their effects decide, and pairs of modes are exploratory.
+    pub factorial: Option<FactorialRecord>,
+    /// The looks at a growing run that verdicts pay for. Absent: it is looked at once.
+    pub looks: Option<LooksReading>,
 }
 
 /// How far an unfinished run has come.
@@ -86,6 +93,8 @@ impl Default for Analysis {
             counts_scenarios: false,
             unfinished: None,
             mixed: false,
+            factorial: None,
+            looks: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::arm::{AllNames, Arm, Cell};
 use crate::judge::JudgeTally;
+use crate::looks::DriftTally;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
 use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
@@ -21,6 +22,7 @@ pub struct SummaryBuilder {
     pub(crate) extensions: BTreeSet<String>,
     seen: SeenCells,
     pub(crate) judge: JudgeTally,
+    pub(crate) drift: DriftTally,
     pub(crate) duplicates: u64,
     pub(crate) torn: u64,
     pub(crate) has_old_trials: bool,
@@ -92,6 +94,7 @@ impl SummaryBuilder {
         }
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
+        self.drift.add(row, arm, scenario);
         let cell = self.arms[arm].cells.get_or_new(scenario);
         cell.add(row, &mut self.names);
         if row.outcome() != Outcome::Void {

@@ -184,7 +184,7 @@ pub(crate) struct Material<'a> {
 }
 
 impl Material<'_> {
-    fn is_primary(&self, name: &str) -> bool {
+    pub(crate) fn is_primary(&self, name: &str) -> bool {
         self.primary.iter().any(|known| known == name)
     }
 
@@ -232,9 +232,10 @@ pub(crate) fn compare(
         resamples: analysis.resamples,
         permutations: analysis.resamples,
         equivalence_margin: analysis.equivalence_margin,
-        success_is_primary: first.is_primary(SUCCESS),
+        success_is_primary: first.is_primary(SUCCESS) && analysis.factorial.is_none(),
         family: analysis.family,
         relabel_exploratory: analysis.relabel_exploratory,
+        looks: analysis.looks.as_ref().map(|reading| &reading.looks),
         ..CompareOptions::default()
     };
     let mut all: Vec<Vec<Comparison>> = materials.iter().map(|_| Vec::new()).collect();
@@ -271,7 +272,7 @@ fn check_baseline(material: &Material<'_>, analysis: &Analysis) -> Result<(), Re
 
 /// Arms of one suite and, unless they may be mixed, nature. Where modes have several models, also of one model, since else
 /// two things differ.
-fn comparable_sets(arms: &[Arm], mixed: bool) -> Vec<Vec<usize>> {
+pub(crate) fn comparable_sets(arms: &[Arm], mixed: bool) -> Vec<Vec<usize>> {
     let nature = |arm: &Arm| (!mixed).then_some(arm.nature);
     let crosses_models = |arm: &Arm| {
         let is_alike = |other: &&Arm| other.suite == arm.suite && nature(other) == nature(arm);
@@ -318,7 +319,7 @@ fn comparison_set<'a>(
                 direction: direction(&definition),
                 statistic: analysis.statistic_of(&definition),
                 kind: metric::kind(&definition),
-                is_primary: material.is_primary(name),
+                is_primary: material.is_primary(name) && analysis.factorial.is_none(),
                 groups: groups(material, set, place),
             }
         })

@@ -16,10 +16,13 @@ mod caution;
 mod classification;
 mod comparison;
 mod digest;
+mod effects;
 mod gate;
 mod judge;
+mod looks;
 mod metric;
 mod own_metrics;
+mod planning;
 mod reading;
 mod reason;
 mod scenario_change;
@@ -50,6 +53,7 @@ pub use cells::{comparison_cells, comparison_heading, metric_cell};
 pub use classification::{Classification, LabelSummary};
 pub use comparison::{BoundedBy, Comparison, Headline, MetricResult, headline};
 pub use digest::RunDigest;
+pub use effects::{EFFECTS_NOTE, FactorEffect, effect_sentence, factorial_of};
 pub use error::ReportError;
 pub use findings::FindingsPage;
 pub use flat::{CsvWriter, JsonArrayWriter};
@@ -61,10 +65,15 @@ pub use html::{AddedTrial, HtmlReport, PageLimits, WantedTrace};
 pub use job_summary::render_job_summary;
 pub use judge::JudgeSummary;
 pub use junit::render_junit;
+pub use looks::{DeclaredRule, LooksReading};
 pub use markdown::render_markdown;
 pub use metric::{AtLeast, MetricSummary, TypicalTask};
 pub use number::{amount, duration, money, percent, quantity};
 pub use own_metrics::TextCounts;
+pub use planning::{
+    Detect, DetectError, Estimates, ExperimentPlan, MetricPlan, PlanBudget, PlanDesign, PlanInput,
+    Range, RepetitionsOnly, SplitPlan, TargetPlan, TasksForMargin,
+};
 pub use reading::{AnalysisError, statistic};
 pub use reason::{Reason, TrialPlace};
 pub use row::Row;

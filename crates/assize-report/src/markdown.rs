@@ -12,7 +12,7 @@ use crate::own_metrics;
 use crate::reason::MOST_LISTED;
 use crate::summary::TYPICAL_TASKS;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
-use crate::{Comparison, ModeSummary, Summary, percent};
+use crate::{Comparison, EFFECTS_NOTE, ModeSummary, Summary, effect_sentence, percent};
 use assize_contracts::RowField;
 use assize_stats::{Statistic, Verdict};
 use std::fmt::Write;
@@ -70,7 +70,19 @@ fn write_verdict(page: &mut String, summary: &Summary) -> std::fmt::Result {
     if summary.comparisons.is_empty() {
         writeln!(page, "There is nothing to compare: one mode, or none.\n")?;
     }
-    Ok(())
+    write_effects(page, summary)
+}
+
+/// What each factor changes: those that decide, and pairs of factors on the same metrics.
+fn write_effects(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    if summary.effects.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "## Effects of the factors\n")?;
+    for effect in summary.shown_effects() {
+        writeln!(page, "- {}", safe(&effect_sentence(effect)))?;
+    }
+    writeln!(page, "\n{EFFECTS_NOTE}\n")
 }
 
 fn write_glance(page: &mut String, summary: &Summary) -> std::fmt::Result {

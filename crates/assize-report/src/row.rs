@@ -160,6 +160,11 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// Wall time in milliseconds.
+    pub(crate) fn wall_time(&self) -> Option<f64> {
+        self.timing.as_ref().and_then(|timing| timing.wall_ms.0)
+    }
+
     /// The trial's place in its run's plan.
     pub(crate) fn position(&self) -> Option<u32> {
         let position = self

@@ -5,9 +5,9 @@ use crate::comparison::{Material, compare, has_several_models};
 use crate::reason::{Reason, Tally};
 use crate::scenario_change::{PassCount, ScenarioCounts};
 use crate::{
-    Analysis, Caution, Chances, Classification, Comparison, GateResult, JudgeSummary,
+    Analysis, Caution, Chances, Classification, Comparison, FactorEffect, GateResult, JudgeSummary,
     MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, amount,
-    caution, cells, metric, success,
+    caution, cells, effects, looks, metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField};
 use assize_stats::{CostPerSuccess, Level, Scope, Statistic, cost_per_success};
@@ -33,6 +33,9 @@ pub struct Summary {
     pub metrics_left_out: usize,
     /// Pair by pair, the deciding metrics first.
     pub comparisons: Vec<Comparison>,
+    /// What each factor changes, where the modes come from factors. The declared ones first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<FactorEffect>,
     /// Reasons to be careful.
     pub cautions: Vec<Caution>,
     /// How much the votes of a judge agree. Absent where no trial had several.
@@ -174,9 +177,16 @@ pub(crate) fn summarize(
         .map(|draft| (draft.material(), draft.analysis))
         .collect();
     let comparisons = compare(&materials)?;
-    let finished = drafts.into_iter().zip(comparisons);
+    let effects: Vec<Vec<FactorEffect>> = materials
+        .iter()
+        .map(|(material, analysis)| effects::estimate(material, analysis))
+        .collect();
+    let finished = drafts.into_iter().zip(comparisons).zip(effects);
     Ok(finished
-        .map(|(draft, comparisons)| draft.finish(comparisons))
+        .map(|((draft, comparisons), effects)| Summary {
+            effects,
+            ..draft.finish(comparisons)
+        })
         .collect())
 }
 
@@ -263,6 +273,7 @@ impl<'a> Draft<'a> {
             .summary(self.analysis.confidence, self.analysis.resamples);
         cautions.extend(judge.as_ref().and_then(JudgeSummary::caution));
         cautions.extend(caution::of_comparisons(&comparisons, &self.primary));
+        cautions.extend(looks::caution(self.analysis, &comparisons));
         Summary {
             rules_version: RULES_VERSION,
             modes: self.modes,
@@ -270,6 +281,7 @@ impl<'a> Draft<'a> {
             scenarios_left_out: self.scenarios_left_out,
             metrics_left_out: self.builder.names.extent.left_out(),
             comparisons,
+            effects: Vec::new(),
             cautions,
             judge,
             gates: Vec::new(),
@@ -282,6 +294,14 @@ impl<'a> Draft<'a> {
             arms: self.builder.arms.into_iter().map(Arm::into_name).collect(),
             counts,
         }
+    }
+}
+
+impl Summary {
+    /// The effects on metrics to decide by; all others are in the JSON.
+    pub fn shown_effects(&self) -> impl Iterator<Item = &FactorEffect> {
+        let decides = |effect: &&FactorEffect| self.primary.contains(&effect.metric);
+        self.effects.iter().filter(decides)
     }
 }
 

@@ -166,6 +166,20 @@ pub fn p_value(p: Option<f64>) -> String {
     }
 }
 
+/// `about 9 to 16 more scenarios like these`: what is missing to the needed number, as a range where few scenarios know badly how
+/// much they differ.
+fn more_like_these(needed: u64, range: Option<[u64; 2]>, have: usize, noun: &str) -> String {
+    let missing = |needed: u64| needed.saturating_sub(have as u64).max(1);
+    let (low, high) = match range {
+        Some([low, high]) => (missing(low), missing(high)),
+        None => (missing(needed), missing(needed)),
+    };
+    match low == high {
+        true => format!("about {low} more {noun} like these"),
+        false => format!("about {low} to {high} more {noun} like these"),
+    }
+}
+
 fn scope(scope: Scope, tasks: usize) -> String {
     match scope {
         Scope::Population => "On tasks like these".to_owned(),

@@ -19,12 +19,13 @@ use crate::error::{StatsError, non_negative};
 use crate::gate::Direction;
 use crate::interval::{Level, Scope};
 use crate::statistic::Statistic;
+use crate::stopping::Looks;
 
 pub use limited::Limited;
 pub use metric::{
     CiMethod, Design, MetricComparison, PMethod, PairedSummary, RunCounts, SuiteSummary,
 };
-pub use plan::{ComparisonPlan, SuccessPlan};
+pub use plan::{ComparisonPlan, PlanBasis, SuccessPlan};
 pub use success::{SuccessComparison, SuccessMethod, SuccessPopulation, SuccessSuite};
 
 /// The runs of one mode on one scenario. Several groups with the same names are read as one.
@@ -135,6 +136,8 @@ pub struct CompareOptions<'a> {
     /// Metrics that were not declared are tested by relabelings, too. Without it their p-value is the one that the verdict
     /// rests on, which has a closed form; relabelings are most of the work of a large comparison.
     pub relabel_exploratory: bool,
+    /// Looks at growing data that verdicts pay for. Absent: the data are looked at once.
+    pub looks: Option<&'a Looks>,
 }
 
 impl CompareOptions<'_> {
@@ -161,6 +164,7 @@ impl Default for CompareOptions<'_> {
             success_is_primary: false,
             family: Family::Report,
             relabel_exploratory: true,
+            looks: None,
         }
     }
 }
@@ -218,7 +222,7 @@ pub fn compare_sets(
         }
         drafts.push((metrics, successes));
     }
-    verdict::adjust_families(&mut drafts, options.family);
+    verdict::adjust_families(&mut drafts, options);
     let judged =
         |(metrics, successes): (Vec<draft::Draft>, Vec<success::SuccessDraft>)| Comparisons {
             metrics: metrics

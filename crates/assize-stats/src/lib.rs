@@ -61,6 +61,7 @@ mod success;
 mod task_t;
 
 mod adjust;
+mod design;
 mod equivalence;
 mod gate;
 mod power;
@@ -69,6 +70,9 @@ mod agreement;
 mod censored;
 mod change;
 mod sequential;
+mod stopping;
+
+mod factorial;
 
 mod compare;
 
@@ -85,16 +89,24 @@ pub use change::{ChangePoint, FEWEST_FOR_CHANGE, change_point};
 pub use cluster::{cluster_bootstrap_ci, cluster_bootstrap_ci_of};
 pub use compare::{
     CiMethod, CompareOptions, ComparisonPlan, ComparisonSet, Comparisons, Design, Family, Group,
-    Limited, Metric, MetricComparison, MetricKind, PMethod, PairedSummary, RunCounts, SuccessCell,
-    SuccessComparison, SuccessMethod, SuccessPlan, SuccessPopulation, SuccessSuite, SuiteSummary,
-    compare_groups, compare_sets,
+    Limited, Metric, MetricComparison, MetricKind, PMethod, PairedSummary, PlanBasis, RunCounts,
+    SuccessCell, SuccessComparison, SuccessMethod, SuccessPlan, SuccessPopulation, SuccessSuite,
+    SuiteSummary, compare_groups, compare_sets,
 };
 pub use count::{CountDifference, count_difference};
 pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};
+pub use design::{
+    Components, Question, Split, SplitCost, best_split, cheapest_split, detectable,
+    detectable_in_errors, ideal_repetitions,
+};
 pub use effect::Measure;
 pub use effect_size::{CliffsDelta, CohensD, Magnitude, cliffs_delta, cohens_d};
 pub use equivalence::{Tost, tost};
 pub use error::StatsError;
+pub use factorial::{
+    EffectEstimate, EffectRuns, EffectTerm, Factor, Factorial, FactorialError, FactorialRuns,
+    metric_effect, success_effect,
+};
 pub use gate::{
     Direction, GateOptions, GateVerdict, Margin, NoninferiorityGate, OneSided, Relation,
     absolute_gate, noninferiority_gate, suite_bounds,
@@ -116,6 +128,10 @@ pub use reduction::{ReductionInterval, bootstrap_reduction_ci};
 pub use sample::{Sample, Screened};
 pub use sequential::{BettingOptions, Capital, ConfidenceSequence, betting_capital, betting_cs};
 pub use statistic::Statistic;
+pub use stopping::{
+    Asked, Decided, LookFacts, Looks, PairRounds, Spending, Stopping, anytime_p,
+    anytime_p_of_rounds, boundaries, conditional_power, sequential_p, t_e_value,
+};
 pub use success::{
     SuccessDifference, SuccessGate, SuccessMargin, SuccessMarginOptions, SuccessRate,
     SuiteDifference, SuiteRate, VoidCheck, success_difference, success_gate, success_margin,

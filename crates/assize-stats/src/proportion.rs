@@ -8,7 +8,7 @@ use crate::interval::{Bounds, Level};
 use crate::special::{beta_quantile, fair_binomial_cdf, normal_quantile};
 
 /// Successes among trials; never more than there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     successes: u64,
     trials: u64,

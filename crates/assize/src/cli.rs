@@ -1,5 +1,9 @@
 //! The command line.
 
+mod plan;
+
+pub(crate) use plan::PlanArguments;
+
 use assize_engine::{Order, Shard};
 use assize_stats::{Family, Scope, Statistic};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -105,6 +109,8 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Validate a suite and everything it names, without running
     Check(CheckArguments),
+    /// Plan a run before it spends: trials, cost, the differences it can show, scenarios or repetitions
+    Plan(PlanArguments),
     /// Run a suite: every scenario in every mode, repeated, measured and recorded
     Run(Box<RunArguments>),
     /// List and manage runs
@@ -151,7 +157,7 @@ pub(crate) enum Command {
 impl Command {
     /// The command makes a run, which has a directory for the log.
     pub(crate) fn makes_a_run(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Try(_))
+        matches!(self, Self::Run(_) | Self::Try(_) | Self::Plan(_))
     }
 
     /// Whether this process is a plugin of another one.

@@ -60,7 +60,15 @@ pub struct Manifest {
 }
 
 /// The parts of a reading. Runs of 0.1 have them in `provenance`.
-const READING: [&str; 5] = ["analysis", "gates", "baseline", "prices", "primary"];
+const READING: [&str; 7] = [
+    "analysis",
+    "gates",
+    "baseline",
+    "prices",
+    "primary",
+    "factorial",
+    "until",
+];
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,13 +224,15 @@ impl Manifest {
             let reason = format!("unknown key, expected one of {}", READING.join(", "));
             return Err(self.unreadable(key, reason));
         }
-        let [analysis, gates, baseline, prices, primary] = READING;
+        let [analysis, gates, baseline, prices, primary, factorial, until] = READING;
         Ok(Reading {
             analysis: self.reading_part(analysis)?,
             gates: self.reading_part(gates)?,
             baseline: self.reading_part(baseline)?,
             prices: self.reading_part(prices)?,
             primary: self.reading_part(primary)?,
+            factorial: self.reading_part(factorial)?,
+            until: self.reading_part(until)?,
         })
     }
 
@@ -235,7 +245,7 @@ impl Manifest {
 
     /// Takes over another reading. All tables of prices that trials were priced by stay named.
     pub(super) fn read_as(&mut self, mut now: Reading) -> Result<(), StoreError> {
-        let [.., prices, _] = READING;
+        let [.., prices, _, _, _] = READING;
         let mut named: Vec<String> = self.reading_part(prices)?;
         now.prices.retain(|version| !named.contains(version));
         named.append(&mut now.prices);

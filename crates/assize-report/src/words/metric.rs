@@ -318,7 +318,13 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
     let target = number(target);
     let needs = match (plan.repetitions_needed, plan.scenarios_needed, found.scope) {
         (Some(runs), Some(scenarios), _) => Some(format!(
-            "For {target} % it needs {runs} repetitions, or {scenarios} scenarios."
+            "For {target} % it needs {runs} repetitions, or {}.",
+            super::more_like_these(
+                scenarios,
+                plan.scenarios_range,
+                found.scenarios,
+                "scenarios"
+            )
         )),
         (Some(runs), None, Scope::Suite) => Some(format!(
             "For {target} %{} it needs {runs} repetitions.",
@@ -326,7 +332,13 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
         )),
         (Some(runs), None, _) => Some(format!("For {target} % it needs {runs} repetitions.")),
         (None, Some(scenarios), _) => Some(format!(
-            "For {target} % it needs {scenarios} scenarios (more repetitions alone will not do)."
+            "For {target} % it needs {}; repetitions alone will not do.",
+            super::more_like_these(
+                scenarios,
+                plan.scenarios_range,
+                found.scenarios,
+                "scenarios"
+            )
         )),
         (None, None, _) => None,
     };

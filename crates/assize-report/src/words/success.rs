@@ -270,13 +270,15 @@ pub(super) fn plan(found: &SuccessComparison) -> Option<String> {
         return Some("`assize run --resume ID --only void` repeats the void trials.".to_owned());
     }
     let target = number(plan.target_pp);
-    let tasks = plan.scenarios_needed.map(|tasks| format!("{tasks} tasks"));
+    let tasks = plan
+        .scenarios_needed
+        .map(|tasks| super::more_like_these(tasks, plan.scenarios_range, found.scenarios, "tasks"));
     let repetitions = plan
         .repetitions_needed
         .map(|repetitions| format!("{repetitions} repetitions of these"));
     let takes = match (tasks, repetitions) {
         (Some(tasks), Some(repetitions)) => format!("{tasks}, or {repetitions}"),
-        (Some(tasks), None) => format!("{tasks} (more repetitions alone will not do)"),
+        (Some(tasks), None) => format!("{tasks}; repetitions alone will not do"),
         (None, Some(repetitions)) => repetitions,
         (None, None) => return None,
     };

@@ -3,7 +3,7 @@
 use super::headline::{Headline, typical_values};
 use super::limited::{Limited, limited};
 use super::metric::{CiMethod, Design, MetricComparison, PMethod, RunCounts};
-use super::plan::{ComparisonPlan, count_plan, plan, suite_runs_plan};
+use super::plan::{Basis, level_of_family};
 use super::selection::{Matching, Selection};
 use super::verdict::{Evidence, Finding, Wording, judge, verdict_scope};
 use super::{CompareOptions, Metric, MetricKind, ModePair};
@@ -29,7 +29,7 @@ pub(super) struct Draft {
     pub(super) comparison: MetricComparison,
     evidence: Evidence,
     direction: Option<Direction>,
-    plan: Option<ComparisonPlan>,
+    basis: Option<Basis>,
 }
 
 /// Metrics that share one set of relabelings. More would save little time and cost memory.
@@ -93,7 +93,7 @@ impl Draft {
             comparison,
             evidence: Evidence::new(selection, metric, Finding::default()),
             direction: metric.direction,
-            plan: None,
+            basis: None,
         };
         let Ok(alpha) = Level::new(options.confidence_level.complement()) else {
             return draft;
@@ -104,7 +104,8 @@ impl Draft {
             let warnings = Warnings::default();
             draft.take_count(count_difference_of(&selection.pairs, alpha, warnings));
             let found = draft.comparison.count.as_ref();
-            draft.plan = found.and_then(|found| count_plan(found, options));
+            draft.basis = found.and_then(Basis::of_counts);
+            draft.comparison.plan_basis = draft.basis.as_ref().and_then(Basis::of_new_tasks);
         } else {
             draft.take_headline(metric, selection, modes, options);
             if let Some(runs) = &runs {
@@ -138,14 +139,12 @@ impl Draft {
         comparison
             .warnings
             .add_if(decisive.degenerate && !is_exact, Warning::NoVariation);
-        self.plan = match headline.scope {
-            Scope::Population => plan(
-                &selection.pairs,
-                metric.statistic,
-                headline.paired.measure,
-                options,
-            ),
-            Scope::Suite => suite_runs_plan(&selection.pairs, decisive.measure, options),
+        let of_scenarios =
+            Basis::of_scenarios(&selection.pairs, metric.statistic, headline.paired.measure);
+        comparison.plan_basis = of_scenarios.as_ref().and_then(Basis::of_new_tasks);
+        self.basis = match headline.scope {
+            Scope::Population => of_scenarios,
+            Scope::Suite => Basis::of_runs(&selection.pairs, decisive.measure),
         };
     }
 
@@ -202,9 +201,13 @@ impl Draft {
         };
         self.comparison.verdict = judge(&self.evidence, self.comparison.p_adjusted, wording);
         self.comparison.reason = self.evidence.reason;
-        self.comparison.plan = self
-            .plan
-            .filter(|_| self.comparison.verdict == Verdict::Inconclusive);
+        if self.comparison.verdict == Verdict::Inconclusive {
+            let basis = self
+                .basis
+                .zip(level_of_family(options, self.comparison.family_size));
+            self.comparison.plan =
+                basis.and_then(|(basis, alpha)| basis.plan(options.plan_effect, alpha));
+        }
         self.comparison
     }
 }
@@ -283,6 +286,7 @@ fn empty(
         cliffs_delta: None,
         prob_superiority: None,
         prob_better: None,
+        p_look: None,
         p_adjusted: None,
         adjust_method: if metric.is_primary {
             AdjustMethod::Holm
@@ -295,6 +299,7 @@ fn empty(
         verdict: Verdict::Inconclusive,
         reason: None,
         plan: None,
+        plan_basis: None,
         warnings: Warnings::default(),
     }
 }

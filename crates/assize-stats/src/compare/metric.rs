@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::plan::ComparisonPlan;
+use super::plan::{ComparisonPlan, PlanBasis};
 use super::{Family, Limited};
 use crate::adjust::AdjustMethod;
 use crate::count::CountDifference;
@@ -82,6 +82,9 @@ pub struct MetricComparison {
     pub prob_superiority: Option<f64>,
     /// Probability that one run of A is better than one of B on the same scenario. Absent without a direction.
     pub prob_better: Option<f64>,
+    /// The verdict's p-value after paying for all looks, where there were several. `p_adjusted` follows from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_look: Option<f64>,
     /// The verdict's p-value, adjusted for its family.
     pub p_adjusted: Option<f64>,
     /// How it was adjusted.
@@ -98,6 +101,9 @@ pub struct MetricComparison {
     pub reason: Option<&'static str>,
     /// What an inconclusive comparison would take.
     pub plan: Option<ComparisonPlan>,
+    /// The variances met, for plans of other designs. Absent for fewer than two scenarios and for cut-off runs.
+    #[serde(skip)]
+    pub plan_basis: Option<PlanBasis>,
     /// Reasons to be careful.
     pub warnings: Warnings,
 }

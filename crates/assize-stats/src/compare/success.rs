@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::plan::{SuccessPlan, success_plan};
+use super::plan::{SuccessBasis, SuccessPlan, level_of_family, success_components};
 use super::verdict::{Finding, Member, Side, Wording, verdict_scope, word};
 use super::{CompareOptions, Family, ModePair, SuccessCell};
 use crate::adjust::AdjustMethod;
+use crate::design::Components;
 use crate::gate::Direction;
 use crate::interval::{Level, Scope};
 use crate::proportion::{Tally, mcnemar_exact};
 use crate::scenario::scenario_warnings;
+use crate::stopping::{Asked, LookFacts, Looks};
 use crate::success::{
     MatchedTallies, SuccessDifference, SuccessMarginOptions, SuiteDifference, TallyCase, VoidCases,
     Voided, success_difference, success_margin, suite_difference,
@@ -42,6 +44,9 @@ pub struct SuccessComparison {
     pub ci95: Option<[f64; 2]>,
     /// The error rate at which that interval touches 0.
     pub p_value: Option<f64>,
+    /// The p-value after paying for all looks, where there were several. `p_adjusted` follows from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_look: Option<f64>,
     /// The p-value adjusted for its family.
     pub p_adjusted: Option<f64>,
     /// How it was adjusted.
@@ -102,6 +107,9 @@ pub struct SuccessComparison {
     pub reason: Option<&'static str>,
     /// What an inconclusive comparison would take.
     pub plan: Option<SuccessPlan>,
+    /// The variances met, for plans of other designs. Absent for fewer than two scenarios.
+    #[serde(skip)]
+    pub components: Option<Components>,
     /// Reasons to be careful.
     pub warnings: Warnings,
 }
@@ -146,6 +154,7 @@ pub struct SuccessPopulation {
 pub(super) struct SuccessDraft {
     comparison: SuccessComparison,
     observed: Finding,
+    basis: Option<SuccessBasis>,
     /// With the void trials read against A and for A; absent when there are none to read.
     bounds: Option<[Finding; 2]>,
 }
@@ -179,9 +188,10 @@ pub(super) fn draft(
         comparison.void_bounds = points(observed.estimate().zip(observed.estimate()));
         comparison.void_interval = points(observed.interval().map(|[low, high]| (low, high)));
     }
-    comparison.plan = success_plan(&observed.matched, observed.scope, options);
+    comparison.components = success_components(&observed.matched);
     Some(SuccessDraft {
         comparison,
+        basis: SuccessBasis::new(&observed.matched, observed.scope),
         observed: observed.finding,
         bounds,
     })
@@ -215,6 +225,7 @@ fn empty(
         difference_pp: observed.estimate().map(|estimate| estimate * 100.0),
         ci95: points(observed.interval().map(|[low, high]| (low, high))),
         p_value: observed.finding.p_value,
+        p_look: None,
         p_adjusted: None,
         adjust_method: options.success_method(),
         family: options.family,
@@ -249,6 +260,7 @@ fn empty(
         verdict: Verdict::Inconclusive,
         reason: (matched.tasks() == 0).then_some("no scenario has judged trials of both modes"),
         plan: None,
+        components: None,
         warnings: warnings(trials, observed),
     }
 }
@@ -316,8 +328,12 @@ impl SuccessDraft {
         if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
             comparison.warnings.remove(Warning::FewTasksCouldReverse);
         }
-        if comparison.verdict != Verdict::Inconclusive {
-            comparison.plan = None;
+        if comparison.verdict == Verdict::Inconclusive {
+            let basis = self
+                .basis
+                .zip(level_of_family(options, comparison.family_size));
+            comparison.plan =
+                basis.and_then(|(basis, alpha)| basis.plan(options.plan_effect, alpha));
         }
         self.comparison
     }
@@ -337,9 +353,26 @@ impl Member for SuccessDraft {
     }
 
     fn p_value(&self) -> Option<f64> {
-        self.comparison
-            .p_value
-            .filter(|_| self.comparison.reason.is_none())
+        let found = &self.comparison;
+        let p = found.p_look.or(found.p_value);
+        p.filter(|_| found.reason.is_none())
+    }
+
+    fn pay(&mut self, looks: &Looks) {
+        let found = &self.comparison;
+        let facts = LookFacts {
+            scope: found.scope,
+            scenarios: found.scenarios as u64,
+            rounds: found.repetitions as f64,
+            components: found.components,
+        };
+        let asked = Asked {
+            mode_a: &found.mode_a,
+            mode_b: &found.mode_b,
+            metric: found.metric,
+        };
+        let p = found.p_value.filter(|_| found.reason.is_none());
+        self.comparison.p_look = looks.pay(p, &asked, &facts);
     }
 
     fn take_adjusted(&mut self, p_adjusted: Option<f64>, family_size: usize) {

@@ -14,6 +14,7 @@ use crate::gate::Direction;
 use crate::interval::{Level, Scope};
 use crate::limited::LimitedVerdict;
 use crate::paired::PairedComparison;
+use crate::stopping::{Asked, LookFacts, Looks};
 use crate::verdict::Verdict;
 
 /// With so few tasks a verdict speaks of exactly these.
@@ -161,25 +162,37 @@ pub(super) fn word(finding: &Finding, p_adjusted: Option<f64>, wording: Wording)
 }
 
 /// Holm over the declared metrics and pairs of the family, Benjamini-Hochberg over all others.
-pub(super) fn adjust_families(sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)], family: Family) {
-    let together = match family {
+pub(super) fn adjust_families(
+    sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)],
+    options: &CompareOptions<'_>,
+) {
+    let together = match options.family {
         Family::Report => sets.len().max(1),
         Family::Model => 1,
     };
     for sets in sets.chunks_mut(together) {
         for method in [AdjustMethod::Holm, AdjustMethod::Bh] {
-            adjust(sets, method);
+            adjust(sets, method, options.looks);
         }
     }
 }
 
-fn adjust(sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)], method: AdjustMethod) {
+fn adjust(
+    sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)],
+    method: AdjustMethod,
+    looks: Option<&Looks>,
+) {
     let mut members: Vec<&mut dyn Member> = Vec::new();
     for (metrics, successes) in sets {
         members.extend(metrics.iter_mut().map(|draft| draft as &mut dyn Member));
         members.extend(successes.iter_mut().map(|draft| draft as &mut dyn Member));
     }
     members.retain(|member| member.adjust_method() == method);
+    if let Some(looks) = looks {
+        for member in &mut members {
+            member.pay(looks);
+        }
+    }
     let p_values: Vec<Option<f64>> = members.iter().map(|member| member.p_value()).collect();
     let family_size = p_values.iter().flatten().count();
     for (member, adjusted) in members.iter_mut().zip(adjust_p_values(&p_values, method)) {
@@ -191,6 +204,8 @@ fn adjust(sets: &mut [(Vec<Draft>, Vec<SuccessDraft>)], method: AdjustMethod) {
 pub(super) trait Member {
     fn adjust_method(&self) -> AdjustMethod;
     fn p_value(&self) -> Option<f64>;
+    /// Replaces the p-value by one that pays for all looks.
+    fn pay(&mut self, looks: &Looks);
     fn take_adjusted(&mut self, p_adjusted: Option<f64>, family_size: usize);
 }
 
@@ -200,7 +215,23 @@ impl Member for Draft {
     }
 
     fn p_value(&self) -> Option<f64> {
-        Draft::p_value(self)
+        self.comparison.p_look.or_else(|| Draft::p_value(self))
+    }
+
+    fn pay(&mut self, looks: &Looks) {
+        let found = &self.comparison;
+        let facts = LookFacts {
+            scope: found.scope,
+            scenarios: found.scenarios as u64,
+            rounds: found.repetitions as f64,
+            components: found.plan_basis.map(|basis| basis.components),
+        };
+        let asked = Asked {
+            mode_a: &found.mode_a,
+            mode_b: &found.mode_b,
+            metric: &found.metric,
+        };
+        self.comparison.p_look = looks.pay(Draft::p_value(self), &asked, &facts);
     }
 
     fn take_adjusted(&mut self, p_adjusted: Option<f64>, family_size: usize) {

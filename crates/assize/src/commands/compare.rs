@@ -4,7 +4,9 @@ use crate::cli::CompareArguments;
 use crate::commands::UsageError;
 use crate::commands::verdict::{self, Source};
 use crate::exit::Exit;
-use crate::terminal::{comparison_table, plain, print, print_cautions, verdict_with_bar, wrapped};
+use crate::terminal::{
+    comparison_table, plain, print, print_cautions, print_effects, verdict_with_bar, wrapped,
+};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
@@ -38,6 +40,9 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         for comparison in comparisons {
             print(serde_json::to_string(comparison)?);
         }
+        for effect in summaries.iter().flat_map(|summary| &summary.effects) {
+            print(serde_json::to_string(effect)?);
+        }
         if arguments.each {
             for change in summaries.iter().flat_map(changes) {
                 print(serde_json::to_string(&change)?);
@@ -54,6 +59,7 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         print("nothing to compare: there is only one mode");
     }
     for summary in &summaries {
+        print_effects(summary);
         show(summary, arguments);
         if arguments.each || arguments.b.is_some() {
             show_changes(&changes(summary), arguments.each);

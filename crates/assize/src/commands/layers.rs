@@ -15,6 +15,10 @@ pub(super) fn prepare(command: &Command, plugins: &Plugins) {
         Command::Run(arguments) => {
             !arguments.dry_run && suite::has_layers(&path(arguments, plugins))
         }
+        Command::Plan(arguments) => {
+            let path = arguments.path.clone().unwrap_or_else(|| ".".into());
+            arguments.pilot.is_some() && suite::has_layers(&path)
+        }
         Command::Try(arguments) => arguments.workspace.is_some(),
         _ => false,
     };

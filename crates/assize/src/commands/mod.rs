@@ -21,6 +21,7 @@ mod mcp;
 mod merge;
 mod open_page;
 mod pages;
+mod plan;
 mod plugins;
 mod preflight;
 mod project_tests;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Try(arguments) => try_out::try_out(&arguments, plugins),
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments, plugins),
+        Command::Plan(arguments) => plan::plan(&arguments, plugins),
         Command::Run(arguments) => run::run(&arguments, plugins),
         Command::Runs(arguments) => runs::runs(&arguments, plugins),
         Command::Show(arguments) => show::show(&arguments, plugins),

@@ -7,7 +7,7 @@ use crate::commands::open_page::open_page;
 use crate::commands::preflight::{self, Scope};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{UsageError, find_run};
-use crate::commands::{baseline, consent, github, report, shards};
+use crate::commands::{baseline, consent, github, plan, report, shards};
 use crate::diagnostics;
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection, judges};
@@ -364,9 +364,12 @@ fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         let trials = part.map_or(plan.len() as usize, |part| part.cells(&plan).len());
         let costly = costly.into_iter().collect::<Vec<_>>().join(", ");
         let estimate = Estimate::of(suite)?.sentence();
-        Ok(format!(
+        let mut lines = vec![format!(
             "{trials} trials with {costly} may cost money; {estimate}."
-        ))
+        )];
+        // What the trials can show is worth knowing before they are paid; without it people can still decide.
+        lines.extend(plan::short_lines(suite).unwrap_or_default());
+        Ok(lines.join("\n"))
     })
 }
 

@@ -157,6 +157,7 @@ fn recorded_analysis(run: &str, reading: &Reading, modes: &[String]) -> Result<A
         .filter(|baseline| modes.contains(baseline));
     analysis.prices.clone_from(&reading.prices);
     analysis.planned_primary.clone_from(&reading.primary);
+    analysis.factorial.clone_from(&reading.factorial);
     Ok(analysis)
 }
 

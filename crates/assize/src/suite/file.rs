@@ -1,6 +1,7 @@
 //! The keys of a suite file.
 
 use super::capture::CaptureSpec;
+use super::factors::FactorialSpec;
 use super::hooks::HooksSpec;
 use super::plugin_programs::PluginEntry;
 use crate::diagnostics::LogLevel;
@@ -33,7 +34,8 @@ pub struct SuiteFile {
     pub permissions: Permissions,
     /// The wall around agents: `guard` (default), `none` or `{ container: { … } }`.
     pub sandbox: Option<Sandbox>,
-    /// The conditions that are compared: definitions by name, or a list of names for a mode resolver.
+    /// The conditions that are compared: definitions by name, or a list of names for a mode resolver. Not needed
+    /// where `factors` or `with` make them.
     #[serde(default)]
     pub modes: Modes,
     /// Skills of modes that name none: directories with a `SKILL.md`, installed where each agent looks.
@@ -55,6 +57,10 @@ pub struct SuiteFile {
     pub with: Option<Ablated>,
     /// The same for something that the suite gives to its modes: `instructions`, or the name of a skill, a subagent or an MCP server.
     pub without: Option<Listed>,
+    /// Switches, or factors with levels, that expand to modes: each says what it adds to a mode when it is on.
+    pub factors: Option<Map<String, Value>>,
+    /// Which combinations of the factors are run. Default: `full`.
+    pub factorial: Option<FactorialSpec>,
     /// The models. Default: the provider's own.
     #[serde(default)]
     pub models: Vec<String>,

@@ -16,12 +16,15 @@ mod tasks;
 
 use super::document::Document;
 use super::environment::interpolate;
+use super::factors::{self, Expanded, with_modes};
 use super::file::{LATER, Modes, SuiteFile};
 use super::hooks::HooksSpec;
 use super::problem::{Problem, SuiteError, listed, suggestion};
 use super::selection::Selection;
 use crate::diagnostics::LogLevel;
-use assize_contracts::{JsonMap, PermissionConfig, Plugins, ProviderSource, Reading};
+use assize_contracts::{
+    FactorialRecord, JsonMap, PermissionConfig, Plugins, ProviderSource, Reading,
+};
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::{Api, Prices};
 use assize_plugins::PluginHost;
@@ -119,6 +122,10 @@ fn load_document(
     selection: &Selection,
     plugins: &Plugins,
 ) -> Result<LoadedSuite, SuiteError> {
+    let Expanded {
+        document: raw,
+        factorial,
+    } = factors::expand(raw)?;
     let file_as_written: Value = raw.value().clone();
     let (document, secrets) = interpolate(raw).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
@@ -134,6 +141,7 @@ fn load_document(
         recipe_keys: Vec::new(),
         has_tasks: file.tasks.is_some(),
         surroundings: BTreeMap::new(),
+        factorial,
         problems: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
@@ -154,7 +162,8 @@ fn load_document(
 
 /// Starts the plugin programs of a suite and nothing else of it.
 pub(crate) fn start_programs(path: &Path) -> Result<Option<PluginHost>, SuiteError> {
-    let (document, _) = interpolate(read_suite(&find(path)?)?).map_err(SuiteError)?;
+    let document = with_modes(read_suite(&find(path)?)?);
+    let (document, _) = interpolate(document).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
     plugins::start_programs(&document, &file)
 }
@@ -162,7 +171,8 @@ pub(crate) fn start_programs(path: &Path) -> Result<Option<PluginHost>, SuiteErr
 /// The suite has plugin programs, which loading it would start. A suite that cannot be read counts as one that has.
 pub(crate) fn names_programs(path: &Path) -> bool {
     let read = || {
-        let (document, _) = interpolate(Document::read(&find(path).ok()?).ok()?).ok()?;
+        let document = with_modes(Document::read(&find(path).ok()?).ok()?);
+        let (document, _) = interpolate(document).ok()?;
         document.read_as::<SuiteFile>(LATER).ok()
     };
     read().is_none_or(|file| !file.plugins.is_empty())
@@ -171,7 +181,7 @@ pub(crate) fn names_programs(path: &Path) -> bool {
 /// Where the runs of a suite are kept, without loading what it names.
 pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError> {
     let path = find(path)?;
-    let (document, _) = interpolate(read_suite(&path)?).map_err(SuiteError)?;
+    let (document, _) = interpolate(with_modes(read_suite(&path)?)).map_err(SuiteError)?;
     let file: SuiteFile = document.read_as(LATER)?;
     Ok(file.results_dir(&directory_of(&path)))
 }
@@ -181,7 +191,8 @@ pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError>
 pub(crate) fn has_layers(path: &Path) -> bool {
     let scenarios = || {
         let path = find(path).ok()?;
-        let (document, _) = interpolate(Document::read(&path).ok()?).ok()?;
+        let document = with_modes(Document::read(&path).ok()?);
+        let (document, _) = interpolate(document).ok()?;
         let file: SuiteFile = document.read_as(LATER).ok()?;
         let patterns = file.scenarios.map(|scenarios| scenarios.paths)?;
         let directory = directory_of(&path);
@@ -234,6 +245,8 @@ struct Loader<'a> {
     has_tasks: bool,
     /// Skills, instructions and subagents by mode.
     surroundings: BTreeMap<String, surroundings::Surroundings>,
+    /// The factors that the modes come from.
+    factorial: Option<FactorialRecord>,
     problems: Vec<Problem>,
 }
 
@@ -334,6 +347,8 @@ impl Loader<'_> {
                 baseline: baseline_mode(&file).map(str::to_owned),
                 prices: vec![prices.version().to_owned()],
                 primary: Analysis::planned_primary(&file.analysis),
+                factorial: self.factorial.clone(),
+                until: None,
             },
             provenance: JsonMap::new(),
             prices: Some(prices),

@@ -9,6 +9,7 @@ mod capture;
 mod data_set;
 mod document;
 mod environment;
+mod factors;
 mod file;
 mod hooks;
 mod load;
@@ -23,6 +24,7 @@ pub(crate) use agents::{Agent, agents_of, is_path, read_recipe};
 pub use capture::{CaptureSpec, CassetteSpec, ProxySpec, UpstreamSpec};
 pub(crate) use data_set::read_every_task;
 pub use document::Document;
+pub use factors::{FactorialDetails, FactorialName, FactorialSpec};
 pub use file::{
     ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,
     TypedColumn,

@@ -12,7 +12,7 @@ pub(crate) use progress::{JsonLines, Progress};
 pub(crate) use reasons::print_reasons;
 pub(crate) use sparkline::sparkline;
 pub(crate) use table::{comparison_table, summary_table};
-pub(crate) use verdict::{print_cautions, print_summary, verdict_with_bar};
+pub(crate) use verdict::{print_cautions, print_effects, print_summary, verdict_with_bar};
 
 use crate::commands::{Obstructed, PreflightError, UsageError};
 use crate::suite::SuiteError;

@@ -1,7 +1,9 @@
 //! A summary in the terminal: the table, what to watch out for, and the verdict in words.
 
 use super::{plain, print, print_gates, print_reasons, summary_table, wrapped, wrapped_after};
-use assize_report::{Comparison, Summary, advice, clause, headline, verdict_line};
+use assize_report::{
+    Comparison, EFFECTS_NOTE, Summary, advice, clause, effect_sentence, headline, verdict_line,
+};
 use assize_stats::Verdict;
 use console::style;
 
@@ -38,8 +40,29 @@ pub(crate) fn print_summary(summary: &Summary, run: &str) {
             print(style(advice).dim().to_string());
         }
     }
+    print_effects(summary);
     print_gates(&summary.gates);
     print_cautions([summary]);
+}
+
+/// What each factor changes, where the modes come from factors.
+pub(crate) fn print_effects(summary: &Summary) {
+    if summary.effects.is_empty() {
+        return;
+    }
+    print(style("effects of the factors").dim().to_string());
+    for effect in summary.shown_effects() {
+        let line = wrapped(&plain(&effect_sentence(effect)), "    ");
+        let mark = match effect.verdict {
+            Verdict::Better => style("✓").green(),
+            Verdict::Worse => style("✗").red(),
+            Verdict::Lower => style("↓").dim(),
+            Verdict::Higher => style("↑").dim(),
+            _ => style("?").yellow(),
+        };
+        print(format!("  {mark} {}", line.trim_start()));
+    }
+    print(style(wrapped(EFFECTS_NOTE, "    ")).dim().to_string());
 }
 
 /// Cautions about the trials and the deciding metrics, each once; the others are in the report.

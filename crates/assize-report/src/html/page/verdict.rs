@@ -7,7 +7,10 @@ use crate::comparison::{headline, level_percent};
 use crate::html::HtmlReport;
 use crate::html::charts::{Ends, difference_bar};
 use crate::words::{Clause, clause, closing_clauses, sentence, verdict_word};
-use crate::{Comparison, GateResult, Nature, Summary, amount, gate_bounds_note, gates_note};
+use crate::{
+    Comparison, EFFECTS_NOTE, GateResult, Nature, Summary, amount, effect_sentence,
+    gate_bounds_note, gates_note,
+};
 use assize_stats::{GateVerdict, Verdict};
 use maud::{Markup, html};
 
@@ -23,11 +26,23 @@ pub(super) fn verdict(report: &HtmlReport<'_>) -> Markup {
                  name. The line in the middle is no difference."
             }
         }
+        (effects(summary))
         (gates(&summary.gates))
         (ranking(summary))
         (care(summary))
     };
     section("verdict", "Verdict", content)
+}
+
+/// What each factor changes.
+fn effects(summary: &Summary) -> Markup {
+    html! {
+        @if !summary.effects.is_empty() {
+            h3 { "Effects of the factors" }
+            ul.verdicts { @for effect in summary.shown_effects() { li { span.clause { (effect_sentence(effect)) } } } }
+            p.legend { (EFFECTS_NOTE) }
+        }
+    }
 }
 
 fn why_nothing_is_compared(summary: &Summary) -> &'static str {

@@ -1,0 +1,377 @@
+//! What each factor of a factorial suite changes: main effects and pairs of factors, with the same words and care as
+//! comparisons of modes.
+
+use crate::Analysis;
+use crate::analysis::direction;
+use crate::comparison::{Material, comparable_sets};
+use crate::words::{number, p_value, signed, verdict_word};
+use assize_contracts::{FactorialRecord, SUCCESS};
+use assize_stats::{
+    AdjustMethod, Direction, EffectEstimate, EffectRuns, EffectTerm, Factor, Factorial, Level,
+    LookFacts, Measure, Scope, Tally, Verdict, adjust_p_values, metric_effect, success_effect,
+};
+use serde::Serialize;
+
+/// The note under effects.
+pub const EFFECTS_NOTE: &str = "An effect is the change that a factor makes on average over the levels of all others; that of two \
+     factors is how much more the first does where the second is on.";
+
+/// The effect of a factor, or of two together, on one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FactorEffect {
+    /// `docs`, `docs × lint`, `temperature=high`.
+    pub effect: String,
+    /// The factors, one or two.
+    pub factors: Vec<String>,
+    /// The model, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The metric's name.
+    pub metric: String,
+    /// Its label.
+    #[serde(skip)]
+    pub label: String,
+    /// The numbers; absent where they cannot be had.
+    pub estimate: Option<EffectEstimate>,
+    /// The p-value adjusted for the family.
+    pub p_adjusted: Option<f64>,
+    /// Number of p-values in the family.
+    pub family_size: usize,
+    /// Not declared beforehand.
+    pub exploratory: bool,
+    /// The word.
+    pub verdict: Verdict,
+    /// Why there is no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// Effects that this fraction cannot tell from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    #[serde(skip)]
+    direction: Option<Direction>,
+}
+
+/// The design behind a record: the combinations that were run. None when the record does not fit together.
+pub fn factorial_of(record: &FactorialRecord) -> Option<Factorial> {
+    let factors: Vec<Factor> = record
+        .factors
+        .iter()
+        .map(|factor| Factor {
+            name: factor.name.clone(),
+            levels: factor.levels.clone(),
+        })
+        .collect();
+    let fits = |levels: &[usize]| {
+        let pairs = levels.iter().zip(&factors);
+        levels.len() == factors.len() && pairs.clone().all(|(level, of)| *level < of.levels.len())
+    };
+    let runs: Vec<Vec<usize>> = record
+        .modes
+        .iter()
+        .map(|mode| mode.levels.clone())
+        .collect();
+    let is_sound = !runs.is_empty() && runs.iter().all(|levels| fits(levels));
+    is_sound.then_some(Factorial {
+        factors,
+        runs,
+        generators: Vec::new(),
+    })
+}
+
+/// All effects: declared ones first, adjusted together. Empty where the modes do not come from factors.
+pub(crate) fn estimate(material: &Material<'_>, analysis: &Analysis) -> Vec<FactorEffect> {
+    let Some(record) = &analysis.factorial else {
+        return Vec::new();
+    };
+    let Some(design) = factorial_of(record) else {
+        return Vec::new();
+    };
+    let Ok(alpha) = Level::new(analysis.confidence.complement()) else {
+        return Vec::new();
+    };
+    let sets = comparable_sets(material.arms, analysis.mixed);
+    let names_models = sets.len() > 1;
+    let mut effects = Vec::new();
+    for set in &sets {
+        let trials = Trials::new(material, set, record);
+        if trials.arms.iter().flatten().count() == 0 {
+            continue;
+        }
+        let model = names_models.then(|| material.arms[set[0]].model.clone());
+        for (term, is_declared) in terms(&design, record) {
+            for name in metrics(material, analysis) {
+                let mut effect = one(&trials, &design, &term, &name, analysis, alpha);
+                effect.model.clone_from(&model);
+                effect.exploratory = !(is_declared && material.is_primary(&name));
+                effects.push(effect);
+            }
+        }
+    }
+    adjust(&mut effects, analysis, alpha);
+    effects.sort_by_key(|effect| effect.exploratory);
+    effects
+}
+
+/// Main effects and declared pairs, then all other pairs.
+fn terms(design: &Factorial, record: &FactorialRecord) -> Vec<(EffectTerm, bool)> {
+    let main = design.main_effects().into_iter().map(|term| (term, true));
+    let is_declared = |term: &EffectTerm| {
+        let name = |place: usize| &design.factors[term.levels[place].0].name;
+        record.interactions.iter().any(|[first, second]| {
+            [name(0), name(1)] == [first, second] || [name(1), name(0)] == [first, second]
+        })
+    };
+    let pairs = design.interactions().into_iter().map(|term| {
+        let declared = is_declared(&term);
+        (term, declared)
+    });
+    let mut terms: Vec<(EffectTerm, bool)> = main.chain(pairs).collect();
+    // Of pairs that cannot be told from each other one is enough; it names the others.
+    let all = terms.clone();
+    terms.retain(|(term, declared)| {
+        let aliases = design.aliases(term);
+        let is_told_by = |(other, other_declared): &(EffectTerm, bool)| {
+            let comes_first = (!*other_declared, other) < (!*declared, term);
+            aliases.contains(other) && other.levels.len() == 2 && comes_first
+        };
+        term.levels.len() == 1 || !all.iter().any(is_told_by)
+    });
+    // A pair that no combination varies, or that is the same as a single factor, is nothing of its own.
+    terms.retain(|(term, _)| {
+        let is_single = |other: &EffectTerm| other.levels.len() == 1;
+        term.levels.len() == 1
+            || (design.weights(term).is_some() && !design.aliases(term).iter().any(is_single))
+    });
+    terms
+}
+
+/// The metrics to decide by, then the others that are compared.
+fn metrics(material: &Material<'_>, analysis: &Analysis) -> Vec<String> {
+    let measured = material.metrics.iter().filter(|name| {
+        analysis.compares(name)
+            && !material.is_primary(name)
+            && !material.catalog.metric(name).is_claim()
+    });
+    let primary = material
+        .primary
+        .iter()
+        .filter(|name| analysis.compares(name));
+    primary.chain(measured).cloned().collect()
+}
+
+/// The trials of one set of arms, by the place of their combination.
+struct Trials<'a> {
+    material: &'a Material<'a>,
+    arms: Vec<Option<usize>>,
+}
+
+impl<'a> Trials<'a> {
+    fn new(material: &'a Material<'a>, set: &[usize], record: &FactorialRecord) -> Self {
+        let arm_of = |name: &str| {
+            let mut arms = set.iter();
+            arms.find(|arm| material.arms[**arm].mode == name).copied()
+        };
+        let modes = record.modes.iter();
+        Self {
+            material,
+            arms: modes.map(|mode| arm_of(&mode.name)).collect(),
+        }
+    }
+
+    fn values(&self, metric: usize) -> Vec<EffectRuns<Vec<f64>>> {
+        self.scenarios(|arm, scenario| {
+            let cell = self.material.arms[arm].cells.get(scenario);
+            cell.map_or(Vec::new(), |cell| cell.comparable(metric).to_vec())
+        })
+    }
+
+    fn has_cut(&self, metric: usize) -> bool {
+        let arms = self.arms.iter().flatten();
+        let mut cells = arms.flat_map(|arm| self.material.arms[*arm].cells.values());
+        cells.any(|cell| cell.cut(metric).contains(&true))
+    }
+
+    fn outcomes(&self) -> Vec<EffectRuns<Tally>> {
+        self.scenarios(|arm, scenario| {
+            let cell = self.material.arms[arm].cells.get(scenario);
+            let counts = cell.map(|cell| (u64::from(cell.passed), cell.judged()));
+            let (passed, judged) = counts.unwrap_or((0, 0));
+            Tally::new(passed, judged).unwrap_or_default()
+        })
+    }
+
+    fn scenarios<T: Default>(&self, of: impl Fn(usize, usize) -> T) -> Vec<EffectRuns<T>> {
+        let scenario = |number: usize| EffectRuns {
+            runs: self
+                .arms
+                .iter()
+                .map(|arm| arm.map_or_else(T::default, |arm| of(arm, number)))
+                .collect(),
+        };
+        (0..self.material.scenarios.len()).map(scenario).collect()
+    }
+}
+
+fn one(
+    trials: &Trials<'_>,
+    design: &Factorial,
+    term: &EffectTerm,
+    name: &str,
+    analysis: &Analysis,
+    alpha: Level,
+) -> FactorEffect {
+    let material = trials.material;
+    let definition = match name {
+        SUCCESS => std::borrow::Cow::Borrowed(assize_contracts::Metric::success()),
+        name => material.catalog.metric(name),
+    };
+    let place = material.metrics.iter().position(|known| known == name);
+    let weights = design.weights(term);
+    let (estimate, reason) = match (weights, place) {
+        (None, _) => (None, Some("no combination tells it")),
+        (Some(weights), _) if name == SUCCESS => {
+            let found = success_effect(&trials.outcomes(), &weights, alpha);
+            (
+                found,
+                Some("fewer than two scenarios have all combinations"),
+            )
+        }
+        (Some(_), None) => (None, Some("no trial measured it")),
+        (Some(_), Some(place)) if trials.has_cut(place) => {
+            (None, Some("runs were cut off by the limit"))
+        }
+        (Some(weights), Some(place)) => {
+            let statistic = analysis.statistic_of(&definition);
+            let found = metric_effect(&trials.values(place), &weights, statistic, alpha);
+            (
+                found,
+                Some("fewer than two scenarios have all combinations"),
+            )
+        }
+    };
+    let names = term.levels.iter();
+    FactorEffect {
+        effect: design.name(term),
+        factors: names
+            .map(|(factor, _)| design.factors[*factor].name.clone())
+            .collect(),
+        model: None,
+        metric: name.to_owned(),
+        label: definition.label().to_owned(),
+        reason: reason.filter(|_| estimate.is_none()),
+        estimate,
+        p_adjusted: None,
+        family_size: 0,
+        exploratory: true,
+        verdict: Verdict::Inconclusive,
+        aliases: design
+            .aliases(term)
+            .iter()
+            .map(|other| design.name(other))
+            .collect(),
+        direction: direction(&definition),
+    }
+}
+
+/// Holm over the declared effects, Benjamini-Hochberg over the others; then the word.
+fn adjust(effects: &mut [FactorEffect], analysis: &Analysis, alpha: Level) {
+    for (exploratory, method) in [(false, AdjustMethod::Holm), (true, AdjustMethod::Bh)] {
+        let paid = |effect: &FactorEffect| {
+            let p = effect.estimate.as_ref()?.p_value?;
+            let facts = LookFacts {
+                scope: Scope::Population,
+                scenarios: effect.estimate.as_ref()?.scenarios as u64,
+                rounds: analysis.looks.as_ref().map_or(1.0, |looks| looks.rounds),
+                components: None,
+            };
+            let looks = analysis.looks.as_ref();
+            Some(looks.map_or(p, |reading| reading.looks.stopping.pay(p, &facts)))
+        };
+        let of_family = |effect: &&mut FactorEffect| effect.exploratory == exploratory;
+        let mut family: Vec<&mut FactorEffect> = effects.iter_mut().filter(of_family).collect();
+        let p_values: Vec<Option<f64>> = family.iter().map(|effect| paid(effect)).collect();
+        let family_size = p_values.iter().flatten().count();
+        for (effect, p) in family.iter_mut().zip(adjust_p_values(&p_values, method)) {
+            effect.p_adjusted = p;
+            effect.family_size = family_size;
+            effect.verdict = effect.word(alpha);
+        }
+    }
+}
+
+impl FactorEffect {
+    fn word(&self, alpha: Level) -> Verdict {
+        let Some(estimate) = &self.estimate else {
+            return Verdict::NotComparable;
+        };
+        let is_shown = self.p_adjusted.is_some_and(|p| p <= alpha.value() + 1e-12);
+        let is_single = self.factors.len() == 1;
+        match (estimate.side, self.direction) {
+            (0, _) => Verdict::Inconclusive,
+            _ if !is_shown => Verdict::Inconclusive,
+            (side, Some(direction)) if !self.exploratory && is_single => {
+                let is_better = (side < 0) == (direction == Direction::Lower);
+                match is_better {
+                    true => Verdict::Better,
+                    false => Verdict::Worse,
+                }
+            }
+            (side, _) if side < 0 => Verdict::Lower,
+            _ => Verdict::Higher,
+        }
+    }
+}
+
+/// One line about one effect: `docs: better, 12 % fewer tokens_active (5 % to 19 %; p 0.004)`.
+pub fn effect_sentence(effect: &FactorEffect) -> String {
+    let of_model = effect.model.as_ref().map(|model| format!(" ({model})"));
+    let head = format!("{}{}", effect.effect, of_model.unwrap_or_default());
+    let Some(estimate) = &effect.estimate else {
+        let reason = effect.reason.unwrap_or("too few measurements");
+        return format!("{head}: not comparable for {} ({reason})", effect.label);
+    };
+    let is_pair = effect.factors.len() > 1;
+    let size = match estimate.measure {
+        Measure::LogRatio if is_pair => format!(
+            "together the ratio of {} changes by {} %",
+            effect.label,
+            signed(-estimate.value)
+        ),
+        Measure::LogRatio => {
+            let word = if estimate.value >= 0.0 {
+                "less"
+            } else {
+                "more"
+            };
+            format!("{} % {word} {}", number(estimate.value.abs()), effect.label)
+        }
+        Measure::Difference if effect.metric == SUCCESS => {
+            format!("{} {} points", effect.label, signed(estimate.value))
+        }
+        Measure::Difference => format!("{} {}", effect.label, signed(estimate.value)),
+    };
+    let ends = estimate.ci95.map(|[low, high]| match estimate.measure {
+        // Shown as a change, so that a smaller value stands first.
+        Measure::LogRatio => format!("{} % to {} %", signed(-high), signed(-low)),
+        Measure::Difference => format!("{} to {}", signed(low), signed(high)),
+    });
+    let ends = ends.map_or_else(String::new, |ends| format!("{ends}; "));
+    let mixed = match effect.aliases.is_empty() {
+        true => String::new(),
+        false => format!("; cannot be told from {}", effect.aliases.join(", ")),
+    };
+    let word = match effect.verdict {
+        Verdict::Lower => "lower",
+        Verdict::Higher => "higher",
+        other => verdict_word(other),
+    };
+    let exploratory = match effect.exploratory && word != "cannot tell" {
+        true => " (exploratory)",
+        false => "",
+    };
+    format!(
+        "{head}: {word}{exploratory}, {size} ({ends}{}{mixed})",
+        p_value(effect.p_adjusted)
+    )
+}

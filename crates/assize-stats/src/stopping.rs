@@ -1,0 +1,497 @@
+//! Stopping early without cheating: the level that every look at growing data is held to.
+//!
+//! A look gets a p-value that already pays for all looks: the smallest error rate of the whole design at which this look
+//! would have decided. Such p-values are adjusted for several questions like any others.
+
+use libm::{exp, sqrt};
+
+use crate::design::Components;
+use crate::interval::{Level, Scope};
+use crate::special::{normal_cdf, normal_quantile, student_t_quantile};
+
+/// Nodes of the integration over the values that go on.
+const NODES: usize = 64;
+/// Looks closer together than this share of all information count as one.
+const SAME_LOOK: f64 = 0.004;
+
+/// How the error rate is spread over the looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spending {
+    /// Almost nothing early, almost all at the end (Lan and DeMets' version of O'Brien and Fleming).
+    ObrienFleming,
+    /// About the same at every look (their version of Pocock).
+    Pocock,
+}
+
+impl Spending {
+    /// The two-sided error rate spent up to a share of the information.
+    pub fn spent(self, fraction: f64, alpha: f64) -> f64 {
+        let fraction = fraction.clamp(0.0, 1.0);
+        if fraction == 0.0 {
+            return 0.0;
+        }
+        match self {
+            Self::ObrienFleming => 4.0 * normal_cdf(normal_quantile(alpha / 4.0) / sqrt(fraction)),
+            Self::Pocock => alpha * libm::log1p((std::f64::consts::E - 1.0) * fraction),
+        }
+    }
+}
+
+/// The bounds |z| of looks at these shares of the information, two-sided, with error rate `alpha` over all of them.
+/// Shares must rise; a share hardly above the one before is held to the same bound.
+pub fn boundaries(spending: Spending, fractions: &[f64], alpha: Level) -> Vec<f64> {
+    let mut bounds = Vec::with_capacity(fractions.len());
+    let mut walk: Option<Walk> = None;
+    let mut spent = 0.0;
+    for &fraction in fractions {
+        let fraction = fraction.clamp(1e-9, 1.0);
+        let last = walk.as_ref().map_or(0.0, |walk| walk.fraction);
+        if let (Some(bound), true) = (bounds.last().copied(), fraction - last < SAME_LOOK) {
+            bounds.push(bound);
+            continue;
+        }
+        let target = spending.spent(fraction, alpha.value());
+        let share = (target - spent).max(1e-300);
+        let reach = match &walk {
+            None => -normal_quantile(share / 2.0) * sqrt(fraction),
+            Some(walk) => walk.reach(fraction, share),
+        };
+        walk = Some(match &walk {
+            None => Walk::first(fraction, reach),
+            Some(walk) => walk.on_to(fraction, reach),
+        });
+        spent = target;
+        bounds.push(reach / sqrt(fraction));
+    }
+    bounds
+}
+
+/// The density of paths that no look has stopped yet, on nodes between the bounds of the last look.
+struct Walk {
+    fraction: f64,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    at: f64,
+    /// Density times the weight of the node.
+    mass: f64,
+}
+
+impl Walk {
+    fn first(fraction: f64, reach: f64) -> Self {
+        let density = |at: f64| normal_density(at / sqrt(fraction)) / sqrt(fraction);
+        Self {
+            fraction,
+            nodes: nodes_between(reach, density),
+        }
+    }
+
+    fn on_to(&self, fraction: f64, reach: f64) -> Self {
+        let step = sqrt(fraction - self.fraction);
+        let density = |at: f64| {
+            let from = self.nodes.iter();
+            from.map(|node| node.mass * normal_density((at - node.at) / step) / step)
+                .sum()
+        };
+        Self {
+            fraction,
+            nodes: nodes_between(reach, density),
+        }
+    }
+
+    /// The bound that paths cross with this probability.
+    fn reach(&self, fraction: f64, share: f64) -> f64 {
+        let step = sqrt(fraction - self.fraction);
+        let crossing = |reach: f64| -> f64 {
+            let beyond = |node: &Node| {
+                normal_cdf((node.at - reach) / step) + normal_cdf((-node.at - reach) / step)
+            };
+            self.nodes.iter().map(|node| node.mass * beyond(node)).sum()
+        };
+        let (mut low, mut high) = (0.0, 12.0 * sqrt(fraction));
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if crossing(middle) > share {
+                low = middle;
+            } else {
+                high = middle;
+            }
+            if high - low < 1e-9 {
+                break;
+            }
+        }
+        (low + high) / 2.0
+    }
+}
+
+fn normal_density(x: f64) -> f64 {
+    exp(-x * x / 2.0) / sqrt(2.0 * std::f64::consts::PI)
+}
+
+/// Gauss-Legendre nodes between both bounds, with the density there.
+fn nodes_between(reach: f64, density: impl Fn(f64) -> f64) -> Vec<Node> {
+    let (points, weights) = legendre();
+    let pairs = points.iter().zip(weights);
+    let node = |(point, weight): (&f64, &f64)| Node {
+        at: reach * point,
+        mass: reach * weight * density(reach * point),
+    };
+    pairs.map(node).collect()
+}
+
+/// Nodes and weights of Gauss-Legendre integration over -1 to 1, by Newton's method on the polynomial.
+fn legendre() -> (&'static [f64], &'static [f64]) {
+    static TABLE: std::sync::OnceLock<(Vec<f64>, Vec<f64>)> = std::sync::OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let n = NODES as f64;
+        let (mut points, mut weights) = (vec![0.0; NODES], vec![0.0; NODES]);
+        for place in 0..NODES {
+            let mut x = libm::cos(std::f64::consts::PI * (place as f64 + 0.75) / (n + 0.5));
+            let mut slope = 1.0;
+            for _ in 0..100 {
+                let (mut value, mut before) = (1.0, 0.0);
+                for degree in 0..NODES {
+                    let k = degree as f64;
+                    let next = ((2.0 * k + 1.0) * x * value - k * before) / (k + 1.0);
+                    (before, value) = (value, next);
+                }
+                slope = n * (x * value - before) / (x * x - 1.0);
+                let step = value / slope;
+                x -= step;
+                if step.abs() < 1e-15 {
+                    break;
+                }
+            }
+            points[place] = x;
+            weights[place] = 2.0 / ((1.0 - x * x) * slope * slope);
+        }
+        (points, weights)
+    });
+    (&table.0, &table.1)
+}
+
+/// The smallest error rate of the whole design at which a look with this p-value decides. The last share is that of the look.
+pub fn sequential_p(spending: Spending, p: f64, fractions: &[f64]) -> f64 {
+    if fractions.is_empty() || !(p < 1.0) {
+        return 1.0;
+    }
+    let p = p.max(1e-300);
+    let wanted = -normal_quantile(p / 2.0);
+    if wanted <= 0.0 {
+        return 1.0;
+    }
+    // Bounds fall as the error rate rises; halving the gap between their logarithms finds the rate.
+    let bound = |alpha: f64| {
+        let level = Level::new(alpha).unwrap_or(Level::ALPHA_05);
+        boundaries(spending, fractions, level)
+            .last()
+            .copied()
+            .unwrap_or(f64::INFINITY)
+    };
+    let (mut low, mut high) = (p.min(0.5), 0.999);
+    if bound(high) > wanted {
+        return 1.0;
+    }
+    if bound(low) <= wanted {
+        return low;
+    }
+    while high / low > 1.0005 {
+        let middle = sqrt(low * high);
+        if bound(middle) <= wanted {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high.min(1.0)
+}
+
+/// The right-Haar t e-value of a t statistic of `n` values: evidence that may be looked at after every one of them. `c2` is
+/// the prior's weight; 1 suits medium effects.
+pub fn t_e_value(t: f64, n: f64, c2: f64) -> f64 {
+    if n < 2.0 {
+        return 1.0;
+    }
+    let (nu, r) = (n - 1.0, c2 / (n + c2));
+    let t2 = t * t;
+    if !t2.is_finite() {
+        return sqrt(r) * libm::pow(1.0 / r, (nu + 1.0) / 2.0);
+    }
+    let ratio = (1.0 + t2 / nu) / (1.0 + r * t2 / nu);
+    sqrt(r) * libm::pow(ratio, (nu + 1.0) / 2.0)
+}
+
+/// The p-value that holds at any look, from an ordinary two-sided one over `n` values.
+pub fn anytime_p(p: f64, n: f64) -> f64 {
+    if n < 2.0 || !(p < 1.0) {
+        return 1.0;
+    }
+    let t = -student_t_quantile(p.max(1e-300) / 2.0, n - 1.0);
+    (1.0 / t_e_value(t, n, 1.0)).min(1.0)
+}
+
+/// The p-value that holds at any look, from rounds of values between 0 and 1 whose mean is 1/2 without a difference: one over
+/// the mean capital of two gamblers who bet on either side.
+pub fn anytime_p_of_rounds(rounds: &[f64]) -> Option<f64> {
+    let options = crate::sequential::BettingOptions::default();
+    let mut least: f64 = 1.0;
+    // Evidence once reached stays, so the best of all looks counts.
+    for look in 1..=rounds.len() {
+        let capital = crate::sequential::betting_capital(&rounds[..look], &[0.5], &options).ok()?;
+        let found = capital.first()?;
+        let mean = (exp(found.log_capital_up) + exp(found.log_capital_down)) / 2.0;
+        least = least.min(1.0 / mean);
+    }
+    Some(least)
+}
+
+/// The looks at a run so far, and how verdicts pay for them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Stopping {
+    /// One look, at the end.
+    #[default]
+    Once,
+    /// Looks that were not declared: p-values are multiplied by their number, this one included.
+    Undeclared {
+        /// Looks at different states of the data, this one included.
+        looks: u32,
+    },
+    /// Declared looks, at most up to so many rounds of all scenarios.
+    GroupSequential {
+        /// Rounds that were complete at each earlier look.
+        earlier_rounds: Vec<f64>,
+        /// The planned end.
+        max_rounds: f64,
+    },
+    /// Any number of looks.
+    Anytime {
+        /// Rounds of pairs of modes for success: per round (mean over scenarios of A - B, plus 1) / 2.
+        success: Vec<PairRounds>,
+    },
+}
+
+/// The rounds of one pair of modes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PairRounds {
+    /// The candidate.
+    pub mode_a: String,
+    /// What it is compared with.
+    pub mode_b: String,
+    /// One value between 0 and 1 per complete round; 1/2 means no difference.
+    pub rounds: Vec<f64>,
+}
+
+/// The looks that comparisons pay for, and those that earlier ones decided.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Looks {
+    /// How verdicts pay.
+    pub stopping: Stopping,
+    /// Comparisons that an earlier declared look decided: that look counts for them.
+    pub decided: Vec<Decided>,
+}
+
+/// A comparison that was decided by an earlier look.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// The candidate.
+    pub mode_a: String,
+    /// What it was compared with.
+    pub mode_b: String,
+    /// The metric.
+    pub metric: String,
+    /// The p-value that paid for the looks until then.
+    pub p: f64,
+}
+
+impl Looks {
+    /// The p-value that pays for all looks.
+    pub fn pay(&self, p: Option<f64>, of: &Asked<'_>, facts: &LookFacts) -> Option<f64> {
+        let is_meant = |known: &&Decided| {
+            known.mode_a == of.mode_a && known.mode_b == of.mode_b && known.metric == of.metric
+        };
+        let before = self.decided.iter().find(is_meant).map(|known| known.p);
+        let now = p.map(|p| match of.metric == "success" {
+            true => self.stopping.pay_success(p, [of.mode_a, of.mode_b], facts),
+            false => self.stopping.pay(p, facts),
+        });
+        match (before, now) {
+            (Some(before), Some(now)) => Some(before.min(now)),
+            (before, now) => before.or(now),
+        }
+    }
+}
+
+/// One question: a metric of a pair of modes.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The candidate.
+    pub mode_a: &'a str,
+    /// What it is compared with.
+    pub mode_b: &'a str,
+    /// The metric.
+    pub metric: &'a str,
+}
+
+/// The facts about one comparison that its look is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct LookFacts {
+    /// What its verdict speaks about.
+    pub scope: Scope,
+    /// Scenarios.
+    pub scenarios: u64,
+    /// Rounds that are complete.
+    pub rounds: f64,
+    /// The variances met, where they are known.
+    pub components: Option<Components>,
+}
+
+impl LookFacts {
+    /// The share of all information that so many rounds hold. Scenarios that surely differ hold most of it early; without that
+    /// certainty, information grows with the rounds.
+    pub fn fraction(&self, rounds: f64, max_rounds: f64) -> f64 {
+        let by_rounds = (rounds / max_rounds).clamp(0.0, 1.0);
+        let known = match (self.scope, &self.components) {
+            (Scope::Population, Some(components)) => {
+                let [sure, _] = components.range();
+                let now = sure.per_scenario(rounds);
+                (now > 0.0).then(|| sure.per_scenario(max_rounds) / now)
+            }
+            _ => None,
+        };
+        known.map_or(by_rounds, |known| known.clamp(by_rounds, 1.0))
+    }
+}
+
+impl Stopping {
+    /// The p-value of this look that pays for all looks.
+    pub fn pay(&self, p: f64, facts: &LookFacts) -> f64 {
+        match self {
+            Self::Once => p,
+            Self::Undeclared { looks } => (p * f64::from((*looks).max(1))).min(1.0),
+            Self::GroupSequential {
+                earlier_rounds,
+                max_rounds,
+            } => {
+                let share = |rounds: f64| facts.fraction(rounds, *max_rounds);
+                let earlier = earlier_rounds
+                    .iter()
+                    .filter(|rounds| **rounds < facts.rounds);
+                let mut fractions: Vec<f64> = earlier.map(|rounds| share(*rounds)).collect();
+                fractions.push(share(facts.rounds));
+                for place in 1..fractions.len() {
+                    fractions[place] = fractions[place].max(fractions[place - 1]);
+                }
+                sequential_p(Spending::ObrienFleming, p, &fractions).max(p)
+            }
+            Self::Anytime { .. } => {
+                let n = match facts.scope {
+                    Scope::Population => facts.scenarios as f64,
+                    Scope::Suite => facts.rounds,
+                };
+                anytime_p(p, n).max(p)
+            }
+        }
+    }
+
+    /// The p-value of success: `anytime` bets on rounds where they are known.
+    pub fn pay_success(&self, p: f64, pair: [&str; 2], facts: &LookFacts) -> f64 {
+        if let Self::Anytime { success } = self {
+            let is_meant = |known: &&PairRounds| [&*known.mode_a, &*known.mode_b] == pair;
+            let rounds = success.iter().find(is_meant);
+            if let Some(found) = rounds.and_then(|known| anytime_p_of_rounds(&known.rounds)) {
+                return found;
+            }
+        }
+        self.pay(p, facts)
+    }
+
+    /// Looks that verdicts pay for, this one included.
+    pub fn looks(&self) -> u32 {
+        match self {
+            Self::Once | Self::Anytime { .. } => 1,
+            Self::Undeclared { looks } => *looks,
+            Self::GroupSequential { earlier_rounds, .. } => earlier_rounds.len() as u32 + 1,
+        }
+    }
+}
+
+/// The chance that a comparison is still decided at the planned end if the true effect is `delta` in the direction of the
+/// estimate or against it, whichever is larger. `p` is the two-sided p-value now; `alpha` the level of the last look.
+pub fn conditional_power(
+    p: f64,
+    delta: f64,
+    facts: &LookFacts,
+    max_rounds: f64,
+    alpha: Level,
+) -> f64 {
+    let Some(components) = &facts.components else {
+        return 1.0;
+    };
+    let end = components.per_scenario(max_rounds) / facts.scenarios as f64;
+    if !(end > 0.0) || !(delta > 0.0) {
+        return 1.0;
+    }
+    let share = (components.per_scenario(max_rounds) / components.per_scenario(facts.rounds))
+        .clamp(0.0, 1.0);
+    if share >= 1.0 - 1e-9 {
+        return if p <= alpha.value() { 1.0 } else { 0.0 };
+    }
+    let z = -normal_quantile((p / 2.0).clamp(1e-300, 0.5));
+    let drift = delta / sqrt(end);
+    let bound = -normal_quantile(alpha.value() / 2.0);
+    let chance = |z: f64| {
+        let so_far = z * sqrt(share);
+        normal_cdf((so_far + drift * (1.0 - share) - bound) / sqrt(1.0 - share))
+    };
+    chance(z).max(chance(-z))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_look_pays_nothing() {
+        assert!((sequential_p(Spending::ObrienFleming, 0.03, &[1.0]) - 0.03).abs() < 1e-4);
+    }
+
+    #[test]
+    fn early_looks_cost_more_than_the_last() {
+        let paid = |fractions: &[f64]| sequential_p(Spending::ObrienFleming, 0.01, fractions);
+        assert!(paid(&[0.2]) > paid(&[0.2, 0.4]));
+        assert!(paid(&[0.2, 0.4, 0.6, 0.8, 1.0]) < 0.015);
+        assert!(paid(&[0.2, 0.4, 0.6, 0.8, 1.0]) > 0.01);
+    }
+
+    #[test]
+    fn a_paid_p_value_is_at_its_bound() {
+        let fractions = [0.25, 0.5, 0.75];
+        let paid = sequential_p(Spending::ObrienFleming, 0.004, &fractions);
+        let bounds = boundaries(
+            Spending::ObrienFleming,
+            &fractions,
+            Level::new(paid).unwrap(),
+        );
+        let p = 2.0 * normal_cdf(-bounds[2]);
+        assert!((p - 0.004).abs() < 2e-5, "{p}");
+    }
+
+    #[test]
+    fn a_hopeless_comparison_has_no_conditional_power() {
+        let facts = LookFacts {
+            scope: Scope::Population,
+            scenarios: 10,
+            rounds: 8.0,
+            components: Some(Components::new(
+                10,
+                8.0,
+                0.2,
+                0.1,
+                crate::statistic::Statistic::Mean,
+            )),
+        };
+        assert!(conditional_power(0.9, 0.05, &facts, 10.0, Level::ALPHA_05) < 0.1);
+        assert!(conditional_power(0.04, 0.5, &facts, 40.0, Level::ALPHA_05) > 0.3);
+    }
+}

@@ -1,0 +1,131 @@
+//! `factors:` in a suite: modes, effects, fractions, problems.
+
+use crate::support::Suite;
+use serde_json::Value;
+
+const SUITE: &str = "\
+name: factors
+provider: { uses: simulated, model: m, latency_ms: 0, scenario_spread: 0.05, success_rate: 0.5, tokens: { input: { median: 9000, spread: 0.2 }, output: { median: 900, spread: 0.2 } } }
+factors:
+  short: { provider_overrides: { tokens: { input: { median: 3000, spread: 0.2 }, output: { median: 300, spread: 0.2 } } } }
+  skilled: { on: { provider_overrides: { success_rate: 1.0 } } }
+  polite: { system_instructions: 'Please.' }
+  loud: { environment: { LOUD: '1' } }
+factorial: { runs: 8, interactions: [[short, skilled]] }
+scenarios: { paths: ['many.yaml'] }
+execution: { repetitions: 3, concurrency: 8 }
+";
+
+fn suite(text: &str) -> Suite {
+    let suite = Suite::of(text);
+    suite.write(
+        "many.yaml",
+        "id: s\nprompt: do it\nvars: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\n",
+    );
+    suite
+}
+
+#[test]
+fn four_switches_in_eight_modes_tell_which_part_earns_its_place() {
+    let suite = suite(SUITE);
+    suite.done(&["run", "--quiet"]);
+    let modes: std::collections::BTreeSet<String> = suite
+        .rows()
+        .iter()
+        .map(|row| row["mode"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(modes.len(), 8);
+    assert!(modes.contains("none") && modes.contains("short+skilled+polite+loud"));
+    let lines = suite.done(&["compare", "--json"]);
+    let effects: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line.get("effect").is_some())
+        .collect();
+    let find = |effect: &str, metric: &str| {
+        let is_meant = |found: &&Value| found["effect"] == effect && found["metric"] == metric;
+        effects
+            .iter()
+            .find(is_meant)
+            .unwrap_or_else(|| panic!("{effect} {metric}"))
+    };
+    assert_eq!(find("short", "tokens_active")["verdict"], "better");
+    assert_eq!(find("skilled", "success")["verdict"], "better");
+    assert_eq!(find("polite", "success")["verdict"], "inconclusive");
+    let value = find("skilled", "success")["estimate"]["value"]
+        .as_f64()
+        .unwrap();
+    assert!((35.0..65.0).contains(&value), "{value}");
+    // Four main effects and one declared pair, each on success and tokens.
+    assert_eq!(find("short", "tokens_active")["familySize"], 10);
+    let pair = find("short × polite", "success");
+    assert_eq!(
+        (&pair["exploratory"], &pair["aliases"][0]),
+        (&Value::Bool(true), &Value::from("skilled × loud"))
+    );
+    assert_eq!(find("short × skilled", "success")["exploratory"], false);
+    // Pairs of modes are exploratory: the family is that of the effects.
+    let pairs = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert!(
+        pairs
+            .filter(|line| line.get("modeA").is_some())
+            .all(|line| line["exploratory"] == true)
+    );
+    let text = suite.done(&["compare"]);
+    assert!(text.contains("✓ short: better"), "{text}");
+    let report = std::fs::read_to_string(suite.run_directory().join("report/report.md")).unwrap();
+    assert!(report.contains("## Effects of the factors"), "{report}");
+    let plan: Value = serde_json::from_str(&suite.done(&["plan", "--json"])).unwrap();
+    assert_eq!(
+        (&plan["arms"], &plan["questions"]),
+        (&Value::from(8), &Value::from(10))
+    );
+}
+
+#[test]
+fn a_full_factorial_is_resumed_like_any_other_run() {
+    let full = SUITE.replace(
+        "factorial: { runs: 8, interactions: [[short, skilled]] }\n",
+        "",
+    );
+    let suite = suite(&full);
+    let plan = suite.done(&["run", "--dry-run"]);
+    assert_eq!(plan.lines().count(), 16 * 8 * 3);
+    suite.done(&["run", "--quiet", "-n", "1"]);
+    suite.done(&["run", "--quiet", "--resume", "last", "-n", "2"]);
+    assert_eq!(suite.rows().len(), 16 * 8 * 2);
+}
+
+#[test]
+fn factors_that_cannot_be_are_refused_where_they_stand() {
+    for (from, to, part) in [
+        (
+            "runs: 8",
+            "runs: 6",
+            "cannot be balanced, expected one of 8",
+        ),
+        ("skilled]]", "clever]]", "unknown factor `clever`"),
+        (
+            "loud: { environment: { LOUD: '1' } }",
+            "loud: 3",
+            "expected factors by name",
+        ),
+        (
+            "factorial: {",
+            "modes: { plain: {} }\nfactorial: {",
+            "`modes` beside `factors`",
+        ),
+        (
+            "loud: { environment",
+            "loud: { enviroment",
+            "unknown key `enviroment`",
+        ),
+    ] {
+        let suite = suite(&SUITE.replace(from, to));
+        let outcome = suite.assize(&["check"]);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        assert!(outcome.stderr.contains(part), "{part}: {outcome:#?}");
+    }
+}
