@@ -293,7 +293,7 @@ fn possible_fractions(factors: usize) -> String {
 /// possible: longest words first, tried until the shortest mix-up is as long as it can be.
 fn generators(factors: usize, base: usize) -> Option<Vec<Generator>> {
     let added = factors.checked_sub(base)?;
-    if base < 2 || base > 16 || added >= (1_usize << base) - base {
+    if !(2..=16).contains(&base) || added >= (1_usize << base) - base {
         return None;
     }
     let mut words: Vec<u32> = (1..1_u32 << base)

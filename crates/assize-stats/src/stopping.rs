@@ -173,7 +173,7 @@ fn legendre() -> (&'static [f64], &'static [f64]) {
 
 /// The smallest error rate of the whole design at which a look with this p-value decides. The last share is that of the look.
 pub fn sequential_p(spending: Spending, p: f64, fractions: &[f64]) -> f64 {
-    if fractions.is_empty() || !(p < 1.0) {
+    if fractions.is_empty() || p >= 1.0 || p.is_nan() {
         return 1.0;
     }
     let p = p.max(1e-300);
@@ -224,7 +224,7 @@ pub fn t_e_value(t: f64, n: f64, c2: f64) -> f64 {
 
 /// The p-value that holds at any look, from an ordinary two-sided one over `n` values.
 pub fn anytime_p(p: f64, n: f64) -> f64 {
-    if n < 2.0 || !(p < 1.0) {
+    if n < 2.0 || p >= 1.0 || p.is_nan() {
         return 1.0;
     }
     let t = -student_t_quantile(p.max(1e-300) / 2.0, n - 1.0);
@@ -429,7 +429,7 @@ pub fn conditional_power(
         return 1.0;
     };
     let end = components.per_scenario(max_rounds) / facts.scenarios as f64;
-    if !(end > 0.0) || !(delta > 0.0) {
+    if end <= 0.0 || delta <= 0.0 || end.is_nan() {
         return 1.0;
     }
     let share = (components.per_scenario(max_rounds) / components.per_scenario(facts.rounds))

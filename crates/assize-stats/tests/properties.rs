@@ -81,6 +81,7 @@ const OPTIONS: CompareOptions<'static> = CompareOptions {
     success_is_primary: false,
     family: Family::Report,
     relabel_exploratory: true,
+    looks: None,
 };
 
 fn compare(metrics: &[Metric<'_>]) -> Vec<Value> {

@@ -259,7 +259,7 @@ fn scenarios_plan(
 ) -> Option<ComparisonPlan> {
     let needs = Needs::new(components, alpha)?;
     let share = scale.unseen(needs.detectable, wanted);
-    let needs = needs.to_show(scale.effect(share));
+    let needs = needs.for_difference(scale.effect(share));
     Some(ComparisonPlan {
         repetitions_needed: needs.repetitions,
         scenarios_needed: needs.scenarios,
@@ -296,7 +296,7 @@ fn runs_plan(
 fn counts_plan(components: &Components, alpha: Level) -> Option<ComparisonPlan> {
     let needs = Needs::new(components, alpha)?;
     let delta = needs.detectable / 2.0;
-    let needs = needs.to_show(delta);
+    let needs = needs.for_difference(delta);
     let scale = Scale {
         measure: Measure::Difference,
         unit: 1.0,
@@ -340,7 +340,7 @@ impl<'a> Needs<'a> {
         })
     }
 
-    fn to_show(mut self, delta: f64) -> Self {
+    fn for_difference(mut self, delta: f64) -> Self {
         let question = Question {
             delta,
             alpha: self.alpha,
@@ -418,7 +418,7 @@ impl SuccessBasis {
             Self::Tasks(components) => {
                 let needs = Needs::new(components, alpha)?;
                 let target = target_below(needs.detectable, wanted);
-                let needs = needs.to_show(target);
+                let needs = needs.for_difference(target);
                 Some(SuccessPlan {
                     target_pp: target * 100.0,
                     min_detectable_pp: needs.detectable.min(1.0) * 100.0,
