@@ -164,7 +164,7 @@ describe("report.html", { skip: obstacle }, () => {
     }), "hostile");
     const { page, trouble } = await open(file);
     const scripts = await page.evaluate(() => document.scripts.length);
-    assert.equal(scripts, 4, "data, two traces and the program");
+    assert.equal(scripts, 5, "data, Markdown, two traces and the program");
     await page.locator("#list tbody tr", { hasText: "evil" }).locator("a").click();
     await page.locator("#trial .event").first().waitFor();
     await page.evaluate(() => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
@@ -188,6 +188,109 @@ describe("report.html", { skip: obstacle }, () => {
     await page.evaluate(() => { location.hash = "trial-0-vs-1"; });
     await page.locator(".sides").waitFor();
     assert.equal(await page.evaluate(() => window.hit ?? null), null);
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  test("the head tells what was run, and the list at the top leads to every section", async () => {
+    const { page, trouble } = await open(quickstart);
+    const origin = await page.locator(".origin").textContent();
+    for (const word of ["started", "UTC", "took", "tokens", "cost", "assize"]) assert.ok(origin.includes(word), `${word} in ${origin}`);
+    const sections = await page.locator("main#report > section").evaluateAll((found) => found.map((section) => section.id));
+    const links = await page.locator("nav a").evaluateAll((found) => found.map((link) => link.getAttribute("href").slice(1)));
+    assert.deepEqual(links, sections);
+    assert.match(await page.locator("#modes").textContent(), /with-docs/);
+    assert.match(await page.locator(".card .values").first().textContent(), /^\d+ % → \d+ %$/);
+    // Parts of the time have colours that no mode has.
+    const shades = await page.locator("#time .chip").evaluateAll((found) => found.map((chip) => [...chip.classList].at(-1)));
+    assert.ok(shades.some((shade) => /^p\d$/.test(shade)), shades.join(" "));
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  test("the result is copied as Markdown", async () => {
+    const { page, trouble } = await open(quickstart);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as Markdown" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(copied, /^## quickstart/);
+    assert.ok(copied.includes("with-docs") && copied.includes("| "), copied);
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  test("trials that did not pass come first, and a scenario shows its answers side by side", async () => {
+    const { page, trouble } = await open(quickstart);
+    const outcomes = await page.locator("#list tbody th").allTextContents();
+    assert.deepEqual(outcomes, [...outcomes].sort((a, b) => ["fail", "void", "pass"].indexOf(a) - ["fail", "void", "pass"].indexOf(b)));
+    await page.locator("#scenarios tbody th a").first().click();
+    await page.locator("#trial .modes").waitFor();
+    assert.deepEqual(await page.locator("#trial .mode h2").allTextContents(), ["plain", "with-docs"]);
+    assert.ok(await page.locator("#trial .answer pre").count() >= 2);
+    assert.ok(await page.locator("#report").isHidden());
+    await page.getByRole("button", { name: "← Report" }).click();
+    await page.locator("#scenarios").waitFor();
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  test("the time of a trial is a waterfall", async () => {
+    const at = (second) => `2026-01-01T00:00:${String(second).padStart(2, "0")}.000Z`;
+    const suite = replaySuite("falling", { one: [], two: [] });
+    const timed = JSON.stringify({
+      sessionId: "s",
+      events: [{ type: "turn_boundary", turnNumber: 0, timestamp: at(1) }, { ...call("bash", { command: "ls" }, "a"), timestamp: at(3), durationIsBound: true }, text("done")],
+      turns: [], summary: { totalTurns: 1, totalToolCalls: 1, totalTokens: {}, totalDuration: 6000 },
+      userTurns: [{ startedAt: at(0), durationMs: 6000 }],
+      modelCalls: [{ id: "call-1", model: "gpt-x", startedAt: at(1), ttftMs: 400, durationMs: 1500, tokens: {} }],
+    });
+    for (const mode of ["one", "two"]) writeSuite("falling", { [`sessions/${mode}.json`]: timed });
+    const { page, trouble } = await open(runSuite(suite, "falling"));
+    await page.evaluate(() => { location.hash = "trial-0"; });
+    await page.locator("#trial .waterfall svg").waitFor();
+    const name = await page.locator("#trial .waterfall svg").getAttribute("aria-label");
+    assert.match(name, /start-up.*gpt-x.*bash/);
+    assert.match(await page.locator("#trial .waterfall .legend").textContent(), /waiting for the first token/);
+    assert.match(await page.locator("#trial .waterfall svg").textContent(), /≤ 5\.0 ms/);
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  // The pages that docs/reading-a-report.md speaks of, and those that are hard to draw.
+  const six = () => writeSuite("six", {
+    "assize.yaml": "name: six\nprovider: { uses: simulated, latency_ms: 0 }\nmodes:\n" +
+      [["plain", 0.5], ["docs", 0.8], ["careful", 0.7], ["cheap", 0.3], ["fast", 0.6], ["never", 0]].map(([mode, rate]) => `  ${mode}: { provider: { uses: simulated, latency_ms: 0, success_rate: ${rate} } }\n`).join("") +
+      "scenarios: { paths: ['s*.yaml'] }\nexecution: { repetitions: 5, concurrency: 8, warmup: false }\n",
+    ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`s${n}.yaml`, `id: task-${n}\nprompt: do it\nchecks: [ { output: { matches: '.' } } ]\n`])),
+  });
+
+  test("six modes are ranked and held against each other", async () => {
+    const { page, trouble } = await open(runSuite(six(), "six"));
+    const rows = page.locator("#verdict table").first().locator("tbody tr");
+    assert.equal(await rows.count(), 6);
+    assert.match(await rows.first().textContent(), /^1docs/);
+    assert.match(await rows.last().textContent(), /never0 %/);
+    assert.equal(await page.locator("#verdict td small", { hasText: "the baseline" }).count(), 1);
+    const matrix = page.locator("#verdict table").nth(1);
+    assert.equal(await matrix.locator("tbody tr").count(), 6);
+    assert.match(await matrix.locator("tbody tr").first().textContent(), /\+/);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0);
+    await page.screenshot({ path: join(pictures, "six-modes.png"), fullPage: true });
+    await page.close();
+    assert.deepEqual(trouble, []);
+  });
+
+  test("a run in which nothing worked says why, and nothing else", async () => {
+    const suite = writeSuite("void", {
+      "assize.yaml": "name: void\nmodes:\n  one: { provider: { uses: command, command: [./gone.sh], free: true } }\n  two: { provider: { uses: command, command: [./gone.sh], free: true } }\nscenarios: { paths: [s.yaml] }\nexecution: { repetitions: 3, warmup: false }\n",
+      "s.yaml": "id: s\nprompt: do it\nchecks: [ { output: { contains: done } } ]\n",
+    });
+    const { page, trouble } = await open(runSuite(suite, "void", ["--no-preflight"], 5));
+    const verdict = await page.locator("#verdict").textContent();
+    assert.ok(!/better|worse|equivalent/.test(verdict), verdict);
+    assert.match(await page.locator("#failures").textContent(), /gone\.sh/);
+    await page.screenshot({ path: join(pictures, "all-void.png"), fullPage: true });
     await page.close();
     assert.deepEqual(trouble, []);
   });

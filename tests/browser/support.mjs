@@ -28,10 +28,14 @@ export const assize = (...words) => execFileSync(program, words, {
   env: { ...process.env, XDG_STATE_HOME: directory },
 });
 
-/// Runs a suite and gives the path of its page.
-export const runSuite = (suite, name) => {
+/// Runs a suite and gives the path of its page. `code` is the exit code that is expected.
+export const runSuite = (suite, name, flags = [], code = 0) => {
   const output = join(directory, `runs-${name}`);
-  assize("run", suite, "--quiet", "--yes", "--output", output);
+  try {
+    assize("run", suite, "--quiet", "--yes", "--output", output, ...flags);
+  } catch (error) {
+    if (error.status !== code) throw error;
+  }
   const run = readdirSync(output).sort().at(-1);
   return join(output, run, "report/report.html");
 };

@@ -260,6 +260,9 @@ impl Cell {
         self.set_all(trial, found);
         row.for_each_lower_bound(catalog, |name, value| {
             let place = extent.column(name, catalog, metrics);
+            let is_measured =
+                |place: &usize| found.get(*place).is_some_and(|value| value.is_finite());
+            let place = place.filter(|place| !is_measured(place));
             let bound = place.map(|place| LowerBound {
                 place,
                 trial,
@@ -311,10 +314,10 @@ impl Cell {
         trials.iter().filter(is_incomplete).count() as u64
     }
 
-    /// Whether a metric of some trial is known only as a lower bound, though time was not over.
-    pub(crate) fn is_incomplete_in(&self, place: usize) -> bool {
-        let mut bounds = self.lower_bounds().iter();
-        bounds.any(|bound| bound.place == place && !self.is_censored(bound.trial))
+    /// The same of one metric.
+    pub(crate) fn incomplete_in(&self, place: usize) -> u64 {
+        let is_meant = |bound: &&LowerBound| bound.place == place && !self.is_censored(bound.trial);
+        self.lower_bounds().iter().filter(is_meant).count() as u64
     }
 
     /// Void trials whose cause may depend on the mode.

@@ -195,7 +195,7 @@ impl Material<'_> {
         let arms = arms.filter(|(_, label)| is_meant(label));
         let cells: Vec<&Cell> = arms.flat_map(|(arm, _)| arm.cells.values()).collect();
         let place = self.metrics.iter().position(|name| *name == found.metric);
-        let is_unknown = |cell: &&Cell| place.is_some_and(|place| cell.is_incomplete_in(place));
+        let is_unknown = |cell: &&Cell| place.is_some_and(|place| cell.incomplete_in(place) > 0);
         match (
             cells.iter().any(|cell| cell.censored() > 0),
             cells.iter().any(is_unknown),

@@ -109,7 +109,12 @@ impl Reasons {
     pub(crate) fn place(&mut self, row: &Row<'_>) -> usize {
         let outcome = row.outcome();
         let mut message = cut(row.reason());
-        let mut kind = kind_of(outcome, &row.run_id, &message);
+        // Every mode has messages of its own: what one of them says is no reason of another.
+        let scope = format!("{} {} {}", row.run_id, row.mode, row.model);
+        let mut kind = match row.has_error() {
+            true => kind_of(outcome, &scope, &message),
+            false => format!("{outcome:?} {scope} {message}"),
+        };
         if self.kinds.find(&kind).is_none() && self.told.len() >= MOST_KINDS {
             message = OTHER.to_owned();
             kind = kind_of(outcome, "", OTHER);
@@ -151,13 +156,47 @@ fn cut(text: String) -> String {
     }
 }
 
-/// A message without what differs from trial to trial: paths of workspaces, ports, times, ids.
-fn kind_of(outcome: Outcome, run_id: &str, message: &str) -> String {
+/// An error without what differs from trial to trial: paths of workspaces, ports, times, ids. Codes are part of it.
+fn kind_of(outcome: Outcome, scope: &str, message: &str) -> String {
     let varies = |word: &str| word.contains('/') || word.contains(|c: char| c.is_ascii_digit());
-    let mut kind = format!("{outcome:?} {run_id}");
+    let names_code = |word: &str| ["code", "status", "answered", "signal"].contains(&word);
+    let mut kind = format!("{outcome:?} {scope}");
+    let mut before = "";
     for word in message.split(' ') {
         kind.push(' ');
-        kind.push_str(if varies(word) { "…" } else { word });
+        let is_open = varies(word) && !names_code(before);
+        kind.push_str(if is_open { "…" } else { word });
+        before = word;
     }
     kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(a: &str, b: &str, is_same: bool) {
+        let of = |message| kind_of(Outcome::Fail, "run mode model", message);
+        assert_eq!(of(a) == of(b), is_same, "{a} | {b}");
+    }
+
+    #[test]
+    fn what_differs_from_trial_to_trial_is_no_reason_of_its_own() {
+        check("cannot open /tmp/a/1", "cannot open /tmp/b/2", true);
+        check("no answer after 812 ms", "no answer after 93 ms", true);
+    }
+
+    #[test]
+    fn other_codes_are_other_reasons() {
+        check(
+            "the program ended with exit code 3: a",
+            "the program ended with exit code 4: a",
+            false,
+        );
+        check(
+            "the model's API answered 401: no",
+            "the model's API answered 429: no",
+            false,
+        );
+    }
 }

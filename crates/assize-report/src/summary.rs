@@ -514,7 +514,7 @@ fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPer
         .metrics
         .find(names.catalog.name_of(RowField::CostTotal))?;
     let (mut costs, mut successes) = (Vec::new(), Vec::new());
-    if cells.iter().any(|cell| cell.is_incomplete_in(place)) {
+    if cells.iter().any(|cell| cell.incomplete_in(place) > 0) {
         return None;
     }
     for cell in cells {

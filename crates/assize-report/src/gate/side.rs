@@ -67,7 +67,10 @@ pub(super) struct Runs<'a> {
     pub(super) groups: BTreeMap<&'a str, Vec<Run>>,
     pub(super) count: u64,
     pub(super) coverage: f64,
+    /// Trials that ran out of time.
     cut_off: u64,
+    /// Trials that are known in part: a model call did not tell all.
+    incomplete: u64,
 }
 
 impl<'a> Side<'a> {
@@ -99,13 +102,16 @@ impl<'a> Side<'a> {
         let place = place.ok_or_else(|| format!("no trial {}measured `{metric}`", self.whose))?;
         let is_limited = crate::metric::is_limited(&names.catalog.metric(metric));
         let mut groups = BTreeMap::new();
-        let mut cut_off = 0;
+        let (mut cut_off, mut incomplete) = (0, 0);
         for (scenario, cell) in self.arm.cells.iter() {
             let runs: Vec<Run> = cell
                 .bounded_values(place, is_limited)
                 .map(|(value, is_cut_off)| Run { value, is_cut_off })
                 .collect();
-            cut_off += runs.iter().filter(|run| run.is_cut_off).count() as u64;
+            let open = runs.iter().filter(|run| run.is_cut_off).count() as u64;
+            let in_part = cell.incomplete_in(place);
+            cut_off += open.saturating_sub(in_part);
+            incomplete += in_part;
             if !runs.is_empty() {
                 groups.insert(self.trials.scenarios[scenario].as_str(), runs);
             }
@@ -119,6 +125,7 @@ impl<'a> Side<'a> {
             count,
             coverage,
             cut_off,
+            incomplete,
         })
     }
 
@@ -180,8 +187,13 @@ impl Runs<'_> {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        let trials = count(self.cut_off, "trial", "trials");
-        let note = || format!("{trials} ran out of time");
-        (self.cut_off > 0).then(note).into_iter().collect()
+        let reasons = [
+            (self.cut_off, "ran out of time"),
+            (self.incomplete, "known only as a lower bound"),
+        ];
+        let given = reasons.into_iter().filter(|(trials, _)| *trials > 0);
+        given
+            .map(|(trials, why)| format!("{} {why}", count(trials, "trial", "trials")))
+            .collect()
     }
 }

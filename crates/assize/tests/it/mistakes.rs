@@ -471,6 +471,20 @@ const MISTAKES: &[Mistake] = &[
         ..DEFAULT
     },
     Mistake {
+        title: "37b two programs that fail in ways of their own",
+        files: &[
+            (
+                "assize.yaml",
+                "modes:\n  three: { provider: { uses: command, command: [sh, -c, 'exit 3'], free: true } }\n  four: { provider: { uses: command, command: [sh, -c, 'exit 4'], free: true } }\nscenarios: { paths: ['scenarios/one.yaml'] }\nexecution: { repetitions: 2 }\n",
+            ),
+            ("scenarios/one.yaml", "id: one\nprompt: hi\n"),
+        ],
+        arguments: &["run"],
+        code: 0,
+        only: &["why", " × "],
+        ..DEFAULT
+    },
+    Mistake {
         title: "38 a scenario to show that is misspelt",
         before: RUN,
         arguments: &["show", "oen"],

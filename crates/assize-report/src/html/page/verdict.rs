@@ -133,7 +133,9 @@ fn verdict_item(comparison: &Comparison, summary: &Summary) -> Markup {
             (glyph(look.glyph))
             span.word {
                 (capital(comparison.definition().label())) ": " (look.word)
-                " " span.values { (old) " → " (new) }
+                @if ![&new, &old].iter().all(|value| *value == "n/a") {
+                    " " span.values { (old) " → " (new) }
+                }
             }
             span.clause { (capital(&Clause::of(comparison).without_name())) }
             (bar(comparison))
