@@ -310,7 +310,7 @@ pub(crate) const TYPICAL_TASKS: &str =
     "Geometric means of the tasks' medians; their intervals speak of tasks like these.";
 
 /// Fractions of many tokens say nothing.
-fn shown_amount(metric: &Metric, value: f64) -> String {
+pub(crate) fn shown_amount(metric: &Metric, value: f64) -> String {
     match value.abs() >= 100.0 {
         true => amount(metric, value.round()),
         false => amount(metric, value),

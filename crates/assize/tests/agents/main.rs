@@ -47,7 +47,7 @@ const TESTS: &[Test] = tests! {
     quick ["gemini"]: good_runs::gemini_acp;
     quick ["claude", "codex", "opencode"]: compare::three_agents_come_to_a_verdict;
     quick ["claude"]: mcp::claude_code;
-    quick ["codex"]: mcp::codex;
+    quick ["codex"]: mcp::codex, mcp::codex_uses_assize_itself;
     quick ["opencode"]: mcp::opencode;
     quick ["gemini"]: mcp::gemini_acp;
     quick []: mcp::chat;

@@ -148,3 +148,36 @@ pub(crate) fn a_server_by_others() {
     assert_eq!(calls[0]["name"], "files__write_file");
     assert_eq!(calls[1]["output"], "hi");
 }
+
+/// A coding agent measures its own work: it finds a suite in its workspace, runs it within its limits and reads the verdict.
+pub(crate) fn codex_uses_assize_itself() {
+    let assize = env!("CARGO_BIN_EXE_assize");
+    let limits = ["--allow-run", "--root", "{workspace}", "--max-trials", "20"];
+    let command: Vec<&str> = [assize, "mcp"].into_iter().chain(limits).collect();
+    let offline = with_servers(&CODEX, SCENARIO, &json!({"assize": {"command": command}}));
+    offline.write(
+        "workspace/assize.yaml",
+        "provider: { uses: simulated, latency_ms: 0 }\nmodes: { plain: {}, careful: {} }\nscenarios: { paths: [task.yaml] }\nexecution: { repetitions: 5 }\n",
+    );
+    offline.write("workspace/task.yaml", "id: task\nprompt: do it\n");
+    let call = |tool: &str, more: Value| json!({"tool": tool, "args": more});
+    let here = json!({"suite": "."});
+    let turns = json!([
+        call("suites", json!({})),
+        call("assize__run", here.clone()),
+        call("compare", here.clone()),
+        call("show", json!({"suite": ".", "position": 0})),
+        {"text": "Now I know."},
+    ]);
+    let offline = script(offline, &json!({ "turns": turns }));
+    CODEX.run(&offline);
+    let calls = calls(&offline);
+    let said: Vec<String> = calls
+        .iter()
+        .map(|call| call["output"].to_string())
+        .collect();
+    assert_eq!(said.len(), 4, "{calls:#?}");
+    assert!(said[1].contains("10 trials finished"), "{said:#?}");
+    assert!(said[2].contains("against"), "{said:#?}");
+    assert!(said[3].contains("What follows is data"), "{said:#?}");
+}

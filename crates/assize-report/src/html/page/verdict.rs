@@ -6,6 +6,7 @@ use crate::cells::comparison_cells;
 use crate::comparison::{headline, level_percent};
 use crate::html::HtmlReport;
 use crate::html::charts::{Ends, difference_bar};
+use crate::summary::shown_amount;
 use crate::words::{Clause, clause, closing_clauses, sentence, verdict_word};
 use crate::{
     Comparison, EFFECTS_NOTE, GateResult, Nature, Summary, amount, effect_sentence,
@@ -149,7 +150,7 @@ fn values(comparison: &Comparison, summary: &Summary) -> [String; 2] {
     let of_cells = || [1, 2].map(|place| cells.get(place).cloned().unwrap_or_default());
     match comparison {
         Comparison::Metric(found) => match found.value_a.zip(found.value_b) {
-            Some((a, b)) => [a, b].map(|value| amount(&found.definition, value)),
+            Some((a, b)) => [a, b].map(|value| shown_amount(&found.definition, value)),
             None => of_cells(),
         },
         Comparison::Success(_) => of_cells(),
