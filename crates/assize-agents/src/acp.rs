@@ -7,13 +7,13 @@ mod session;
 mod tests;
 
 use crate::mcp::McpServers;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, named_by};
 use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
     Concurrency, CreateSessionParams, JsonMap, ModelUse, OverrideProblem, PromptResult,
-    ProviderConfig, ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace,
-    async_trait,
+    ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider,
+    SessionTrace, async_trait,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -147,6 +147,14 @@ impl SessionProvider for AcpProvider {
         ModelUse::Required
     }
 
+    fn sandboxing(&self) -> Sandboxing {
+        Sandboxing::Kept
+    }
+
+    fn has_agent_program(&self) -> bool {
+        true
+    }
+
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
         Sorted::new(overrides).ok()?.recipe.model_for(overrides)
     }
@@ -176,10 +184,12 @@ impl SessionProvider for AcpProvider {
             ..params.clone()
         };
         let directory = self.directory.get().unwrap_or(&params.workdir);
-        let invocation = sorted.recipe.invocation(&params, directory)?;
+        let mut invocation = sorted.recipe.invocation(&params, directory)?;
+        let mcp_servers = sorted.mcp_servers.for_session(&params.workdir, directory);
+        invocation.also_names(&named_by(&mcp_servers));
         let wishes = Wishes {
             authenticate: sorted.authenticate,
-            mcp_servers: sorted.mcp_servers.for_session(&params.workdir, directory),
+            mcp_servers,
         };
         let opening = AcpSession::open(invocation, &params, wishes);
         let session = tokio::time::timeout(START_LIMIT, opening)

@@ -21,7 +21,8 @@ use crate::sessions::Sessions;
 use crate::settings::{problem, read, variable};
 use assize_contracts::{
     Concurrency, CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig,
-    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, async_trait,
+    ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider, SessionTrace,
+    async_trait,
 };
 use assize_llm::{Api, ApiKey, ChatClient, Endpoint};
 use serde::Deserialize;
@@ -146,6 +147,10 @@ impl ChatSettings {
 impl SessionProvider for ChatProvider {
     fn id(&self) -> &str {
         "chat"
+    }
+
+    fn sandboxing(&self) -> Sandboxing {
+        Sandboxing::Kept
     }
 
     fn scope(&self) -> ProviderScope {

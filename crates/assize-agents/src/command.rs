@@ -9,8 +9,8 @@ mod tests;
 
 use assize_contracts::{
     Concurrency, CreateSessionParams, JsonMap, ModelCall, ModelUse, OverrideProblem, PromptResult,
-    ProviderConfig, ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace,
-    Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
+    ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider,
+    SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
 };
 pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
@@ -60,6 +60,14 @@ impl SessionProvider for CommandProvider {
 
     fn concurrency(&self) -> Concurrency {
         Concurrency::ANY
+    }
+
+    fn sandboxing(&self) -> Sandboxing {
+        Sandboxing::Kept
+    }
+
+    fn has_agent_program(&self) -> bool {
+        true
     }
 
     fn default_model(&self, overrides: &JsonMap) -> Option<String> {
@@ -226,7 +234,13 @@ impl CommandProvider {
             None => {
                 let settings = CommandSettings::checked(&params.provider_overrides)
                     .map_err(|problem| ProviderError::service(problem.message))?;
-                Ok(Invocation::new(settings, params, directory))
+                let program = settings.command.first().map_or("", String::as_str);
+                let known = Recipe::of_program(program).filter(|_| params.sandbox.is_guard());
+                let plan = Plan {
+                    own: known.map_or_else(Vec::new, Recipe::own_files),
+                    ..Plan::default()
+                };
+                Ok(Invocation::planned(settings, params, directory, plan))
             }
         }
     }

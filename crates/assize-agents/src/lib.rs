@@ -17,6 +17,7 @@ mod sessions;
 mod settings;
 mod simulated;
 mod skill;
+mod wall;
 
 pub use acp::AcpProvider;
 pub use chat::ChatProvider;

@@ -8,6 +8,7 @@ mod order;
 mod sign_in;
 mod surroundings;
 
+pub(crate) use order::named_by;
 pub use sign_in::{Credential, SignIn, SignInProblem};
 pub use surroundings::{ProjectPlaces, project_places};
 
@@ -19,7 +20,7 @@ use login::Login;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 use surroundings::{Places, SubagentPlaces};
 
@@ -104,6 +105,9 @@ pub struct Recipe {
     /// Variables that keep the agent away from its user's own configuration.
     #[serde(default)]
     pub(crate) isolation: BTreeMap<String, String>,
+    /// What the agent writes in its user's home, for sessions that have no home of their own. Directories end with `/`.
+    #[serde(default)]
+    pub(crate) home: Vec<String>,
     /// Written into the session's home.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
@@ -230,6 +234,28 @@ impl Recipe {
         })?;
         recipe.check()?;
         Ok(recipe)
+    }
+
+    /// The recipe of an agent by its program, wherever that lies.
+    pub(crate) fn of_program(program: &str) -> Option<&'static Self> {
+        let name = Path::new(program).file_name()?;
+        let mut recipes = Self::built_in().iter();
+        recipes.find(|recipe| name == recipe.program())
+    }
+
+    /// What the agent writes in its user's home. Directories that are not there yet are made, as the agent would.
+    pub(crate) fn own_files(&self) -> Vec<PathBuf> {
+        let Some(home) = assize_process::host_variable("HOME") else {
+            return Vec::new();
+        };
+        let files = self.home.iter().map(|name| {
+            let path = Path::new(&home).join(name.trim_end_matches('/'));
+            if name.ends_with('/') {
+                let _ = std::fs::create_dir_all(&path);
+            }
+            path
+        });
+        files.filter(|path| path.exists()).collect()
     }
 
     /// Whether the agent can be told to ask nobody.

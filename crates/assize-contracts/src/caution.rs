@@ -117,6 +117,8 @@ caution_codes! {
     UnknownCost = "unknown-cost",
     /// Trials that were tried again after failing.
     RetriedFailures = "retried-failures",
+    /// Agents could read what they are judged by, or do other things that a sandbox keeps them from.
+    WeakSandbox = "weak-sandbox",
     /// Nothing of a session passed by the capture proxy.
     NotCaptured = "not-captured",
     /// The agent signed in with a subscription, so its cost is not what was billed.

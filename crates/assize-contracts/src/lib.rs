@@ -93,7 +93,7 @@ pub use run_record::{
 pub use runner::{RunSetting, Runner};
 pub use sandbox::{
     Container, ContainerEngine, ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces,
-    SessionSandbox,
+    Sandboxing, SessionSandbox, WallRecord,
 };
 pub use scenario::{
     BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, as_text,

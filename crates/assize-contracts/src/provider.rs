@@ -1,6 +1,8 @@
 //! Providers: the way to what is on trial.
 
-use crate::{JsonMap, ModelUse, PromptResult, SessionSandbox, SessionTrace, Timestamp, VoidCause};
+use crate::{
+    JsonMap, ModelUse, PromptResult, Sandboxing, SessionSandbox, SessionTrace, Timestamp, VoidCause,
+};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +54,20 @@ pub trait SessionProvider: Send + Sync {
     /// Whether sessions go through the capture proxy where the suite does not say. It reaches agents through the base
     /// URLs in a session's `environment`, so a provider that does not hand those on must not want it.
     fn wants_capture(&self) -> bool {
+        false
+    }
+
+    /// How far the wall of a suite reaches around the agents. The default is that of providers which start their agents by
+    /// themselves: the report then says that nothing was around them.
+    fn sandboxing(&self) -> Sandboxing {
+        match self.nature() {
+            Nature::Live => Sandboxing::OutOfReach,
+            Nature::Replayed | Nature::Simulated => Sandboxing::NoProcess,
+        }
+    }
+
+    /// True if the agent is a program that talks to its model itself, so that it must be able to reach it.
+    fn has_agent_program(&self) -> bool {
         false
     }
 

@@ -231,6 +231,38 @@ impl schemars::JsonSchema for Sandbox {
     }
 }
 
+/// How far the wall of a suite reaches around the agents of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sandboxing {
+    /// There is no agent that could do anything: sessions are made up or played back.
+    NoProcess,
+    /// The provider puts [`CreateSessionParams::sandbox`](crate::CreateSessionParams::sandbox) around its agents.
+    Kept,
+    /// The provider starts its agents by means of its own, which no wall reaches.
+    OutOfReach,
+}
+
+/// The wall of a mode, as it stands in a run's manifest (`provenance.sandbox`) and in its report.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WallRecord {
+    /// The mode.
+    pub mode: String,
+    /// The scenario, where it has a wall of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// The wall that stood: `guard`, `container` or `none`, whatever was asked for.
+    pub sandbox: String,
+    /// The same with its limits, for people.
+    pub words: String,
+    /// The version of Landlock's interface, for `guard`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// A sentence about what the wall could not keep agents from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
+}
+
 /// Places of a run that matter to its walls. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxPlaces {
@@ -238,6 +270,8 @@ pub struct SandboxPlaces {
     pub suite: PathBuf,
     /// Hidden from every agent: the suite's directory, run directories, baselines.
     pub hidden: Vec<PathBuf>,
+    /// Shown all the same: tools of the user that lie in hidden places.
+    pub shown: Vec<PathBuf>,
     /// Never shown to an agent, whatever the suite says: scenarios, files of checks, expected answers, stored runs.
     pub answers: Vec<PathBuf>,
 }
@@ -249,9 +283,18 @@ pub struct SessionSandbox {
     pub sandbox: Arc<Sandbox>,
     /// The same for all sessions of a run.
     pub places: Arc<SandboxPlaces>,
+    /// Absolute paths that belong to this trial alone and may be changed: the place of its workspace. Empty without one.
+    pub writable: Vec<PathBuf>,
     /// Loopback ports that stay reachable where the network is limited: the capture proxy's, and those of servers that
     /// the suite names.
     pub ports: Vec<u16>,
+}
+
+impl SessionSandbox {
+    /// True if rules of the kernel go around the agent's processes.
+    pub fn is_guard(&self) -> bool {
+        matches!(*self.sandbox, Sandbox::Guard(_))
+    }
 }
 
 impl Default for SessionSandbox {
@@ -260,6 +303,7 @@ impl Default for SessionSandbox {
         Self {
             sandbox: Arc::new(Sandbox::None),
             places: Arc::default(),
+            writable: Vec::new(),
             ports: Vec::new(),
         }
     }

@@ -132,6 +132,7 @@ pub async fn run_profile_suite(
     cancel: CancellationToken,
 ) -> Result<ProfileSuiteResult, EngineError> {
     suite.locate();
+    suite.hide_results(&target);
     resolve_modes(&mut suite).await?;
     let suite = Arc::new(suite);
     let is_new = matches!(target, RunTarget::New(_));

@@ -3,6 +3,7 @@
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
 use crate::shard::ShardPlan;
+use crate::profile::RunTarget;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
@@ -199,10 +200,11 @@ impl ProfileSuite {
     }
 
     /// The wall around the agent of a trial: the scenario's, else the mode's.
-    pub(crate) fn sandbox(&self, mode: &Mode, own: Option<&Sandbox>) -> SessionSandbox {
+    pub fn sandbox(&self, mode: &Mode, own: Option<&Sandbox>) -> SessionSandbox {
         SessionSandbox {
             sandbox: own.map_or_else(|| Arc::clone(&mode.sandbox), |own| Arc::new(own.clone())),
             places: Arc::clone(&self.places),
+            writable: Vec::new(),
             ports: Vec::new(),
         }
     }
@@ -318,6 +320,18 @@ impl ProfileSuite {
         if let Ok(directory) = std::path::absolute(&self.directory) {
             self.directory = directory;
         }
+    }
+
+    /// Keeps agents away from this run and those beside it.
+    pub(crate) fn hide_results(&mut self, target: &RunTarget) {
+        let results = match target {
+            RunTarget::New(results) => Some(results.as_path()),
+            RunTarget::Resume(run) | RunTarget::ResumeVoid(run) => run.path().parent(),
+        };
+        let results = results.and_then(|results| std::path::absolute(results).ok());
+        let places = Arc::make_mut(&mut self.places);
+        places.hidden.extend(results.clone());
+        places.answers.extend(results);
     }
 
     /// Modes by name.

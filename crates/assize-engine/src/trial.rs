@@ -17,7 +17,7 @@ use assize_contracts::{
     AfterScenarioContext, Attempt, BaseScenario, Caution, CautionCode, CreateSessionParams,
     CustomMetric, HookEvent, JsonMap, Metric, MetricValue, Nature, Outcome, PluginError,
     PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
-    SessionAnalysisBundle, SessionHandle, SessionTrace, TokenBreakdown,
+    SessionAnalysisBundle, SessionHandle, SessionSandbox, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
 use assize_secrets::Redactor;
@@ -187,7 +187,7 @@ impl Trials {
             .as_ref()
             .map_or(&*self.suite.directory, TrialWorkspace::path);
         let scenario = filled(scenario, workdir, slot.cell.iteration);
-        let opening = self.open_session(slot, number, &scenario, workdir);
+        let opening = self.open_session(slot, number, &scenario, parts.workspace.as_ref());
         match self.unless_cancelled(opening).await? {
             Err(error) => {
                 parts.failure = Some(Failure::of_create(error));
@@ -313,8 +313,10 @@ impl Trials {
         slot: &Slot<'_>,
         attempt: u32,
         scenario: &BaseScenario,
-        workdir: &Path,
+        workspace: Option<&TrialWorkspace>,
     ) -> Result<SessionHandle, ProviderError> {
+        let workdir = workspace.map_or(&*self.suite.directory, TrialWorkspace::path);
+        let place = workspace.map(TrialWorkspace::place);
         let params = CreateSessionParams {
             system_instructions: slot.cell.mode.system_instructions.clone(),
             scenario_id: slot.scenario.id.clone(),
@@ -327,9 +329,12 @@ impl Trials {
             permissions: self.suite.permissions.clone(),
             provider_overrides: Arc::clone(&slot.cell.mode.overrides),
             seed: self.seed_of(slot, attempt),
-            sandbox: self
-                .suite
-                .sandbox(slot.cell.mode, scenario.sandbox.as_ref()),
+            sandbox: SessionSandbox {
+                writable: place.into_iter().map(Path::to_owned).collect(),
+                ..self
+                    .suite
+                    .sandbox(slot.cell.mode, scenario.sandbox.as_ref())
+            },
         };
         let name = ["provider", &slot.instance.name, "createSession"];
         let call = guarded_provider(slot.instance.provider.create_session(&params));

@@ -230,6 +230,11 @@ impl TrialWorkspace {
         self.workspace.path()
     }
 
+    /// The directory around it, which is this attempt's alone.
+    pub(crate) fn place(&self) -> &Path {
+        self.workspace.place()
+    }
+
     /// Removing a large directory takes time, so it is not left to the drop.
     pub(crate) async fn remove(self) {
         let _ = spawn_blocking(move || drop(self.workspace)).await;

@@ -4,10 +4,12 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
 
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assize_process::{Command, keeper, raise_open_files};
+use assize_process::{Command, Guard, Surroundings, keeper, raise_open_files};
 use tokio::task::JoinSet;
 
 const ROUNDS: usize = 300;
@@ -29,14 +31,32 @@ fn main() {
 /// Start to end of `/bin/true`, the three ways in turn so that all see the same load.
 async fn one_by_one() {
     let (mut plain, mut kept, mut kept_in_cgroup) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut guarded, guard) = (Vec::new(), guard());
     for _ in 0..ROUNDS {
         plain.push(timed(run_plainly("/bin/true", &[])).await);
         kept.push(timed(run_kept(command("/bin/true", &[]).without_cgroup())).await);
         kept_in_cgroup.push(timed(run_kept(command("/bin/true", &[]))).await);
+        let command = command("/bin/true", &[]).without_cgroup();
+        guarded.push(timed(run_kept(command.guarded(guard.clone()))).await);
     }
     let plain = show("plain", plain, None);
-    show("kept", kept, Some(plain));
+    let kept = show("kept", kept, Some(plain));
     show("kept, cgroup", kept_in_cgroup, Some(plain));
+    show("kept, guarded", guarded, Some(kept));
+    println!("the guard has {} rules", guard.surroundings.readable.len());
+}
+
+/// Hides a directory deep below the current one, as the guard of a suite does.
+fn guard() -> Guard {
+    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    Guard {
+        surroundings: Arc::new(Surroundings::without(&[
+            here.join("crates/assize/tests"),
+            std::env::temp_dir().join("assize-0"),
+        ])),
+        writable: vec![std::env::temp_dir()],
+        ..Guard::default()
+    }
 }
 
 /// From nothing to the end of 500 programs that all sleep for two seconds.

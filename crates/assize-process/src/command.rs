@@ -8,7 +8,8 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use crate::environment::host_value;
-use crate::wire::Order;
+use crate::guard::Guard;
+use crate::wire::{GuardOrder, Order};
 use crate::{cgroup, open_files};
 
 /// Variables of the host that programs usually cannot do without and that hold no secrets.
@@ -42,6 +43,8 @@ pub struct Command {
     pub terminal: Option<PathBuf>,
     /// Whether to use a cgroup where one can be made. There is no need to turn this off except to compare.
     pub use_cgroup: bool,
+    /// What the program may do, where that is limited.
+    pub guard: Option<Guard>,
 }
 
 /// What the program finds on its stdin.
@@ -110,6 +113,7 @@ impl Command {
             grace: Duration::from_secs(5),
             terminal: None,
             use_cgroup: true,
+            guard: None,
         }
     }
 
@@ -173,6 +177,13 @@ impl Command {
         self
     }
 
+    /// Limits what the program and everything it starts may do. Where the kernel knows only some of the rules, only those
+    /// are in force, see [`GuardVersion`](crate::GuardVersion).
+    pub fn guarded(mut self, guard: Guard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
     /// Keeps the tree without a cgroup.
     pub fn without_cgroup(mut self) -> Self {
         self.use_cgroup = false;
@@ -197,6 +208,7 @@ impl Command {
             terminal: self.terminal.clone(),
             cgroup_parent: self.use_cgroup.then(cgroup::parent).flatten(),
             open_files: open_files::before_raising(),
+            guard: self.guard.as_ref().map(GuardOrder::of),
         }
     }
 }

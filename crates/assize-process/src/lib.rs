@@ -28,6 +28,7 @@
 
 #![cfg(unix)]
 
+pub mod guard;
 pub mod keeper;
 pub mod workspace;
 
@@ -50,6 +51,7 @@ pub use command::{Bound, Command, Stdin, USUAL_ENVIRONMENT};
 pub use environment::{host_variable, places_in_path};
 pub use error::{Error, Result};
 pub use exit::{CpuTime, Exit, PeakMemory, Scope, Status, Stopped, Volume};
+pub use guard::{Guard, GuardVersion, Surroundings};
 pub use lines::{Line, LineSplitter};
 pub use nix::sys::signal::Signal;
 pub use open_files::raise_open_files;

@@ -66,6 +66,49 @@ pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<Option<Pid>> {
     Err(Errno::ENOSYS)
 }
 
+/// Gives up, for the program that follows, what lets root around the rules of a guard: looking into other processes, raw
+/// disks and memory, loading code into the kernel. Others than root have nothing to give up, and the calls fail.
+#[cfg(target_os = "linux")]
+pub(crate) fn drop_ways_around() {
+    const MODULES: libc::c_ulong = 16;
+    const RAW_IO: libc::c_ulong = 17;
+    const PTRACE: libc::c_ulong = 19;
+    const ADMIN: libc::c_ulong = 21;
+    const BOOT: libc::c_ulong = 22;
+    const MAKE_DEVICES: libc::c_ulong = 27;
+    const PERFMON: libc::c_ulong = 38;
+    const BPF: libc::c_ulong = 39;
+    for capability in [
+        MODULES,
+        RAW_IO,
+        PTRACE,
+        ADMIN,
+        BOOT,
+        MAKE_DEVICES,
+        PERFMON,
+        BPF,
+    ] {
+        // SAFETY: numbers in, a number out.
+        let _ = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
+
+/// The version of Landlock's interface, or why there is none.
+#[cfg(target_os = "linux")]
+pub(crate) fn landlock_version() -> nix::Result<u32> {
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: asked for its version, the call reads no memory.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    Errno::result(version).map(|version| u32::try_from(version).unwrap_or(0))
+}
+
 /// Takes precedence over other processes, where that is allowed: hundreds of them forking leave little to the keeper
 /// that is to kill them.
 pub(crate) fn hurry() {

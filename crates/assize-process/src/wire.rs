@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::command::Bound;
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::running::Stream;
 
 /// Everything the keeper needs to know. It travels by pipe, so that no secret is seen in an argument list.
@@ -27,6 +28,58 @@ pub(crate) struct Order {
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
     pub(crate) open_files: Option<u64>,
+    /// What the program may do, where that is limited.
+    pub(crate) guard: Option<GuardOrder>,
+}
+
+/// The rules of a guard, as lists of paths.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct GuardOrder {
+    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) devices: Vec<PathBuf>,
+    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) ports: Option<Vec<u16>>,
+}
+
+impl GuardOrder {
+    pub(crate) fn of(guard: &Guard) -> Self {
+        let around = &guard.surroundings;
+        Self {
+            readable: [around.readable.as_slice(), &guard.shown].concat(),
+            devices: around.devices.clone(),
+            writable: [around.writable.as_slice(), &guard.writable].concat(),
+            ports: guard.ports.clone(),
+        }
+    }
+
+    fn encode(&self, fields: &mut Fields) {
+        for paths in [&self.readable, &self.devices, &self.writable] {
+            fields.put_list(paths.iter().map(|path| path.as_os_str().as_bytes()));
+        }
+        fields.put_optional(self.ports.as_ref().map(|ports| ports.len() as u64));
+        for port in self.ports.iter().flatten() {
+            fields.put(u64::from(*port));
+        }
+    }
+
+    fn decode(parser: &mut Parser<'_>) -> Option<Self> {
+        let mut paths = || {
+            let paths = parser.list()?.into_iter();
+            Some(paths.map(|path| OsString::from_vec(path).into()).collect())
+        };
+        let (readable, devices, writable) = (paths()?, paths()?, paths()?);
+        let count = parser.optional()?;
+        let port = |_| u16::try_from(parser.number()?).ok();
+        Some(Self {
+            readable,
+            devices,
+            writable,
+            ports: match count {
+                Some(count) => Some((0..count).map(port).collect::<Option<_>>()?),
+                None => None,
+            },
+        })
+    }
 }
 
 /// What the keeper reports.
@@ -82,6 +135,10 @@ impl Order {
                 .map(|path| path.as_os_str().as_bytes()),
         );
         fields.put_optional(self.open_files);
+        fields.put(u64::from(self.guard.is_some()));
+        if let Some(guard) = &self.guard {
+            guard.encode(&mut fields);
+        }
         let mut message = (fields.0.len() as u64).to_le_bytes().to_vec();
         message.extend(fields.0);
         message
@@ -119,6 +176,10 @@ impl Order {
             .pop()
             .map(|path| OsString::from_vec(path).into());
         let open_files = parser.optional()?;
+        let guard = match parser.number()? {
+            0 => None,
+            _ => Some(GuardOrder::decode(&mut parser)?),
+        };
         Some(Self {
             argv,
             env,
@@ -131,6 +192,7 @@ impl Order {
             terminal,
             cgroup_parent,
             open_files,
+            guard,
         })
     }
 }
@@ -301,6 +363,12 @@ mod tests {
             cgroup_parent: None,
             open_files: Some(1024),
             terminal: Some("/dev/pts/3".into()),
+            guard: Some(GuardOrder {
+                readable: vec!["/usr".into(), "/etc".into()],
+                devices: vec!["/dev/null".into()],
+                writable: vec!["/tmp/x".into()],
+                ports: Some(vec![80, 443]),
+            }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::LooksReading;
 use assize_contracts::{
-    AnalysisSpec, Better, Catalog, FactorialRecord, Metric, RowField, SUCCESS, Typical,
+    AnalysisSpec, Better, Catalog, FactorialRecord, Metric, RowField, SUCCESS, Typical, WallRecord,
 };
 use assize_stats::{Direction, Family, Level, Scope, Statistic};
 use std::collections::BTreeMap;
@@ -54,6 +54,8 @@ pub struct Analysis {
     pub counts_scenarios: bool,
     /// Cells of the plan that have no row yet: modes without the same trials get no verdict.
     pub unfinished: Option<Unfinished>,
+    /// The walls around the agents of the run.
+    pub walls: Vec<WallRecord>,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
     pub mixed: bool,
     /// The factors that the modes come from: their effects decide, and pairs of modes are exploratory.
@@ -92,6 +94,7 @@ impl Default for Analysis {
             most_scenarios: 1000,
             counts_scenarios: false,
             unfinished: None,
+            walls: Vec::new(),
             mixed: false,
             factorial: None,
             looks: None,

@@ -3,6 +3,7 @@
 use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::has_several_models;
 use crate::number::money;
+use crate::wall;
 use crate::{Analysis, Comparison, SummaryBuilder};
 use assize_contracts::{Caution, CautionCode, MetricKind, Nature, RowField};
 use assize_stats::{Family, Scope, Verdict, Warning, Warnings};
@@ -30,6 +31,7 @@ pub(crate) fn of_rows(
             "There are no trials to summarise.",
         ));
     }
+    cautions.extend(wall::cautions(&analysis.walls));
     cautions.extend(of_natures(builder, labels));
     if builder.duplicates > 0 {
         let rows = count(

@@ -31,6 +31,7 @@ mod summary;
 mod versions;
 
 mod number;
+mod wall;
 mod words;
 
 mod benchmark;

@@ -11,6 +11,7 @@ use crate::job_summary::gate_section;
 use crate::own_metrics;
 use crate::reason::MOST_LISTED;
 use crate::summary::TYPICAL_TASKS;
+use crate::wall;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
 use crate::{Comparison, EFFECTS_NOTE, ModeSummary, Summary, effect_sentence, percent};
 use assize_contracts::RowField;
@@ -27,6 +28,9 @@ pub fn render_markdown(summary: &Summary, title: &str) -> String {
 
 fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Result {
     writeln!(page, "# {}\n", safe(title))?;
+    if let Some(line) = wall::headline(&summary.walls) {
+        writeln!(page, "{}\n", safe(&line))?;
+    }
     write_verdict(page, summary)?;
     page.push_str(&gate_section(summary, 2));
     write_glance(page, summary)?;

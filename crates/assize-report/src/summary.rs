@@ -9,7 +9,7 @@ use crate::{
     MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, amount,
     caution, cells, effects, looks, metric, success,
 };
-use assize_contracts::{Catalog, Metric, Nature, RowField};
+use assize_contracts::{Catalog, Metric, Nature, RowField, WallRecord};
 use assize_stats::{CostPerSuccess, Level, Scope, Statistic, cost_per_success};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -47,6 +47,9 @@ pub struct Summary {
     /// What was meant to be run, where that is known.
     #[serde(skip)]
     pub planned: Option<Planned>,
+    /// The walls around the agents, where they are known.
+    #[serde(rename = "sandbox", skip_serializing_if = "Vec::is_empty")]
+    pub walls: Vec<WallRecord>,
     /// The tables of prices that costs were computed from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<String>,
@@ -286,6 +289,7 @@ impl<'a> Draft<'a> {
             judge,
             gates: Vec::new(),
             planned: None,
+            walls: self.analysis.walls.clone(),
             prices: self.analysis.prices.clone(),
             primary: self.primary,
             confidence: self.analysis.confidence,

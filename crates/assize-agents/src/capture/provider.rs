@@ -10,8 +10,8 @@ use crate::lock;
 use assize_contracts::{
     CompletionReason, Concurrency, CreateSessionParams, JsonMap, Millis, ModelUse, Nature,
     OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
-    SessionHandle, SessionProvider, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent,
-    async_trait, with_causes,
+    Sandboxing, SessionHandle, SessionProvider, SessionTrace, TimingSegment, TokenBreakdown,
+    TraceEvent, async_trait, with_causes,
 };
 use assize_llm::Prices;
 use assize_secrets::Secrets;
@@ -191,6 +191,14 @@ impl SessionProvider for CapturedProvider {
 
     fn wants_capture(&self) -> bool {
         self.inner.wants_capture()
+    }
+
+    fn sandboxing(&self) -> Sandboxing {
+        self.inner.sandboxing()
+    }
+
+    fn has_agent_program(&self) -> bool {
+        self.inner.has_agent_program()
     }
 
     fn timeout_grace(&self) -> Duration {

@@ -2,6 +2,8 @@
 
 use super::ChatSettings;
 use super::servers::Servers;
+use crate::recipe::named_by;
+use crate::wall::{Wall, session_directory};
 use assize_contracts::{CreateSessionParams, PermissionConfig, ProviderError};
 use assize_llm::ToolSpec;
 use assize_process::{Bound, Command};
@@ -88,6 +90,11 @@ struct Place {
     /// Without the key.
     environment: Vec<(String, String)>,
     pass_env: Vec<String>,
+    wall: Wall,
+    /// For temporary files of guarded programs.
+    scratch: Option<tempfile::TempDir>,
+    /// Nothing in it may be read: the session has no workspace and starts in the suite's directory.
+    is_hidden: bool,
 }
 
 pub(super) struct ToolOutput {
@@ -110,9 +117,9 @@ impl Workshop {
         params: &CreateSessionParams,
         suite: &Path,
     ) -> Result<Self, ProviderError> {
-        let place = Place::new(settings, params)
-            .map_err(|error| ProviderError::service(format!("no workspace: {error}")))?;
         let servers = settings.mcp_servers.for_session(&params.workdir, suite);
+        let place = Place::new(settings, params, &named_by(&servers))
+            .map_err(|error| ProviderError::service(format!("no workspace: {error}")))?;
         let patience = Duration::from_millis(settings.mcp_timeout_ms);
         Ok(Self {
             tools: settings.tools.clone(),
@@ -201,7 +208,20 @@ impl Workshop {
 }
 
 impl Place {
-    fn new(settings: &ChatSettings, params: &CreateSessionParams) -> io::Result<Self> {
+    /// `named` are texts by which files of the suite may be named.
+    fn new(
+        settings: &ChatSettings,
+        params: &CreateSessionParams,
+        named: &[String],
+    ) -> io::Result<Self> {
+        let mut wall = Wall::of(params);
+        let scratch = match wall.is_guard() {
+            true => Some(session_directory()?),
+            false => None,
+        };
+        wall.own
+            .extend(scratch.iter().map(|scratch| scratch.path().to_owned()));
+        wall.name_files(named.iter().map(String::as_str), &params.workdir);
         let key = settings
             .key_env
             .as_deref()
@@ -213,21 +233,32 @@ impl Place {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
             pass_env: settings.pass_env.clone(),
+            is_hidden: wall.is_guard() && params.sandbox.writable.is_empty(),
+            wall,
+            scratch,
         })
     }
 
     /// A program that starts in the workspace, without arguments yet.
     fn command(&self, program: &str) -> Command {
         let command = Command::new(program, &self.workspace).pass_usual_env();
+        let command = match &self.scratch {
+            Some(scratch) => command.env("TMPDIR", scratch.path()),
+            None => command,
+        };
         let passed = self.pass_env.iter();
         let command = passed.fold(command, |command, name| command.pass_env(name));
         let own = self.environment.iter();
-        own.fold(command, |command, (name, value)| command.env(name, value))
+        let command = own.fold(command, |command, (name, value)| command.env(name, value));
+        self.wall.around(command)
     }
 
     /// A path in the workspace, wherever its links lead.
     fn path(&self, given: &str) -> io::Result<PathBuf> {
         let outside = || io::Error::other("the path leads out of the workspace");
+        if self.is_hidden {
+            return Err(io::Error::other("this scenario has no workspace"));
+        }
         let path = self.workspace.join(given);
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(outside());

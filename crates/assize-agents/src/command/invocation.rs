@@ -1,6 +1,7 @@
 //! From settings, session and prompt to the program that is started.
 
 use super::settings::CommandSettings;
+use crate::wall::{Wall, session_directory};
 use assize_contracts::{CreateSessionParams, fill_template};
 use assize_process::{Bound, Command, Stdin};
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ pub(crate) struct Invocation {
     /// The suite's directory; a program given by a relative path is looked for here.
     directory: PathBuf,
     plan: Plan,
+    wall: Wall,
 }
 
 /// What a recipe knows beyond settings. Nothing of it for a plain command.
@@ -36,6 +38,10 @@ pub(crate) struct Plan {
     pub(crate) writes_instructions: bool,
     /// Placeholders with their braces, and what they stand for.
     pub(crate) values: Vec<(String, String)>,
+    /// Texts of the settings by which files of the suite may be named, besides the commands.
+    pub(crate) named: Vec<String>,
+    /// What the program may change besides the workspace and the scratch directory.
+    pub(crate) own: Vec<PathBuf>,
     /// The session signs in with a subscription.
     pub(crate) is_subscription: bool,
     /// Holds prompt files, and the home if there is one; made when it is needed.
@@ -43,6 +49,7 @@ pub(crate) struct Plan {
 }
 
 impl Invocation {
+    #[cfg(test)]
     pub(super) fn new(
         settings: CommandSettings,
         params: &CreateSessionParams,
@@ -55,16 +62,51 @@ impl Invocation {
         settings: CommandSettings,
         params: &CreateSessionParams,
         directory: &Path,
-        plan: Plan,
+        mut plan: Plan,
     ) -> Self {
         let mut params = params.clone();
         params.workdir = absolute(&params.workdir);
-        Self {
+        let directory = absolute(directory);
+        let mut wall = Wall::of(&params);
+        if wall.is_guard() && plan.scratch.is_none() {
+            // Without it the program has no place for temporary files, which it can tell better than we.
+            plan.scratch = session_directory().ok();
+        }
+        wall.own.extend(plan.own.iter().cloned());
+        wall.own
+            .extend(plan.scratch.iter().map(|scratch| scratch.path().to_owned()));
+        let mut invocation = Self {
             settings,
             params,
-            directory: absolute(directory),
+            directory,
             plan,
+            wall,
+        };
+        invocation.name_files();
+        invocation
+    }
+
+    /// Shows the program the files of the suite that its commands name.
+    fn name_files(&mut self) {
+        let suite = self.directory.to_string_lossy().into_owned();
+        let (plan, settings) = (&self.plan, &self.settings);
+        let templates = [&settings.command, &plan.setup];
+        let templates = templates.into_iter().chain(&plan.continuation);
+        let mut texts = plan.named.clone();
+        for template in templates {
+            texts.extend(template.iter().map(|word| word.replace("{suite}", &suite)));
+            let program = template.first().filter(|program| program.contains('/'));
+            let program = program.map(|program| self.directory.join(program));
+            texts.extend(program.map(|program| program.to_string_lossy().into_owned()));
         }
+        let texts = texts.iter().map(String::as_str);
+        self.wall.name_files(texts, &self.params.workdir);
+    }
+
+    /// Shows the program the files of the suite that these texts name.
+    pub(crate) fn also_names(&mut self, texts: &[String]) {
+        let texts = texts.iter().map(String::as_str);
+        self.wall.name_files(texts, &self.params.workdir);
     }
 
     /// Where events are written, if not to stdout.
@@ -176,12 +218,11 @@ impl Invocation {
 
     fn bounded(&self, command: Command, timeout: Duration) -> Command {
         let settings = &self.settings;
+        let usual = self.with_own_places(command.pass_usual_env());
         let passed = settings
             .pass_env
             .iter()
-            .fold(command.pass_usual_env(), |command, name| {
-                command.pass_env(name)
-            });
+            .fold(usual, |command, name| command.pass_env(name));
         let mut command = self
             .params
             .environment
@@ -200,14 +241,24 @@ impl Invocation {
             head: TEXT_TAIL,
             tail: TEXT_TAIL,
         };
-        command
+        self.wall.around(command)
+    }
+
+    /// Behind a wall the usual places for temporary and cached files are closed.
+    fn with_own_places(&self, command: Command) -> Command {
+        match &self.plan.scratch {
+            Some(scratch) if self.wall.is_guard() => command
+                .env("TMPDIR", scratch.path())
+                .env("XDG_CACHE_HOME", scratch.path().join(".cache")),
+            _ => command,
+        }
     }
 
     /// Outside the workspace, where it would count as a change.
     fn write_prompt(&mut self, prompt: &str) -> io::Result<String> {
         let scratch = match &self.plan.scratch {
             Some(scratch) => scratch,
-            None => self.plan.scratch.insert(tempfile::tempdir()?),
+            None => self.plan.scratch.insert(session_directory()?),
         };
         let file = scratch.path().join("prompt.txt");
         std::fs::write(&file, prompt)?;

@@ -7,6 +7,7 @@ use super::{Additions, Recipe, ServerList};
 use crate::command::{CommandSettings, Invocation, Plan, fill_in};
 use crate::mcp::{McpServers, Reach, Server};
 use crate::settings::{problem, read};
+use crate::wall::session_directory;
 use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError, VoidCause};
 use assize_process::host_variable;
 use serde::Deserialize;
@@ -154,7 +155,7 @@ impl Recipe {
             .login_for_session(overrides, &params.environment)
             .map_err(not_signed_in)?;
         let signed_in = self.sign_in(overrides, &params.environment).ok().flatten();
-        let home = tempfile::tempdir().map_err(no_home)?;
+        let home = session_directory().map_err(no_home)?;
         let order = Order {
             login,
             recipe: self,
@@ -183,11 +184,28 @@ impl Recipe {
                 .iter()
                 .any(|added| !added.files.is_empty()),
             values,
+            named: named_by(&order.servers),
+            own: match settings.isolated {
+                true => Vec::new(),
+                false => self.own_files(),
+            },
             is_subscription: signed_in.is_some_and(|signed_in| signed_in.is_subscription),
             scratch: Some(home),
         };
         Ok(Invocation::planned(command, &params, suite, plan))
     }
+}
+
+/// Texts by which servers may name files of the suite.
+pub(crate) fn named_by(servers: &[Server]) -> Vec<String> {
+    let texts = servers.iter().flat_map(|server| match &server.reach {
+        Reach::Program { command, args, env } => {
+            let texts = std::iter::once(command).chain(args).chain(env.values());
+            texts.cloned().collect()
+        }
+        Reach::Url { .. } => Vec::new(),
+    });
+    texts.collect()
 }
 
 fn no_home(error: std::io::Error) -> ProviderError {

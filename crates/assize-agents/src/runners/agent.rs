@@ -4,11 +4,12 @@ use super::answer::{Answers, NoOutput, OutputForm};
 use super::record::Execution;
 use super::template::Prompt;
 use super::{Role, VERSION, read};
+use crate::wall::session_directory;
 use assize_contracts::{
     AtomicTask, BoxError, CompletionReason, Concurrency, CreateSessionParams, Fault, JsonMap,
     Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError,
     ProviderScope, ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle,
-    SessionProvider, SessionTrace, async_trait,
+    SessionProvider, SessionSandbox, SessionTrace, async_trait,
 };
 use assize_llm::{Prices, Reckoning};
 use serde::Deserialize;
@@ -157,7 +158,7 @@ impl Agent {
         task: &AtomicTask,
         setting: &RunSetting,
     ) -> Result<SessionHandle, BoxError> {
-        let workdir = tempfile::tempdir()?;
+        let workdir = session_directory()?;
         let params = CreateSessionParams {
             system_instructions: setting.system_instructions.clone(),
             scenario_id: task.id.clone(),
@@ -170,7 +171,10 @@ impl Agent {
             permissions: setting.permissions.clone(),
             provider_overrides: Arc::clone(&self.overrides),
             seed: setting.seed,
-            sandbox: setting.sandbox.clone(),
+            sandbox: SessionSandbox {
+                writable: vec![workdir.path().to_owned()],
+                ..setting.sandbox.clone()
+            },
         };
         let handle = provider.create_session(&params).await?;
         let session = OpenSession {

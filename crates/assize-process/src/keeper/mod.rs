@@ -2,6 +2,8 @@
 //! output, and does not end before everything the program started has ended.
 
 #[cfg(target_os = "linux")]
+mod fence;
+#[cfg(target_os = "linux")]
 mod nursery;
 mod outbox;
 #[cfg(target_os = "linux")]

@@ -16,6 +16,8 @@ use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, setsid, write};
 
+#[cfg(target_os = "linux")]
+use super::fence::Fence;
 use crate::cgroup::Cgroup;
 use crate::lookup;
 use crate::sys;
@@ -32,7 +34,7 @@ pub(super) struct Program {
 
 /// Returns when the program has replaced the forked keeper, or with what the system said against it.
 pub(super) fn start(order: &Order) -> Result<Program, Errno> {
-    let image = Image::new(order)?;
+    let mut image = Image::new(order)?;
     let (stdout, program_stdout) = io::pipe().map_err(errno)?;
     let (stderr, program_stderr) = io::pipe().map_err(errno)?;
     // Closed by a successful exec; else it carries the reason.
@@ -93,6 +95,8 @@ struct Image<'a> {
     candidates: Vec<CString>,
     argv: Vec<CString>,
     env: Vec<CString>,
+    #[cfg(target_os = "linux")]
+    fence: Option<Fence>,
 }
 
 impl<'a> Image<'a> {
@@ -119,12 +123,14 @@ impl<'a> Image<'a> {
                 .iter()
                 .map(|(name, value)| variable(name, value))
                 .collect::<Result<_, _>>()?,
+            #[cfg(target_os = "linux")]
+            fence: order.guard.as_ref().map(Fence::new).transpose()?,
         })
     }
 
     /// Runs in the child; returns only if it must not become the program.
     fn become_program(
-        &self,
+        &mut self,
         keeper: Pid,
         stdout: &OwnedFd,
         stderr: &OwnedFd,
@@ -144,6 +150,10 @@ impl<'a> Image<'a> {
         }
         chdir(&self.order.cwd)?;
         SigSet::empty().thread_set_mask()?;
+        #[cfg(target_os = "linux")]
+        if let Some(fence) = self.fence.take() {
+            fence.enter()?;
+        }
         Err(self.execute_first_found())
     }
 

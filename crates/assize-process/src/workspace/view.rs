@@ -52,6 +52,11 @@ impl Workspace {
         &self.path
     }
 
+    /// The directory around it, which nothing else uses: an agent may replace its workspace there.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
     /// What it held at its beginning.
     pub fn start(&self) -> &Arc<Snapshot> {
         &self.start

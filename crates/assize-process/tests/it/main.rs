@@ -5,6 +5,7 @@
 
 mod checkout;
 mod ending;
+mod guard;
 mod host_death;
 mod many;
 mod output;

@@ -6,7 +6,7 @@ use crate::suite::{LoadedSuite, is_path, judges, read_recipe};
 use crate::terminal::{one_line, warn};
 use anyhow::Result;
 use assize_agents::{AcpProvider, Credential, Recipe, SignIn, try_mcp_servers};
-use assize_contracts::{JsonMap, unix_ms_now};
+use assize_contracts::{CreateSessionParams, JsonMap, unix_ms_now};
 use assize_engine::{Mode, ProfileSuite};
 use assize_llm::{Api, Endpoint};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 
@@ -533,7 +534,13 @@ async fn servers(profile: &ProfileSuite, limit: Duration) -> Vec<Obstacle> {
             continue;
         }
         tried.push(key);
-        let trying = try_mcp_servers(&mode.overrides, &mode.environment, &profile.directory, left);
+        let sessions = CreateSessionParams {
+            environment: Arc::clone(&mode.environment),
+            provider_overrides: Arc::clone(&mode.overrides),
+            sandbox: profile.sandbox(mode, None),
+            ..CreateSessionParams::default()
+        };
+        let trying = try_mcp_servers(&sessions, &profile.directory, left);
         // Whoever is not ready when time is over shows it in the first trial.
         let Ok(Err(problem)) = tokio::time::timeout(left, trying).await else {
             continue;

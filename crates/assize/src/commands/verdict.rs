@@ -4,8 +4,8 @@ use crate::cli::Where;
 use crate::commands::{UsageError, baseline, missing_run, results_dir};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
-use assize_contracts::{Catalog, CautionCode, Plugins, Reading};
-use assize_engine::store::{RunDirectory, RunFile};
+use assize_contracts::{Catalog, CautionCode, Plugins, Reading, WallRecord};
+use assize_engine::store::{Manifest, RunDirectory, RunFile};
 use assize_report::{
     Analysis, Caution, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
     Unfinished, changed_metrics, judge_gates, not_comparable,
@@ -55,7 +55,7 @@ impl Source {
         Ok(Self {
             rows: run.file(RunFile::Rows),
             suite: Some(manifest.name.clone()),
-            analysis: recorded_analysis(run.id(), &reading, &modes)?,
+            analysis: recorded_analysis(manifest, &reading, &modes)?,
             catalog: manifest.catalog(),
             run_id: Some(manifest.run_id.clone()),
             reading,
@@ -141,7 +141,8 @@ impl Source {
 }
 
 /// How the run's suite wants it to be read. A baseline that was not run this time gives way to the first mode.
-fn recorded_analysis(run: &str, reading: &Reading, modes: &[String]) -> Result<Analysis> {
+fn recorded_analysis(manifest: &Manifest, reading: &Reading, modes: &[String]) -> Result<Analysis> {
+    let run = &manifest.run_id;
     let mut analysis = Analysis::of(&reading.analysis).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         UsageError {
@@ -155,10 +156,19 @@ fn recorded_analysis(run: &str, reading: &Reading, modes: &[String]) -> Result<A
     analysis.baseline = analysis
         .baseline
         .filter(|baseline| modes.contains(baseline));
+    analysis.walls = walls(manifest);
     analysis.prices.clone_from(&reading.prices);
     analysis.planned_primary.clone_from(&reading.primary);
     analysis.factorial.clone_from(&reading.factorial);
     Ok(analysis)
+}
+
+/// The walls around the agents, which runs of earlier versions do not have.
+fn walls(manifest: &Manifest) -> Vec<WallRecord> {
+    let recorded = manifest.provenance.get("sandbox").cloned();
+    recorded
+        .and_then(|walls| serde_json::from_value(walls).ok())
+        .unwrap_or_default()
 }
 
 fn planned(run: &RunDirectory) -> Planned {

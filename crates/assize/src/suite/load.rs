@@ -275,7 +275,6 @@ impl Loader<'_> {
         self.keep_keys_secret(&file, &modes, &secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
-        self.check_sandboxes(&scenarios);
         let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios, &secrets);
         let mut collectors = self.collectors(&file, &modes);
@@ -286,6 +285,8 @@ impl Loader<'_> {
         let prices = self.prices(&file, &directory);
         let evaluators = self.evaluators(&file, judge.as_ref(), &directory, &secrets);
         let proxy = self.proxy(&file, &directory, &prices, &secrets);
+        let places = self.places(&file, &directory, &scenarios);
+        self.check_sandboxes(&modes, &scenarios, &places, proxy.as_ref());
         let behind_proxy = |source| match &proxy {
             Some(proxy) => proxy.source(source),
             None => source,
@@ -332,7 +333,7 @@ impl Loader<'_> {
             tasks,
             evaluators,
             directory: directory.clone(),
-            places: self.places(&directory),
+            places: Arc::new(places),
             hidden: self.hidden(),
             providers,
             scorer: scorer?,
@@ -368,6 +369,12 @@ impl Loader<'_> {
         };
         self.refuse_secret_ids(&profile);
         let mut remarks = self.remarks(&profile);
+        let walls = self.walls(&profile);
+        remarks.extend(sandbox::remarks(&walls));
+        if !walls.is_empty() {
+            let walls = serde_json::json!(walls);
+            profile.provenance.insert("sandbox".to_owned(), walls);
+        }
         remarks.extend(self.unused_concurrency(&file, &profile));
         remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
         remarks.extend(foresight::unfilled_names(&profile.scenarios));

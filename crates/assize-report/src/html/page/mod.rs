@@ -14,7 +14,7 @@ use super::HtmlReport;
 use super::digest::source_hash;
 use super::escape::{EmbeddedJson, visible};
 use crate::glossary::GLOSSARY;
-use crate::{ModeSummary, Nature, Summary, duration, money, quantity, render_job_summary};
+use crate::{ModeSummary, Nature, Summary, duration, money, quantity, render_job_summary, wall};
 use assize_contracts::Timestamp;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
@@ -160,6 +160,7 @@ fn masthead(report: &HtmlReport<'_>, title: &str, sections: &[Section]) -> Marku
                 p.brand { "Assize report" }
                 h1 { (title) }
                 p.facts { (facts(report).join(" · ")) }
+                @if let Some(line) = wall::headline(&report.summary.walls) { p.facts { (line) } }
                 (origin(report))
             }
             div.actions {

@@ -92,7 +92,7 @@ impl Proxied {
     }
 
     /// What is made up or played has no wire, and who serves a whole mode knows its environment before any session.
-    fn is_capturable(&self, provider: &dyn SessionProvider) -> bool {
+    pub(super) fn is_capturable(&self, provider: &dyn SessionProvider) -> bool {
         provider.nature() == Nature::Live
             && provider.scope() == ProviderScope::Session
             && (self.is_asked || provider.wants_capture())

@@ -12,6 +12,12 @@ use std::sync::Arc;
 
 impl Loader<'_> {
     /// Where instances of a provider come from: a plugin by its name, a recipe by its path.
+    /// A provider that is known by now.
+    pub(super) fn provider_named(&self, name: &str) -> Option<&ProviderSource> {
+        let known = self.plugins.providers().get(name);
+        known.or_else(|| self.recipes.get(name))
+    }
+
     pub(super) fn provider_source(&mut self, keys: &[&str], uses: &str) -> Option<ProviderSource> {
         let known = self.plugins.providers().get(uses);
         if let Some(source) = known.or_else(|| self.recipes.get(uses)) {

@@ -1,12 +1,21 @@
-//! The wall around agents: which one counts for a mode, and what cannot be asked of it.
+//! The wall around agents: which one counts for a mode, what it hides, and what cannot be asked of it.
 
 use super::Loader;
+use super::capture::Proxied;
+use super::scenarios::files_matching;
 use crate::suite::document::Document;
 use crate::suite::file::{ModeSpec, SuiteFile};
 use crate::suite::problem::Problem;
 use crate::suite::scenario::LoadedScenario;
-use assize_contracts::{Sandbox, SandboxPlaces};
-use std::path::Path;
+use assize_contracts::{
+    Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord, WorkspaceSpec,
+};
+use assize_engine::{Mode, ProfileSuite};
+use assize_process::GuardVersion;
+use assize_process::guard::resolved;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Loader<'_> {
@@ -29,23 +38,240 @@ impl Loader<'_> {
         Arc::new(sandbox)
     }
 
-    /// The walls that scenarios ask for themselves.
-    pub(super) fn check_sandboxes(&mut self, scenarios: &[LoadedScenario]) {
+    /// Refuses what no wall can do: to show what trials are judged by, and to reach a model that is not captured.
+    pub(super) fn check_sandboxes(
+        &mut self,
+        modes: &[Mode],
+        scenarios: &[LoadedScenario],
+        places: &SandboxPlaces,
+        proxy: Option<&Proxied>,
+    ) {
+        for mode in modes {
+            let keys = self.keys_of_sandbox(mode);
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            let problems = [
+                shown_answer(&self.document, &keys, &mode.sandbox, places),
+                self.unreachable_model(mode, &mode.sandbox, &keys, proxy),
+                self.named_answer(mode, places),
+            ];
+            problems
+                .into_iter()
+                .flatten()
+                .for_each(|found| self.add(found));
+        }
         for LoadedScenario { scenario, document } in scenarios {
-            let own = scenario.sandbox.as_ref();
-            let found = own.and_then(|own| refusal(document, &["sandbox"], own));
-            found.into_iter().for_each(|problem| self.add(problem));
+            let Some(own) = &scenario.sandbox else {
+                continue;
+            };
+            let found = [
+                refusal(document, &["sandbox"], own),
+                shown_answer(document, &["sandbox"], own, places),
+            ];
+            found
+                .into_iter()
+                .flatten()
+                .for_each(|found| self.add(found));
+            for mode in modes {
+                if let Some(mut found) = self.unreachable_model(mode, own, &["sandbox"], proxy) {
+                    found = document
+                        .problem(&["sandbox"], found.message)
+                        .hint(found.hint.unwrap_or_default());
+                    self.add(found);
+                }
+            }
         }
     }
 
-    /// The places that are hidden from agents.
-    pub(super) fn places(&self, directory: &Path) -> Arc<SandboxPlaces> {
+    /// Where the wall of a mode stands in the suite.
+    fn keys_of_sandbox(&self, mode: &Mode) -> Vec<String> {
+        let own = ["modes", &mode.name, "sandbox"];
+        let mut value = Some(self.document.value());
+        for key in own {
+            value = value.and_then(|value| value.get(key));
+        }
+        match value {
+            Some(_) => own.map(str::to_owned).to_vec(),
+            None => vec!["sandbox".to_owned()],
+        }
+    }
+
+    /// With `network: model` there must be a proxy to reach the model by.
+    fn unreachable_model(
+        &self,
+        mode: &Mode,
+        sandbox: &Sandbox,
+        keys: &[&str],
+        proxy: Option<&Proxied>,
+    ) -> Option<Problem> {
+        let Sandbox::Guard(Guard {
+            network: GuardNetwork::Model,
+            ..
+        }) = sandbox
+        else {
+            return None;
+        };
+        let source = self.provider_named(&mode.provider)?;
+        let provider = source.instance();
+        if provider.sandboxing() != Sandboxing::Kept || !provider.has_agent_program() {
+            return None;
+        }
+        if !proxy.is_some_and(|proxy| proxy.is_capturable(&*provider)) {
+            let message = format!(
+                "`network: model` leaves mode `{}` only the capture proxy, which its provider `{}` does not go through",
+                mode.name, mode.provider
+            );
+            let problem = self.document.problem(keys, message);
+            return Some(problem.hint("add `capture: { proxy: on }` to the suite"));
+        }
+        let url = distant_server(&mode.overrides)?;
+        let message = format!(
+            "`network: model` cannot let mode `{}` reach the MCP server `{url}`: only servers on this machine (127.0.0.1, \
+             localhost) stay reachable",
+            mode.name
+        );
+        Some(
+            self.document
+                .problem(keys, message)
+                .hint("use `network: open`, or a server on this machine"),
+        )
+    }
+
+    /// An agent whose command names what it is judged by.
+    fn named_answer(&self, mode: &Mode, places: &SandboxPlaces) -> Option<Problem> {
+        if matches!(*mode.sandbox, Sandbox::None) {
+            return None;
+        }
+        let suite = places.suite.to_string_lossy();
+        let mut texts = Vec::new();
+        mode.overrides
+            .values()
+            .for_each(|value| collect_texts(value, &mut texts));
+        let answer = texts.into_iter().find(|text| {
+            let path = places.suite.join(text.replace("{suite}", &suite));
+            let path = resolved(&path);
+            places.answers.contains(&path) && path.is_file()
+        })?;
+        let message = format!(
+            "the agent of mode `{}` is given `{answer}`, by which its trials are judged",
+            mode.name
+        );
+        let problem = self.document.problem(&["modes", &mode.name], message);
+        Some(problem.hint("give it another file; with `sandbox: none` it can read everything"))
+    }
+
+    /// The places that are hidden from agents, and those that are never shown.
+    pub(super) fn places(
+        &self,
+        file: &SuiteFile,
+        directory: &Path,
+        scenarios: &[LoadedScenario],
+    ) -> SandboxPlaces {
         let suite = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        Arc::new(SandboxPlaces {
-            hidden: vec![suite.clone()],
-            answers: Vec::new(),
+        let results = match &self.selection.results_dir {
+            Some(given) => given.clone(),
+            None => file.results_dir(&suite),
+        };
+        let mut answers = self.judging_files(file, &suite, scenarios);
+        answers.insert(results.clone());
+        answers.insert(file.results_dir(&suite));
+        let answers: Vec<PathBuf> = answers.iter().map(|path| resolved(path)).collect();
+        let mut hidden: BTreeSet<PathBuf> = answers.iter().cloned().collect();
+        if !is_around_home(&suite) {
+            hidden.insert(suite.clone());
+        }
+        hidden.extend(git_directory(&suite));
+        let workspaces = scenarios
+            .iter()
+            .filter_map(|loaded| loaded.scenario.workspace.as_ref());
+        hidden.extend(workspaces.flat_map(|workspace| history_of(workspace, &suite)));
+        SandboxPlaces {
+            shown: tools_in(&hidden, &answers),
+            hidden: hidden.into_iter().collect(),
+            answers,
             suite,
-        })
+        }
+    }
+
+    /// Files that tell what trials are judged by.
+    fn judging_files(
+        &self,
+        file: &SuiteFile,
+        suite: &Path,
+        scenarios: &[LoadedScenario],
+    ) -> BTreeSet<PathBuf> {
+        let mut files = BTreeSet::from([suite.join(self.document.path())]);
+        files.extend(std::path::absolute(self.document.path()));
+        let scenario_patterns = file.scenarios.iter().flat_map(|spec| &spec.paths);
+        let task_patterns = file.tasks.iter().flat_map(|spec| &spec.paths);
+        for pattern in scenario_patterns.chain(task_patterns) {
+            let found = files_matching(suite, pattern).unwrap_or_default();
+            files.extend(found);
+        }
+        let cassette = file
+            .capture
+            .as_ref()
+            .and_then(|spec| spec.cassette.as_ref());
+        files.extend(cassette.map(|cassette| cassette.settings(suite).file));
+        for LoadedScenario { scenario, document } in scenarios {
+            files.extend(std::path::absolute(document.path()));
+            for check in &scenario.checks {
+                let mut body = check;
+                while let Some(inner) = body.get("not") {
+                    body = inner;
+                }
+                let placed = body.pointer("/command/files").and_then(Value::as_object);
+                let sources = placed
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|(_, source)| source.as_str());
+                files.extend(sources.map(|source| suite.join(source)));
+            }
+            let schema = document.value().get("output_schema");
+            let schema = schema.or_else(|| document.value().get("outputSchema"));
+            let schema = schema.and_then(Value::as_str);
+            files.extend(schema.map(|schema| document.path().with_file_name(schema)));
+        }
+        files
+    }
+
+    /// The walls as they will stand, for the manifest, and what is to be said about them before anything runs.
+    pub(super) fn walls(&self, profile: &ProfileSuite) -> Vec<WallRecord> {
+        let machine = GuardVersion::of_this_machine();
+        let mut records = Vec::new();
+        for mode in &profile.modes {
+            let Some(sandboxing) = self.sandboxing(mode) else {
+                continue;
+            };
+            let mut record = |scenario: Option<&str>, sandbox: &Sandbox| {
+                let wall = standing(sandbox, sandboxing, &mode.provider, &machine);
+                records.push(WallRecord {
+                    mode: mode.name.clone(),
+                    scenario: scenario.map(str::to_owned),
+                    ..wall
+                });
+            };
+            record(None, &mode.sandbox);
+            for scenario in &profile.scenarios {
+                if let Some(own) = scenario
+                    .sandbox
+                    .as_ref()
+                    .filter(|own| **own != *mode.sandbox)
+                {
+                    record(Some(&scenario.id), own);
+                }
+            }
+        }
+        records
+    }
+
+    /// How far a wall reaches the agents of a mode. Absent where there is no agent that could do anything.
+    fn sandboxing(&self, mode: &Mode) -> Option<Sandboxing> {
+        if mode.provider.is_empty() {
+            // Runners: what a plugin does is its own affair, the built-in ones are kept.
+            return Some(Sandboxing::Kept).filter(|_| !mode.runners.is_empty());
+        }
+        let provider = self.provider_named(&mode.provider)?.instance();
+        Some(provider.sandboxing()).filter(|kind| *kind != Sandboxing::NoProcess)
     }
 }
 
@@ -56,6 +282,198 @@ fn refusal(document: &Document, keys: &[&str], sandbox: &Sandbox) -> Option<Prob
             let problem = document.problem(keys, "`container` is not available yet");
             Some(problem.hint("`guard` keeps agents away from the checks without a container"))
         }
+        Sandbox::Guard(guard) if guard.hide.iter().any(|path| path == Path::new("/")) => {
+            let problem = document.problem(keys, "`hide` names `/`, without which nothing can run");
+            Some(problem.hint("name the directories that agents must not read"))
+        }
         _ => None,
     }
+}
+
+/// What a suite shows must be there, and must not be what trials are judged by.
+fn shown_answer(
+    document: &Document,
+    keys: &[&str],
+    sandbox: &Sandbox,
+    places: &SandboxPlaces,
+) -> Option<Problem> {
+    let Sandbox::Guard(guard) = sandbox else {
+        return None;
+    };
+    guard.show.iter().find_map(|shown| {
+        let path = resolved(&places.suite.join(shown));
+        let name = shown.display();
+        if !path.exists() {
+            let problem = document.problem(keys, format!("`show` names `{name}`, which is not there"));
+            return Some(problem.hint("paths are relative to the suite file"));
+        }
+        let is_touched =
+            |answer: &&PathBuf| answer.starts_with(&path) || path.starts_with(answer);
+        let answer = places.answers.iter().find(is_touched)?;
+        let answer = answer.strip_prefix(resolved(&places.suite)).unwrap_or(answer);
+        let message = format!(
+            "`show` names `{name}`, which would show agents `{}`: what trials are judged by stays hidden",
+            answer.display()
+        );
+        let problem = document.problem(keys, message);
+        Some(problem.hint("show single files or directories without scenarios, checks and runs"))
+    })
+}
+
+/// The wall that stands in the end, in words, and what weakens it.
+fn standing(
+    sandbox: &Sandbox,
+    sandboxing: Sandboxing,
+    provider: &str,
+    machine: &Result<GuardVersion, String>,
+) -> WallRecord {
+    const OPEN: &str = "they could read the checks, the answers and other trials";
+    let without = |why: String| WallRecord {
+        sandbox: "none".to_owned(),
+        words: "none".to_owned(),
+        caution: Some(format!("Agents ran without a sandbox, {why}: {OPEN}.")),
+        ..WallRecord::default()
+    };
+    match (sandbox, sandboxing, machine) {
+        (Sandbox::None, _, _) => without("as the suite says (`sandbox: none`)".to_owned()),
+        (_, Sandboxing::OutOfReach, _) => without(format!(
+            "because the provider `{provider}` starts them by itself"
+        )),
+        (Sandbox::Guard(_), _, Err(reason)) => without(format!("because {reason}")),
+        (Sandbox::Guard(guard), _, Ok(version)) => {
+            let is_limited = guard.network == GuardNetwork::Model && version.limits_ports();
+            let mut missing = version.missing();
+            missing.retain(|words| guard.network == GuardNetwork::Model || !words.contains("TCP"));
+            WallRecord {
+                sandbox: "guard".to_owned(),
+                words: match is_limited {
+                    true => "guard, TCP limited to the proxy's port".to_owned(),
+                    false => "guard".to_owned(),
+                },
+                version: Some(version.0),
+                caution: (!missing.is_empty()).then(|| {
+                    let missing = missing.join("; ");
+                    format!("The sandbox around agents is not whole on this kernel: {missing}.")
+                }),
+                ..WallRecord::default()
+            }
+        }
+        (other, _, _) => WallRecord {
+            sandbox: other.name().to_owned(),
+            words: other.name().to_owned(),
+            ..WallRecord::default()
+        },
+    }
+}
+
+fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(map) => map.values().for_each(|item| collect_texts(item, texts)),
+        _ => {}
+    }
+}
+
+/// An MCP server elsewhere, by its URL without what may be secret in it.
+fn distant_server(overrides: &serde_json::Map<String, Value>) -> Option<String> {
+    let servers = overrides.get("mcp_servers");
+    let servers = servers
+        .or_else(|| overrides.get("mcpServers"))?
+        .as_object()?;
+    let mut urls = servers
+        .values()
+        .filter_map(|server| server.get("url")?.as_str());
+    urls.find_map(|url| {
+        let host = url.split_once("://")?.1.split(['/', '?']).next()?;
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        let is_near = ["127.", "localhost", "[::1]"]
+            .iter()
+            .any(|near| host.starts_with(near));
+        (!is_near).then(|| host.to_owned())
+    })
+}
+
+/// A directory that holds the user's tools as well cannot be hidden as a whole.
+fn is_around_home(directory: &Path) -> bool {
+    let directory = resolved(directory);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = home.filter(|home| home.is_absolute());
+    directory == Path::new("/") || home.is_some_and(|home| resolved(&home).starts_with(&directory))
+}
+
+/// Where git keeps the history of a directory: what is hidden in it lies there, too.
+fn git_directory(directory: &Path) -> Option<PathBuf> {
+    let directory = resolved(directory);
+    let found = directory.ancestors().map(|parent| parent.join(".git"));
+    let git = found.into_iter().find(|git| git.exists())?;
+    if git.is_dir() {
+        return Some(git);
+    }
+    // A work tree: the file says `gitdir: /path/of/.git/worktrees/NAME`.
+    let text = std::fs::read_to_string(&git).ok()?;
+    let kept = directory.join(text.trim().strip_prefix("gitdir:")?.trim());
+    let mut parents = kept.ancestors();
+    let whole = parents.find(|parent| parent.ends_with(".git"));
+    Some(whole.map_or_else(|| kept.clone(), Path::to_owned))
+}
+
+/// Repositories that workspaces come from: later commits and the work tree may hold the solution.
+fn history_of(workspace: &WorkspaceSpec, suite: &Path) -> Vec<PathBuf> {
+    let Some(git) = &workspace.git else {
+        return Vec::new();
+    };
+    let repository = suite.join(&git.repo);
+    let mut hidden = Vec::from_iter(git_directory(&repository));
+    if !is_around_home(&repository) {
+        hidden.push(repository);
+    }
+    hidden
+}
+
+/// Directories of `PATH` inside hidden ones, each with what its programs need beside them: an environment of Python that
+/// lies in the suite, for example.
+fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
+    let holds_answers = |path: &Path| answers.iter().any(|answer| answer.starts_with(path));
+    let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
+    let mut tools = Vec::new();
+    for entry in std::env::split_paths(&path).filter(|entry| entry.is_absolute()) {
+        let entry = resolved(&entry);
+        let around = entry.parent().filter(|around| is_hidden(around));
+        let around = around.filter(|around| !hidden.iter().any(|hidden| hidden == around));
+        let shown = around.unwrap_or(&entry);
+        if is_hidden(&entry) && entry.is_dir() && !holds_answers(shown) {
+            tools.push(shown.to_owned());
+        }
+    }
+    tools
+}
+
+/// What weakens the walls, said before anything runs. Modes that share it are named together.
+pub(super) fn remarks(walls: &[WallRecord]) -> Vec<String> {
+    let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
+    for wall in walls {
+        let Some(caution) = &wall.caution else {
+            continue;
+        };
+        let text = caution
+            .replace("ran without", "run without")
+            .replace("could read", "can read");
+        match remarks.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, modes)) => modes.push(&wall.mode),
+            None => remarks.push((text, vec![&wall.mode])),
+        }
+    }
+    let in_words = |(text, mut modes): (String, Vec<&str>)| {
+        modes.dedup();
+        let mut text = text.trim_end_matches('.').to_owned();
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_lowercase();
+        }
+        let modes: Vec<String> = modes.iter().map(|mode| format!("`{mode}`")).collect();
+        format!("{text} ({})", modes.join(", "))
+    };
+    remarks.into_iter().map(in_words).collect()
 }
