@@ -16,6 +16,7 @@ pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
 
 use crate::recipe::Recipe;
+use assize_process::workspace::ScratchRoom;
 use settings::LONGEST_GRACE;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct CommandProvider {
     /// The suite's directory.
     directory: OnceLock<PathBuf>,
     sessions: Mutex<HashMap<String, CommandSession>>,
+    /// Keeps the place of the sessions' directories from one session to the next.
+    room: OnceLock<ScratchRoom>,
 }
 
 struct CommandSession {
@@ -112,6 +115,9 @@ impl SessionProvider for CommandProvider {
 
     async fn init(&self, config: &ProviderConfig) -> Result<(), ProviderError> {
         let _ = self.directory.set(config.workdir.clone());
+        if let Ok(room) = ScratchRoom::open() {
+            let _ = self.room.set(room);
+        }
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! The wall of a session around its programs: what the suite asks for, with the places of the session put in.
 
 use assize_contracts::{CreateSessionParams, Guard, GuardNetwork, Sandbox, SessionSandbox};
+use assize_process::Command;
 use assize_process::guard::{self, GuardVersion, Surroundings};
-use assize_process::{Command, workspace};
+use assize_process::workspace::{self, Scratch};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
@@ -119,10 +120,9 @@ impl Wall {
     }
 }
 
-/// A directory of a session's own, in a place that is hidden from all other sessions. Removed when dropped.
-pub(crate) fn session_directory() -> io::Result<tempfile::TempDir> {
-    let root = workspace::default_root().map_err(|error| io::Error::other(error.explained()))?;
-    tempfile::Builder::new().prefix("session-").tempdir_in(root)
+/// A directory of a session's own, in a place that is hidden from all other sessions.
+pub(crate) fn session_directory() -> io::Result<Scratch> {
+    Scratch::new().map_err(|error| io::Error::other(error.explained()))
 }
 
 /// Paths strictly below a directory that stand in a text and exist.

@@ -6,6 +6,7 @@ use crate::recipe::named_by;
 use crate::wall::{Wall, session_directory};
 use assize_contracts::{CreateSessionParams, PermissionConfig, ProviderError};
 use assize_llm::ToolSpec;
+use assize_process::workspace::Scratch;
 use assize_process::{Bound, Command};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ struct Place {
     pass_env: Vec<String>,
     wall: Wall,
     /// For temporary files of guarded programs.
-    scratch: Option<tempfile::TempDir>,
+    scratch: Option<Scratch>,
     /// Nothing in it may be read: the session has no workspace and starts in the suite's directory.
     is_hidden: bool,
 }

@@ -3,6 +3,7 @@
 use super::settings::CommandSettings;
 use crate::wall::{Wall, session_directory};
 use assize_contracts::{CreateSessionParams, fill_template};
+use assize_process::workspace::Scratch;
 use assize_process::{Bound, Command, Stdin};
 use std::borrow::Cow;
 use std::io;
@@ -45,7 +46,7 @@ pub(crate) struct Plan {
     /// The session signs in with a subscription.
     pub(crate) is_subscription: bool,
     /// Holds prompt files, and the home if there is one; made when it is needed.
-    pub(crate) scratch: Option<tempfile::TempDir>,
+    pub(crate) scratch: Option<Scratch>,
 }
 
 impl Invocation {
@@ -140,7 +141,7 @@ impl Invocation {
     /// Where the session's own files are.
     #[cfg(test)]
     pub(crate) fn home(&self) -> Option<&Path> {
-        self.plan.scratch.as_ref().map(tempfile::TempDir::path)
+        self.plan.scratch.as_ref().map(Scratch::path)
     }
 
     /// Whether tokens are part of a subscription.

@@ -12,6 +12,7 @@ use assize_contracts::{
     SessionProvider, SessionSandbox, SessionTrace, async_trait,
 };
 use assize_llm::{Prices, Reckoning};
+use assize_process::workspace::Scratch;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -71,7 +72,7 @@ struct OpenSession {
     provider: Arc<dyn SessionProvider>,
     handle: SessionHandle,
     /// Goes with the session.
-    _workdir: tempfile::TempDir,
+    _workdir: Scratch,
 }
 
 impl Agent {

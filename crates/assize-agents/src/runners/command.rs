@@ -2,14 +2,13 @@
 
 use super::record::Execution;
 use super::{Role, VERSION, excerpt, read};
-use crate::wall::{Wall, session_directory};
 use assize_contracts::{
     AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
 };
 use assize_process::{Bound, Command, Stdin};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a program may take to end after it was asked to.
@@ -57,13 +56,7 @@ impl Program {
         })
     }
 
-    /// `scratch` is the only place that a guarded program may write to.
-    fn command(
-        &self,
-        task: &AtomicTask,
-        setting: &RunSetting,
-        scratch: Option<&Path>,
-    ) -> Result<Command, BoxError> {
+    fn command(&self, task: &AtomicTask, setting: &RunSetting) -> Result<Command, BoxError> {
         let mut argv = self.settings.command.clone();
         if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
             *program = self
@@ -72,14 +65,7 @@ impl Program {
                 .to_string_lossy()
                 .into_owned();
         }
-        let mut wall = Wall::of_sandbox(&setting.sandbox);
-        wall.own
-            .extend(scratch.iter().map(|path| path.to_path_buf()));
-        wall.name_files(argv.iter().map(String::as_str), &self.directory);
         let command = Command::from_argv(argv, &self.directory).pass_usual_env();
-        let command = scratch
-            .iter()
-            .fold(command, |command, path| command.env("TMPDIR", path));
         let names = self.settings.pass_env.iter();
         let command = names.fold(command, |command, name| command.pass_env(name));
         let variables = setting.environment.iter();
@@ -101,7 +87,7 @@ impl Program {
             head: self.settings.max_output,
             tail: 0,
         };
-        Ok(wall.around(command))
+        Ok(command)
     }
 }
 
@@ -135,12 +121,7 @@ impl Runner for Program {
         setting: &RunSetting,
     ) -> Result<RunRecord, BoxError> {
         let mut execution = Execution::start();
-        let scratch = match setting.sandbox.is_guard() {
-            true => Some(session_directory()?),
-            false => None,
-        };
-        let scratch_path = scratch.as_ref().map(tempfile::TempDir::path);
-        let command = self.command(task, setting, scratch_path)?;
+        let command = self.command(task, setting)?;
         let output = command
             .run_to_end()
             .await

@@ -15,6 +15,7 @@ mod overlay;
 mod recycle;
 mod remove;
 mod restore;
+mod scratch;
 mod snapshot;
 mod view;
 
@@ -37,6 +38,7 @@ pub use namespace::enter as enter_namespace;
 pub(crate) use namespace::{PROBE, answer_probe};
 pub use remove::remove_tree;
 pub use restore::{Restored, restore};
+pub use scratch::{Scratch, ScratchRoom};
 pub use snapshot::{Change, ChangeKind, Looked, Node, Snapshot};
 pub use view::Workspace;
 

@@ -369,7 +369,7 @@ impl Loader<'_> {
         };
         self.refuse_secret_ids(&profile);
         let mut remarks = self.remarks(&profile);
-        let walls = self.walls(&profile);
+        let walls = self.walls(&file, &profile);
         remarks.extend(sandbox::remarks(&walls));
         if !walls.is_empty() {
             let walls = serde_json::json!(walls);

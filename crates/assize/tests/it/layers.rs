@@ -87,7 +87,7 @@ fn see(source: &str, method: &str, keep: &str) -> Option<Seen> {
         "({LOOK}) > $OUT/before-$$; {WORK}; ({LOOK}) | sed -E 's/ [0-9]+\\.[0-9]+( |$)/ /' > $OUT/left-$$; echo done"
     );
     let suite = format!(
-        "execution: {{ repetitions: 3, warmup: false }}\noutput: {{ keep_workspace: {keep} }}"
+        "sandbox: none\nexecution: {{ repetitions: 3, warmup: false }}\noutput: {{ keep_workspace: {keep} }}"
     );
     let scenario = format!(
         "workspace: {{ {source}, method: {method}, setup: ['echo set > up; rm dir/.hidden'] }}\n\
@@ -263,7 +263,7 @@ fn a_suite_that_runs_containers_gets_directories_that_they_see() {
 fn kill_9_leaves_no_mount_and_the_next_run_sweeps() {
     let sandbox = Sandbox::of(
         "touch $OUT/started; while sleep 0.1; do :; done",
-        "execution: { repetitions: 1 }",
+        "sandbox: none\nexecution: { repetitions: 1 }",
         "workspace: { from: source }",
     );
     let place = sandbox.path("").display().to_string();

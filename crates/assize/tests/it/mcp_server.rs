@@ -170,7 +170,7 @@ fn a_run_ends_with_its_processes_when_stdin_closes() {
     let file = suite.path().join("assize.yaml");
     let marker = suite.path().join("started");
     let slow = format!(
-        "provider: {{ uses: command, command: [sh, -c, 'echo $$ > {}; sleep 600'] }}\nmodes: {{ plain: {{}} }}\nscenarios: {{ paths: [\"scenarios/*.yaml\"] }}\n",
+        "sandbox: none\nprovider: {{ uses: command, command: [sh, -c, 'echo $$ > {}; sleep 600'] }}\nmodes: {{ plain: {{}} }}\nscenarios: {{ paths: [\"scenarios/*.yaml\"] }}\n",
         marker.display()
     );
     std::fs::write(&file, slow).unwrap();

@@ -213,7 +213,7 @@ fn without_preflight_the_trials_show_what_is_missing() {
 fn signed_in(mode: &str, expires_ms: i64) -> Sandbox {
     let sandbox = suite(
         "{ uses: claude-code, program: ./agent.sh, login: user }",
-        "capture: { proxy: off }",
+        "sandbox: none\ncapture: { proxy: off }",
         "",
     );
     let suite = sandbox.read("assize.yaml").replace("plain: {}", mode);

@@ -3,7 +3,7 @@
 use crate::sandbox::{Sandbox, words};
 use serde_json::{Value, json};
 
-const SUITE: &str = "execution: { repetitions: 2, warmup: false }";
+const SUITE: &str = "sandbox: none\nexecution: { repetitions: 2, warmup: false }";
 
 /// An agent that leaves a trace of having been run, says something and changes its workspace.
 const AGENT: &str =

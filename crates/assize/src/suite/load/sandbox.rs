@@ -4,7 +4,7 @@ use super::Loader;
 use super::capture::Proxied;
 use super::scenarios::files_matching;
 use crate::suite::document::Document;
-use crate::suite::file::{ModeSpec, SuiteFile};
+use crate::suite::file::{ModeSpec, RunnerSpec, SuiteFile};
 use crate::suite::problem::Problem;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{
@@ -234,16 +234,16 @@ impl Loader<'_> {
         files
     }
 
-    /// The walls as they will stand, for the manifest, and what is to be said about them before anything runs.
-    pub(super) fn walls(&self, profile: &ProfileSuite) -> Vec<WallRecord> {
+    /// The walls as they will stand, for the manifest.
+    pub(super) fn walls(&self, file: &SuiteFile, profile: &ProfileSuite) -> Vec<WallRecord> {
         let machine = GuardVersion::of_this_machine();
         let mut records = Vec::new();
         for mode in &profile.modes {
-            let Some(sandboxing) = self.sandboxing(mode) else {
+            let Some((provider, sandboxing)) = self.sandboxing(file, mode) else {
                 continue;
             };
             let mut record = |scenario: Option<&str>, sandbox: &Sandbox| {
-                let wall = standing(sandbox, sandboxing, &mode.provider, &machine);
+                let wall = standing(sandbox, sandboxing, provider, &machine);
                 records.push(WallRecord {
                     mode: mode.name.clone(),
                     scenario: scenario.map(str::to_owned),
@@ -265,13 +265,27 @@ impl Loader<'_> {
     }
 
     /// How far a wall reaches the agents of a mode. Absent where there is no agent that could do anything.
-    fn sandboxing(&self, mode: &Mode) -> Option<Sandboxing> {
-        if mode.provider.is_empty() {
-            // Runners: what a plugin does is its own affair, the built-in ones are kept.
-            return Some(Sandboxing::Kept).filter(|_| !mode.runners.is_empty());
-        }
-        let provider = self.provider_named(&mode.provider)?.instance();
-        Some(provider.sandboxing()).filter(|kind| *kind != Sandboxing::NoProcess)
+    fn sandboxing<'a>(&self, file: &'a SuiteFile, mode: &'a Mode) -> Option<(&'a str, Sandboxing)> {
+        let is_used = |runner: &&RunnerSpec| mode.runners.values().any(|used| used.id == runner.id);
+        let runners = file.runners.iter().filter(is_used);
+        let of_runners = runners.filter_map(|runner| {
+            let provider = runner
+                .config
+                .get("provider")
+                .filter(|_| runner.uses == "agent")?;
+            provider.as_str().or_else(|| provider.get("uses")?.as_str())
+        });
+        let providers = of_runners.chain([mode.provider.as_str()]);
+        let found = providers.filter_map(|name| {
+            let provider = self.provider_named(name)?.instance();
+            Some((name, provider.sandboxing()))
+        });
+        let mut found: Vec<_> = found
+            .filter(|(_, kind)| *kind != Sandboxing::NoProcess)
+            .collect();
+        // The weakest wall is what counts.
+        found.sort_by_key(|(_, kind)| *kind == Sandboxing::Kept);
+        found.first().copied()
     }
 }
 
