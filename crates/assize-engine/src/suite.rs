@@ -2,8 +2,8 @@
 
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
-use crate::shard::ShardPlan;
 use crate::profile::RunTarget;
+use crate::shard::ShardPlan;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
     Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
