@@ -317,7 +317,8 @@ Examples:
   assize init demo                    a suite that runs at once, without a key
   assize init --agent claude-code     in a git repository: its tests, two ways to instruct the agent
   assize init --agent claude-code --agent codex   the same with two agents
-  assize init evals --from-git v1.0..  tasks from past commits, proved by their tests")]
+  assize init evals --from-git v1.0..  tasks from past commits, proved by their tests
+  assize init evals --from-session LOG a draft of a task from a session with an agent")]
 pub(crate) struct InitArguments {
     /// Directory to write to; created if it is missing
     #[arg(default_value = ".")]
@@ -331,6 +332,9 @@ pub(crate) struct InitArguments {
     /// Tasks from commits of the git repository that change code and tests, such as `v1.0..` or `HEAD~50..HEAD`
     #[arg(long, value_name = "RANGE", conflicts_with = "plugin")]
     pub(crate) from_git: Option<String>,
+    /// A draft of a task from a session with an agent: its log, a trace, or ATIF
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plugin", "from_git"])]
+    pub(crate) from_session: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) history: TaskSearchArguments,
 }

@@ -1,6 +1,6 @@
 //! `assize init`: a suite that runs at once, or a plugin with a suite around it.
 
-use super::{init_agent, init_git, schema};
+use super::{init_agent, init_git, init_session, schema};
 use crate::cli::{InitArguments, PluginLanguage};
 use crate::commands::UsageError;
 use crate::exit::Exit;
@@ -104,16 +104,19 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         Some(PluginLanguage::Rust) => (RUST, &["cargo run -- run"][..]),
     };
     let mut next = next;
-    let is_for_agents = !arguments.agent.is_empty() || arguments.from_git.is_some();
+    let is_for_agents = !arguments.agent.is_empty()
+        || arguments.from_git.is_some()
+        || arguments.from_session.is_some();
     if is_for_agents {
         // Before anything takes time.
         refuse_to_overwrite(arguments, Path::new("assize.yaml"))?;
         next = &["assize check", "assize run"];
     }
-    let files: Vec<Written> = match &arguments.from_git {
-        Some(range) => init_git::files(arguments, range)?,
-        None if is_for_agents => init_agent::files(directory, &arguments.agent)?,
-        None => files
+    let files: Vec<Written> = match (&arguments.from_git, &arguments.from_session) {
+        (Some(range), _) => init_git::files(arguments, range)?,
+        (None, Some(session)) => init_session::files(arguments, session)?,
+        (None, None) if is_for_agents => init_agent::files(directory, &arguments.agent)?,
+        (None, None) => files
             .iter()
             .map(|(name, content)| Written::text(*name, with_own_schemas(content)))
             .collect(),
@@ -149,7 +152,11 @@ fn refuse_to_overwrite(arguments: &InitArguments, name: &Path) -> Result<(), Usa
         .from_git
         .iter()
         .map(|range| format!(" --from-git {range}"));
-    let flags: String = agents.chain(range).collect();
+    let session = arguments
+        .from_session
+        .iter()
+        .map(|path| format!(" --from-session {}", path.display()));
+    let flags: String = agents.chain(range).chain(session).collect();
     Err(UsageError {
         message: format!("`{}` is already there", path.display()),
         hint: Some(format!(

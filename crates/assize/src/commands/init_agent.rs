@@ -37,7 +37,7 @@ pub(super) fn files(directory: &Path, agents: &[String]) -> Result<Vec<Written>>
     Ok(vec![
         Written::text(
             "assize.yaml",
-            suite(&repository, agents, tests.as_ref(), FIRST_STEP),
+            suite(&repository.name, agents, tests.as_ref(), FIRST_STEP),
         ),
         Written::text(
             "scenarios/first-task.yaml",
@@ -60,7 +60,7 @@ pub(super) fn check_agents(agents: &[String]) -> Result<(), UsageError> {
 
 /// The suite for these agents. `first_step` says what a person does before the first run.
 pub(super) fn suite(
-    repository: &Repository,
+    name: &str,
     agents: &[String],
     tests: Option<&Tests>,
     first_step: &str,
@@ -102,7 +102,7 @@ pub(super) fn suite(
          {modes}\
          scenarios: {{ paths: [\"scenarios/*.yaml\"] }}\n\
          execution: {{ repetitions: 5, concurrency: 2 }}\n",
-        quoted(&repository.name),
+        quoted(name),
     )
 }
 

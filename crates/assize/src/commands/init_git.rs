@@ -54,7 +54,7 @@ pub(super) fn files(arguments: &InitArguments, range: &str) -> Result<Vec<Writte
         found.tasks, found.looked_at
     ));
     let tests = tests_of(&repository.top);
-    let suite = init_agent::suite(&repository, &agents, tests.as_ref(), FIRST_STEP);
+    let suite = init_agent::suite(&repository.name, &agents, tests.as_ref(), FIRST_STEP);
     let mut files = vec![
         Written::text("assize.yaml", suite),
         Written::text(DECISIONS, found.decisions),

@@ -15,6 +15,7 @@ mod history;
 mod init;
 mod init_agent;
 mod init_git;
+mod init_session;
 mod last_run;
 mod layers;
 mod mcp;

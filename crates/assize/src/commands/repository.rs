@@ -41,6 +41,15 @@ impl Repository {
         }
     }
 
+    /// The repository that another directory is in, for a suite elsewhere.
+    pub(super) fn of(directory: &Path, suite: &Path) -> Result<Self, UsageError> {
+        let top = git(directory, &["rev-parse", "--show-toplevel"]).ok_or_else(|| UsageError {
+            message: format!("`{}` is in no git repository", directory.display()),
+            hint: None,
+        })?;
+        Self::at(PathBuf::from(top), suite)
+    }
+
     fn at(top: PathBuf, suite: &Path) -> Result<Self, UsageError> {
         if git(&top, &["rev-parse", "--verify", "HEAD"]).is_none() {
             return Err(UsageError {

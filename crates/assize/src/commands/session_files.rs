@@ -1,22 +1,52 @@
-//! Sessions in files: Assize's own traces, and those of other tools.
+//! Sessions in files: Assize's own traces, ATIF, and the logs that agents keep.
 
 use anyhow::{Context, Result, bail};
 use assize_contracts::SessionTrace;
-use assize_formats::{Session, UserMessage, atif};
+use assize_formats::{Session, atif};
 use serde_json::Value;
 use std::path::Path;
 
-/// A file that is larger is no session.
+/// A document that is larger is no session. Logs are read line by line and may have any size.
 const LARGEST: u64 = 2 << 30;
 
-/// A session, and what could not be read of it, in words.
+/// A session, and what its file says beside it.
+#[derive(Default)]
 pub(super) struct ReadSession {
     pub(super) session: Session,
+    pub(super) origin: Origin,
+    /// What could not be read, in words.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the session in a file. The format is told by the content.
+/// The place where a session worked. Unknown for documents, which do not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) directory: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) commit: Option<String>,
+}
+
+/// Reads the session in a file. The format is told by the content; logs are not read as a whole, so that what looks like one is
+/// tried as one first.
 pub(super) fn read(path: &Path) -> Result<ReadSession> {
+    let is_document = path.extension().is_some_and(|ending| ending == "json");
+    if !is_document && let Some(log) = read_log(path) {
+        return Ok(log);
+    }
+    let error = match read_document(path) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    // A document that says what it is, is no log.
+    let is_refused = error.downcast_ref::<atif::AtifError>().is_some();
+    let log = match is_document && !is_refused {
+        true => read_log(path),
+        false => None,
+    };
+    log.ok_or(error)
+}
+
+fn read_document(path: &Path) -> Result<ReadSession> {
     let size = std::fs::metadata(path)?.len();
     if size > LARGEST {
         bail!(
@@ -25,20 +55,21 @@ pub(super) fn read(path: &Path) -> Result<ReadSession> {
             LARGEST >> 20
         );
     }
-    read_text(&std::fs::read(path)?)
-}
-
-fn read_text(text: &[u8]) -> Result<ReadSession> {
+    let text = std::fs::read(path)?;
     // Our own traces are the usual case and may be large: they are parsed once.
-    let error = match serde_json::from_slice::<SessionTrace>(text) {
+    let error = match serde_json::from_slice::<SessionTrace>(&text) {
         Ok(trace) => return Ok(own(trace)),
         Err(error) => error,
     };
-    let document = serde_json::from_slice::<Value>(text).ok();
+    let document = serde_json::from_slice::<Value>(&text).ok();
     match document.filter(atif::is_atif) {
         Some(document) => {
             let atif::Imported { session, notes } = atif::read(document)?;
-            Ok(ReadSession { session, notes })
+            Ok(ReadSession {
+                session,
+                notes,
+                ..ReadSession::default()
+            })
         }
         None => Err(error).context("not a session trace"),
     }
@@ -46,12 +77,57 @@ fn read_text(text: &[u8]) -> Result<ReadSession> {
 
 fn own(trace: SessionTrace) -> ReadSession {
     let session = Session {
-        user_messages: Vec::<UserMessage>::new(),
         trace,
         ..Session::default()
     };
     ReadSession {
         session,
-        notes: Vec::new(),
+        ..ReadSession::default()
     }
+}
+
+/// The first session in an agent's log. None for files that are no log.
+#[cfg(feature = "sessions")]
+fn read_log(path: &Path) -> Option<ReadSession> {
+    use assize_contracts::Timestamp;
+    use assize_formats::UserMessage;
+    let mut sessions = assize_sessions::open(path).ok()?.into_iter();
+    let log = sessions.next()?;
+    let mut notes = Vec::new();
+    let unusable = log.flaws.unusable_lines();
+    if unusable > 0 {
+        notes.push(format!("{unusable} lines could not be read"));
+    }
+    let others = sessions.count();
+    if others > 0 {
+        notes.push(format!(
+            "{others} more sessions are in the file; this is the first"
+        ));
+    }
+    let message = |prompt: &assize_sessions::Prompt| UserMessage {
+        text: prompt.text.clone(),
+        at: prompt.at_ms.map(Timestamp::from_unix_ms),
+    };
+    let read = ReadSession {
+        session: Session {
+            model: log.model().map(str::to_owned),
+            user_messages: log.prompts.iter().map(message).collect(),
+            agent_name: log.origin.agent,
+            agent_version: log.origin.agent_version,
+            trace: log.trace,
+            trial: None,
+        },
+        origin: Origin {
+            directory: log.origin.cwd,
+            branch: log.origin.git_branch,
+            commit: log.origin.git_commit,
+        },
+        notes,
+    };
+    Some(read)
+}
+
+#[cfg(not(feature = "sessions"))]
+fn read_log(_: &Path) -> Option<ReadSession> {
+    None
 }

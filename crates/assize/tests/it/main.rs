@@ -18,6 +18,7 @@ mod export;
 mod factors;
 mod first_hour;
 mod from_git;
+mod from_session;
 mod gates;
 mod history;
 mod init;
