@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents agents agents-latest fmt lint builds kits unit speed browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
+.PHONY: build dist test test-agents test-machines agents agents-latest fmt lint builds kits unit speed browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -61,6 +61,12 @@ agents:
 test-agents: agents
 	tests/agents/install.sh recipes
 	$(CARGO) test -p assize --all-features --locked --test agents -- --all
+
+# Shards on real schedulers on this machine: Slurm, Ray, an S3 server, manifests for Kubernetes; and the largest merge. Takes a while.
+test-machines:
+	tests/machines/install.sh
+	$(CARGO) build -p assize --all-features --locked
+	cd tests/machines && python3 -m unittest -v
 
 # The same with whatever is newest, to see what a new version changes. Says which versions differ from the pinned ones.
 agents-latest: agents

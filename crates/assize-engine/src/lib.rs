@@ -28,7 +28,9 @@ pub mod store;
 
 pub use event::{Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
-pub use profile::{EngineError, ProfileSuiteResult, RunTarget, earlier_runs, run_profile_suite};
+pub use profile::{
+    EngineError, ProfileSuiteResult, RunTarget, earlier_runs, run_profile_suite, runs_like,
+};
 pub use rescore::{Keeping, Rescored, score_again};
 pub use shard::{Shard, ShardError, ShardPlan};
 pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};

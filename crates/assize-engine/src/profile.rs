@@ -313,19 +313,14 @@ fn shard_of(suite: &ProfileSuite, record: &ShardRecord) -> ShardPlan {
     }
 }
 
-/// Earlier runs of the same suite, plan and shard below a directory, oldest first. New trials would be comparable with theirs.
-pub fn earlier_runs(
+/// Among these runs those of the same suite, plan and shard. New trials would be comparable with theirs.
+pub fn runs_like(
     suite: &ProfileSuite,
-    results: &Path,
+    runs: Vec<RunDirectory>,
 ) -> Result<Vec<RunDirectory>, EngineError> {
     let plan = suite.plan()?;
     let shard = suite.execution.shard.as_ref();
     let now = manifest(suite, &plan, None)?;
-    // The directory may hold thousands of other shards, whose manifests need not be read.
-    let runs = match shard {
-        Some(plan) => list_named(results, |name| name.ends_with(&shard_suffix(plan)))?,
-        None => list_named(results, |_| true)?,
-    };
     let is_same = |run: &RunDirectory| {
         let found = run.manifest();
         let division = found.shard.as_ref().map(|record| &record.division);
@@ -337,8 +332,18 @@ pub fn earlier_runs(
     Ok(runs.into_iter().filter(is_same).collect())
 }
 
-fn shard_suffix(plan: &ShardPlan) -> String {
-    format!("-{}of{}", plan.shard.index, plan.shard.count)
+/// Earlier runs of the same suite, plan and shard below a directory, oldest first.
+pub fn earlier_runs(
+    suite: &ProfileSuite,
+    results: &Path,
+) -> Result<Vec<RunDirectory>, EngineError> {
+    let shard = suite.execution.shard.as_ref();
+    // The directory may hold thousands of other shards, whose manifests need not be read.
+    let runs = match shard {
+        Some(plan) => list_named(results, |name| name.ends_with(&plan.shard.suffix()))?,
+        None => list_named(results, |_| true)?,
+    };
+    runs_like(suite, runs)
 }
 
 /// The places of the cells that are wanted.
@@ -411,7 +416,7 @@ fn manifest(
     let mut run_id = new_run_id(&created_at);
     if let Some((plan, _)) = shard {
         // Many shards start at the same moment, and may share a directory.
-        run_id.push_str(&shard_suffix(plan));
+        run_id.push_str(&plan.shard.suffix());
     }
     let mut manifest = Manifest::new(
         run_id,

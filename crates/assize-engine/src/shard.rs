@@ -21,6 +21,13 @@ impl std::fmt::Display for Shard {
     }
 }
 
+impl Shard {
+    /// The end of the ids of its runs.
+    pub(crate) fn suffix(self) -> String {
+        format!("-{}of{}", self.index, self.count)
+    }
+}
+
 /// The text is not a shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected I/N with I from 1 to N, for example 3/40")]

@@ -143,6 +143,8 @@ pub(crate) enum Command {
     Score(ScoreArguments),
     /// Put the shards of a run together: every trial once, an ordinary run in the end
     Merge(MergeArguments),
+    /// Run a suite as shards on Slurm, Kubernetes or Ray, and collect the results
+    Submit(Box<SubmitArguments>),
     /// Serve suites and runs to coding agents over MCP, on stdin and stdout
     Mcp(McpArguments),
     /// Print the JSON Schema of a file or record
@@ -568,6 +570,9 @@ pub(crate) struct ShardArguments {
     /// Shards that run at the same time: each gets its part of the suite's limits per provider
     #[arg(long, value_name = "N", requires = "shard", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) running_shards: Option<u32>,
+    /// Upload the shard's results to s3://bucket/prefix, gs://, az:// or file:///directory; `merge` reads them from there
+    #[arg(long, value_name = "URL", requires = "shard", env = "ASSIZE_RESULTS")]
+    pub(crate) results: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -1091,15 +1096,197 @@ is listed and kept beside the rows. What is missing is listed with the command t
 
 Exit codes: 0 every planned trial is there, 5 some are missing.")]
 pub(crate) struct MergeArguments {
-    /// Runs to merge: their directories, or directories that hold them
-    #[arg(required = true, value_name = "DIR")]
-    pub(crate) sources: Vec<PathBuf>,
+    /// Runs to merge: their directories, directories that hold them, or the URL that shards were uploaded to
+    #[arg(required = true, value_name = "DIR|URL")]
+    pub(crate) sources: Vec<String>,
     /// Directory of the merged run; one that exists is added to
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
     /// The result as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  assize submit suite.yaml --on slurm --shards 40 --dry-run   print the job file, submit nothing
+  assize submit suite.yaml --on slurm --shards 40 --at-once 8 -- -n 5
+  assize submit suite.yaml --on kubernetes --shards 40 --image registry/suite:1 --claim results
+  assize submit suite.yaml --on ray --shards 40 --wait        submit, wait, merge, verdict
+  assize submit status                                        how far the last submission is
+  assize submit collect                                       merge its shards and give the verdict
+
+Everything of a submission lies in .assize/submissions/ID beside the suite: the job file, logs, shards, in the end the merged run. \
+Keys reach shards by a file that only you can read, which `collect` and `cancel` remove; in Kubernetes by a Secret."
+)]
+pub(crate) struct SubmitArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<SubmitAction>,
+    /// Suite file, or a directory with an assize.yaml, .toml or .json [default: this directory]
+    pub(crate) suite: Option<PathBuf>,
+    /// The scheduler
+    #[arg(long, value_name = "SCHEDULER", required = true)]
+    pub(crate) on: Option<SchedulerArgument>,
+    /// Parts of the plan; many more than machines are normal
+    #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) shards: Option<u32>,
+    /// Print the job file and submit nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Wait until all shards have ended, submit unfinished ones again, then collect
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) wait: bool,
+    /// Most shards at once; each gets its part of the suite's limits per provider [default: as many as the scheduler places]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) at_once: Option<u32>,
+    /// Time limit of a shard, in minutes [default: all its trials to their time limits]
+    #[arg(long, value_name = "N", help_heading = "Resources of a shard", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) minutes: Option<u64>,
+    /// Memory, in MB [default: 512, and 1024 for each trial at once]
+    #[arg(long, value_name = "MB", help_heading = "Resources of a shard", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) memory: Option<u64>,
+    /// Processors [default: the suite's concurrency]
+    #[arg(long, value_name = "N", help_heading = "Resources of a shard")]
+    pub(crate) cpus: Option<usize>,
+    /// Another environment variable that shards need (may be repeated) [default: those of the suite and its agents]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+    /// A job file of your own; `assize submit template SCHEDULER` prints the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) template: Option<PathBuf>,
+    /// The assize program on the machines [default: this one; in Kubernetes `assize`]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<String>,
+    /// Directory of submissions, which all machines must reach (Slurm) [default: .assize/submissions beside the suite]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Upload results to an object store instead: s3://, gs://, az:// or file://
+    #[arg(long, value_name = "URL")]
+    pub(crate) results: Option<String>,
+    #[command(flatten)]
+    pub(crate) kubernetes: KubernetesArguments,
+    #[command(flatten)]
+    pub(crate) ray: RayArguments,
+    /// Flags of `assize run` for every shard, after `--`
+    #[arg(last = true, value_name = "FLAGS")]
+    pub(crate) run_flags: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kubernetes")]
+pub(crate) struct KubernetesArguments {
+    /// The image with assize, the agents and the suite
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// The suite's path in the image [default: as given here]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) suite_path: Option<String>,
+    /// The Secret with the variables that the suite needs [default: one named after the job; the command to make it is printed]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) secret: Option<String>,
+    /// The persistent volume claim for results, which all pods can write
+    #[arg(long, value_name = "NAME")]
+    pub(crate) claim: Option<String>,
+    /// The namespace [default: that of kubectl]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Ray")]
+pub(crate) struct RayArguments {
+    /// The cluster [default: as Ray finds it, else one on this machine]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+    /// A Python that has Ray
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubmitAction {
+    /// Show how far a submission is
+    Status(SubmissionArguments),
+    /// Merge the shards, write the report, give the verdict; removes the file with keys
+    Collect(CollectArguments),
+    /// Submit the shards with open trials again
+    Retry(SubmissionArguments),
+    /// End a submission; finished trials are kept, the file with keys is removed
+    Cancel(SubmissionArguments),
+    /// Print the built-in job file of a scheduler, to be changed and given with --template
+    Template {
+        /// The scheduler
+        scheduler: SchedulerArgument,
+    },
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct SubmissionArguments {
+    /// The submission: its id, a part of it, `last`, or its directory
+    #[arg(default_value = "last")]
+    pub(crate) submission: String,
+    /// The suite that was submitted [default: the one in this directory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) suite: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CollectArguments {
+    #[command(flatten)]
+    pub(crate) which: SubmissionArguments,
+    /// Directory of the merged run [default: `merged` in the submission]
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: Option<PathBuf>,
+    /// Where the shards are, if not where they were sent: a directory or URL
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) from: Option<String>,
+    /// Merge what is there although shards still run
+    #[arg(long)]
+    pub(crate) partial: bool,
+}
+
+impl Default for CollectArguments {
+    fn default() -> Self {
+        Self {
+            which: SubmissionArguments {
+                submission: "last".to_owned(),
+                suite: None,
+                json: false,
+            },
+            out: None,
+            from: None,
+            partial: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SchedulerArgument {
+    /// An array of jobs
+    Slurm,
+    /// An Indexed Job
+    Kubernetes,
+    /// One task per shard, driven by a small Python program
+    Ray,
+}
+
+impl SchedulerArgument {
+    /// The scheduler's word for a job, with its name.
+    pub(crate) fn job_word(self) -> &'static str {
+        match self {
+            Self::Slurm => "Slurm job",
+            Self::Kubernetes => "Kubernetes job",
+            Self::Ray => "Ray driver, process",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

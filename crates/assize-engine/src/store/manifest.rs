@@ -431,7 +431,7 @@ impl Manifest {
 
 /// The id of a run that begins now: `2026-11-15T21:03:59.120Z` becomes `20261115-210359-1eb8`, which reads well and sorts by time even
 /// within a second.
-pub(crate) fn new_run_id(now: &Timestamp) -> String {
+pub fn new_run_id(now: &Timestamp) -> String {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanoseconds = since_1970.unwrap_or_default().subsec_nanos();
     let digits = now.as_str().chars().filter(char::is_ascii_digit);

@@ -76,6 +76,34 @@ pub struct Superseded {
 
 /// Merges the runs in these directories into a new one. One that is there is added to, and replaced at once.
 pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Merged, StoreError> {
+    let run_id = super::manifest::new_run_id(&Timestamp::now());
+    put_together(directories, out, |manifest| {
+        manifest.run_id = run_id;
+        manifest.shard = None;
+    })
+}
+
+/// Makes the run of a shard again from parts of it, below a directory of runs. It can be resumed.
+pub fn restore_shard(directories: &[PathBuf], results: &Path) -> Result<Merged, StoreError> {
+    let first = directories.first().ok_or(StoreError::NothingToMerge)?;
+    let first = RunDirectory::open(first)?;
+    let shard = first.manifest().shard.clone();
+    let mut run_id = super::manifest::new_run_id(&Timestamp::now());
+    if let Some(record) = &shard {
+        run_id.push_str(&record.shard.suffix());
+    }
+    files::create_directory(results)?;
+    put_together(directories, &results.join(&run_id), |manifest| {
+        manifest.run_id.clone_from(&run_id);
+        manifest.shard = shard;
+    })
+}
+
+fn put_together(
+    directories: &[PathBuf],
+    out: &Path,
+    name: impl FnOnce(&mut Manifest),
+) -> Result<Merged, StoreError> {
     let mut directories = directories.to_vec();
     let _lock = match RunDirectory::is_run(out) {
         true => {
@@ -90,7 +118,11 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Merged, StoreError> 
     for (number, source) in family.sources.iter().enumerate() {
         taken.scan(number as u32, &source.path)?;
     }
-    let manifest = merged_manifest(&family, taken.cells == planned);
+    let mut manifest = merged_manifest(&family);
+    name(&mut manifest);
+    if taken.cells >= manifest.planned() {
+        manifest.state = RunState::Complete;
+    }
     let beside = unfinished_path(out);
     let mut target = Target::create(&beside, manifest)?;
     let merged = copy_all(&family, &taken, &mut target).and_then(|sources| {
@@ -299,16 +331,11 @@ fn copy_all(
     Ok(merged)
 }
 
-fn merged_manifest(family: &Family, is_complete: bool) -> Manifest {
+fn merged_manifest(family: &Family) -> Manifest {
     let mut manifest = family.reference.clone();
-    manifest.run_id = super::manifest::new_run_id(&Timestamp::now());
     manifest.created_at = family.created_at.clone();
-    manifest.shard = None;
     manifest.set_metrics(family.metrics.clone());
-    manifest.state = match is_complete {
-        true => RunState::Complete,
-        false => RunState::Incomplete,
-    };
+    manifest.state = RunState::Incomplete;
     manifest
 }
 

@@ -30,6 +30,8 @@ pub enum RunFile {
     Log,
     /// The folder of reports.
     Report,
+    /// How much of the run is in an object store.
+    Uploaded,
     /// Held while a process writes.
     Lock,
 }
@@ -50,6 +52,7 @@ impl RunFile {
             Self::SupersededScores => "superseded-scores.jsonl",
             Self::Log => "log.jsonl",
             Self::Report => "report",
+            Self::Uploaded => "uploaded.json",
             Self::Lock => "lock",
         }
     }

@@ -3,7 +3,7 @@
 use crate::suite::LoadedSuite;
 use anyhow::Result;
 use assize_contracts::ProfileRow;
-use assize_engine::store::list;
+use assize_engine::store::{RunDirectory, list};
 use assize_engine::{Cell, Plan};
 use assize_report::money;
 use std::collections::HashMap;
@@ -15,6 +15,13 @@ pub(crate) struct Estimate {
     known: usize,
     unknown: usize,
     run_id: String,
+}
+
+/// The last of these runs that belongs to a suite of that name and has rows.
+pub(crate) fn last_run_like(name: &str, runs: &[RunDirectory]) -> Option<RunDirectory> {
+    let same = runs.iter().rev().filter(|run| run.manifest().name == name);
+    let mut with_rows = same.filter(|run| run.counts().is_ok_and(|counts| counts.rows > 0));
+    RunDirectory::open(with_rows.next()?.path()).ok()
 }
 
 impl Estimate {

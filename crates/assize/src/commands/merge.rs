@@ -1,23 +1,21 @@
 //! `assize merge`: the shards of a run become one run.
 
 use crate::cli::MergeArguments;
-use crate::commands::UsageError;
+use crate::commands::{UsageError, results};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::Result;
 use assize_engine::Shard;
-use assize_engine::store::{Merged, MergedSource, RunFile, merge as merge_runs, runs_below};
+use assize_engine::store::{Merged, RunFile, merge as merge_runs, runs_below};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Shards that are named one by one.
 const MOST_NAMED: usize = 10;
 
 pub(crate) fn merge(arguments: &MergeArguments) -> Result<Exit> {
-    let merged = merge_runs(
-        &runs_in(&arguments.sources, &arguments.out)?,
-        &arguments.out,
-    )?;
+    let merged = merge_from(&arguments.sources, &arguments.out)?;
     match arguments.json {
         true => print(described(&merged).to_string()),
         false => show(&merged),
@@ -28,27 +26,65 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<Exit> {
     })
 }
 
-/// The runs in these directories. Each must hold at least one.
-pub(super) fn runs_in(sources: &[PathBuf], out: &Path) -> Result<Vec<PathBuf>> {
+/// Merges the runs in these places: directories, or URLs that shards were uploaded to.
+pub(super) fn merge_from(sources: &[String], out: &Path) -> Result<Merged> {
     let mut runs = Vec::new();
+    // Kept until everything is merged.
+    let mut downloads = Vec::new();
     for source in sources {
-        let mut found = runs_below(source)?;
+        let mut found = match results::is_url(source) {
+            true => {
+                let download = results::download(source, out)?;
+                let found = runs_below(download.path())?;
+                downloads.push(download);
+                found
+            }
+            false => runs_below(Path::new(source))?,
+        };
+        // The merged run of an earlier time may lie beside its shards.
+        found.retain(|run| !is_same(run, out));
         if found.is_empty() {
             return Err(UsageError {
-                message: format!("there is no run in `{}`", source.display()),
+                message: format!("there is no run in `{source}`"),
                 hint: Some("give directories of shards, or directories that hold them".to_owned()),
             }
             .into());
         }
-        // The merged run of an earlier time may lie beside its shards.
-        found.retain(|run| run != out);
         runs.append(&mut found);
     }
-    Ok(runs)
+    Ok(merge_runs(&runs, out)?)
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().ok();
+    whole(a).is_some_and(|a| whole(b) == Some(a))
+}
+
+/// The part of the words that comes before a verdict.
+pub(super) fn show_briefly(merged: &Merged) {
+    show_remarks(merged);
+    say(format!(
+        "merged {} runs: {} of {} trials",
+        merged.sources.len(),
+        merged.rows,
+        merged.planned
+    ));
 }
 
 /// Says what was merged, what was done twice and what is missing.
-pub(super) fn show(merged: &Merged) {
+fn show(merged: &Merged) {
+    show_briefly(merged);
+    let path = plain(&merged.run.path().display().to_string());
+    print(format!("run     {path}"));
+    match merged.rows == merged.planned {
+        true => say(format!(
+            "next:\n  assize report {path}\n  assize compare {path}"
+        )),
+        false => show_missing(merged),
+    }
+}
+
+fn show_remarks(merged: &Merged) {
     for remark in &merged.remarks {
         warn(&plain(remark));
     }
@@ -68,20 +104,6 @@ pub(super) fn show(merged: &Merged) {
             ));
         }
     }
-    let path = plain(&merged.run.path().display().to_string());
-    say(format!(
-        "merged {} runs: {} of {} trials",
-        merged.sources.len(),
-        merged.rows,
-        merged.planned
-    ));
-    print(format!("run     {path}"));
-    match merged.rows == merged.planned {
-        true => say(format!(
-            "next:\n  assize report {path}\n  assize compare {path}"
-        )),
-        false => show_missing(merged),
-    }
 }
 
 fn show_missing(merged: &Merged) {
@@ -91,13 +113,15 @@ fn show_missing(merged: &Merged) {
     for shard in &merged.absent {
         named.push(format!("shard {shard}: nothing was found"));
     }
-    for source in unfinished(merged) {
-        let MergedSource { done, planned, .. } = source;
-        let shard = source.shard.map_or_else(
-            || format!("run {}", source.run_id),
-            |shard| format!("shard {shard} (run {})", source.run_id),
-        );
-        named.push(format!("{shard}: {done} of {planned} trials are done"));
+    for Unfinished {
+        shard,
+        done,
+        planned,
+    } in unfinished(merged)
+    {
+        named.push(format!(
+            "shard {shard}: {done} of {planned} trials are done"
+        ));
     }
     for name in named.iter().take(MOST_NAMED) {
         say(format!("  {}", plain(name)));
@@ -124,20 +148,32 @@ fn show_missing(merged: &Merged) {
     }
 }
 
-/// Shards that ended early. Where another run of the same shard is complete, nothing of it is open.
-fn unfinished(merged: &Merged) -> Vec<&MergedSource> {
-    let is_whole = |source: &MergedSource| source.done >= source.planned;
-    let is_done_elsewhere = |source: &MergedSource| {
-        let mut others = merged.sources.iter();
-        source.shard.is_some() && others.any(|other| other.shard == source.shard && is_whole(other))
-    };
-    let sources = merged
-        .sources
-        .iter()
-        .filter(|source| source.shard.is_some());
-    sources
-        .filter(|source| !is_whole(source) && !is_done_elsewhere(source))
-        .collect()
+/// A shard with open trials. It may have been found in several runs or parts.
+struct Unfinished {
+    shard: Shard,
+    done: u64,
+    planned: u64,
+}
+
+/// Shards that ended early.
+fn unfinished(merged: &Merged) -> Vec<Unfinished> {
+    let mut shards: BTreeMap<Shard, (u64, u64)> = BTreeMap::new();
+    for source in &merged.sources {
+        if let Some(shard) = source.shard {
+            let (done, planned) = shards.entry(shard).or_default();
+            *done += source.taken;
+            *planned = source.planned;
+        }
+    }
+    let open = shards
+        .into_iter()
+        .filter(|(_, (done, planned))| done < planned);
+    open.map(|(shard, (done, planned))| Unfinished {
+        shard,
+        done,
+        planned,
+    })
+    .collect()
 }
 
 fn suite_of(merged: &Merged) -> &str {
@@ -153,9 +189,7 @@ fn resume_command(merged: &Merged) -> String {
 
 fn shard_commands(merged: &Merged) -> Vec<String> {
     let absent = merged.absent.iter().copied();
-    let open = unfinished(merged)
-        .into_iter()
-        .filter_map(|source| source.shard);
+    let open = unfinished(merged).into_iter().map(|open| open.shard);
     let mut shards: Vec<_> = absent.chain(open).collect();
     shards.sort_unstable();
     shards.dedup();

@@ -30,6 +30,7 @@ mod proxy;
 mod record;
 mod report;
 mod repository;
+mod results;
 mod run;
 mod runs;
 mod schema;
@@ -39,6 +40,7 @@ mod shards;
 mod show;
 mod show_run;
 mod show_task;
+mod submit;
 mod try_out;
 mod verdict;
 mod yaml_text;
@@ -81,6 +83,7 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Plugins(arguments) => plugins::plugins(&arguments, plugins),
         Command::Score(arguments) => score::score(&arguments, plugins),
         Command::Merge(arguments) => merge::merge(&arguments),
+        Command::Submit(arguments) => submit::submit(&arguments, plugins),
         Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {

@@ -5,6 +5,7 @@ use crate::commands::estimate::Estimate;
 use crate::commands::last_run::{self, Remembering};
 use crate::commands::open_page::open_page;
 use crate::commands::preflight::{self, Scope};
+use crate::commands::results::Uploads;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{UsageError, find_run};
 use crate::commands::{baseline, consent, github, plan, report, shards};
@@ -76,12 +77,13 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         .modes
         .iter()
         .all(|mode| mode.provider == "simulated");
-    let listener = Arc::new(Remembering(listener));
-    let result = in_runtime(suite, target, listener)?;
+    let listener: Arc<dyn Listener> = Arc::new(Remembering(listener));
     if is_shard {
+        let done = shards::run(suite, target, listener, arguments);
         json_lines.finish();
-        return Ok(shards::conclude(&result, arguments));
+        return done;
     }
+    let result = in_runtime(suite, target, listener)?;
     let concluded = conclude(&result, &suite_path, baseline.as_ref(), arguments);
     json_lines.finish();
     let exit = concluded?;
@@ -151,6 +153,11 @@ fn resumed_or_fresh(
     }
     let is_shard = arguments.sharding.shard.is_some();
     let mut earlier = earlier_runs(&suite.profile, &suite.results_dir)?;
+    if let (Some(url), true) = (&arguments.sharding.results, earlier.is_empty())
+        && Uploads::fetch(url, &suite.profile, &suite.results_dir)?
+    {
+        earlier = earlier_runs(&suite.profile, &suite.results_dir)?;
+    }
     earlier.retain(|run| is_shard || run.manifest().state != RunState::Complete);
     let mut best: Option<(u64, RunDirectory)> = None;
     for run in earlier {
@@ -158,6 +165,9 @@ fn resumed_or_fresh(
         if best.as_ref().is_none_or(|(most, _)| rows >= *most) {
             best = Some((rows, run));
         }
+    }
+    if let (Some((_, run)), true) = (&mut best, is_shard) {
+        shards::wait_for(run)?;
     }
     let target = match best {
         None => fresh,

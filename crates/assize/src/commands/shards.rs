@@ -2,14 +2,18 @@
 
 use crate::cli::{RunArguments, ShardArguments};
 use crate::commands::UsageError;
+use crate::commands::results::Uploads;
+use crate::commands::run::in_runtime;
 use crate::exit::Exit;
 use crate::suite::LoadedSuite;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
 use assize_engine::store::RunDirectory;
-use assize_engine::{ProfileSuite, ProfileSuiteResult, RunTarget, Shard, ShardPlan};
+use assize_engine::{Listener, ProfileSuite, ProfileSuiteResult, RunTarget, Shard, ShardPlan};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Narrows a suite down to the shard that was asked for.
 pub(super) fn choose(suite: &mut LoadedSuite, sharding: &ShardArguments) -> Result<()> {
@@ -133,8 +137,52 @@ pub(super) fn mean_times(run: &RunDirectory) -> Result<HashMap<String, f64>> {
     Ok(sums.into_iter().map(mean).collect())
 }
 
+/// Waits while another process writes to the run: a job that was thought lost may still be finishing its trials on its machine, and
+/// what it does need not be done again.
+pub(super) fn wait_for(run: &mut RunDirectory) -> Result<()> {
+    if !run.is_locked() {
+        return Ok(());
+    }
+    say(format!(
+        "another process still writes to run {}; waiting for it",
+        run.id()
+    ));
+    while run.is_locked() {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    *run = RunDirectory::open(run.path())?;
+    Ok(())
+}
+
+/// Runs a shard to its end, or to the next signal, and uploads its results where that is asked for.
+pub(super) fn run(
+    suite: LoadedSuite,
+    target: RunTarget,
+    listener: Arc<dyn Listener>,
+    arguments: &RunArguments,
+) -> Result<Exit> {
+    let Some(url) = &arguments.sharding.results else {
+        let result = in_runtime(suite, target, listener)?;
+        return Ok(conclude(&result, arguments));
+    };
+    if arguments.only.is_some() {
+        return Err(UsageError {
+            message: "--only cannot be used with --results: what was uploaded stays".to_owned(),
+            hint: Some("merge the shards, then `assize run --resume RUN --only void`".to_owned()),
+        }
+        .into());
+    }
+    let uploads = Uploads::new(url, listener)?;
+    let listener: Arc<dyn Listener> = Arc::<Uploads>::clone(&uploads);
+    let result = in_runtime(suite, target, listener);
+    let uploaded = uploads.finish();
+    let result = result?;
+    uploaded?;
+    Ok(conclude(&result, arguments))
+}
+
 /// A shard has no verdict of its own: it says what it did and how to put the shards together.
-pub(super) fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
+fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
     super::run::say_voids(&result.voids);
     let shard = result
         .run()
