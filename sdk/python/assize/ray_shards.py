@@ -97,16 +97,15 @@ def results(settings: dict[str, Any], ray: Any) -> Iterator[tuple[int, int, byte
         "max_retries": settings["attempts"],
         "retry_exceptions": True,
     }
-    task = ray.remote(run_shard).options(**options)
+    task = ray.remote(run_shard)
     waiting = open_shards(Path(settings["results"]), count)
     at_once = settings.get("atOnce") or len(waiting)
     running: dict[Any, int] = {}
     while waiting or running:
         while waiting and len(running) < at_once:
             shard = waiting.pop(0)
-            reference = task.options(name=f"assize shard {shard}/{count}").remote(
-                settings["command"], shard, count, environment
-            )
+            named = task.options(name=f"assize shard {shard}/{count}", **options)
+            reference = named.remote(settings["command"], shard, count, environment)
             running[reference] = shard
         ready, _ = ray.wait(list(running), num_returns=1)
         for reference in ready:
