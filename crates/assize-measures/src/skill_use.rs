@@ -199,14 +199,17 @@ fn writes(tool: &str) -> bool {
         .any(|word| tool.contains(word))
 }
 
-/// A text somewhere in a value.
-fn mentions(value: &Value, text: &str, depth: usize) -> bool {
+/// A path somewhere in a value: `view/SKILL.md` is not in `review/SKILL.md`.
+fn mentions(value: &Value, path: &str, depth: usize) -> bool {
     match value {
-        Value::String(found) => found.contains(text),
+        Value::String(text) => text.match_indices(path).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            !before.is_some_and(|before| before.is_alphanumeric() || "-_.".contains(before))
+        }),
         Value::Array(items) if depth < 8 => {
-            items.iter().any(|item| mentions(item, text, depth + 1))
+            items.iter().any(|item| mentions(item, path, depth + 1))
         }
-        Value::Object(map) if depth < 8 => map.values().any(|item| mentions(item, text, depth + 1)),
+        Value::Object(map) if depth < 8 => map.values().any(|item| mentions(item, path, depth + 1)),
         _ => false,
     }
 }

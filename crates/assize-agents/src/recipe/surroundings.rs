@@ -391,7 +391,7 @@ mod tests {
         let written = fs::read_to_string(&path).unwrap();
         assert_eq!(
             written,
-            "l = [1, { \"k\" = \"v\" }]\ntools.\"web search\" = false\nx = \"a\\\"b\"\n[mcp_servers.docs]\nurl = \"x\"\n"
+            "tools.\"web search\" = false\nx = \"a\\\"b\"\nl = [1, { \"k\" = \"v\" }]\n[mcp_servers.docs]\nurl = \"x\"\n"
         );
     }
 

@@ -33,7 +33,8 @@ async fn half_a_json_is_passed_on_and_nothing_is_known_of_it() {
     assert_eq!((status, body), (200, half.as_bytes().to_vec()));
     let trace = agent.recording().await.trace("s", None);
     assert_eq!(trace.model_calls[0].tokens.total, None);
-    assert_eq!(notes(&trace), ["the answer has no end"]);
+    let said = "what came back is no answer of a model's API; is the base URL right?";
+    assert_eq!(notes(&trace), [said]);
 }
 
 #[tokio::test]
