@@ -121,6 +121,8 @@ caution_codes! {
     WeakSandbox = "weak-sandbox",
     /// Nothing of a session passed by the capture proxy.
     NotCaptured = "not-captured",
+    /// Sessions were imported: nobody chose by chance which of them ran under which condition.
+    NotRandomised = "not-randomised",
     /// The agent signed in with a subscription, so its cost is not what was billed.
     Subscription = "subscription",
     /// A metric changed its meaning between versions of rows.

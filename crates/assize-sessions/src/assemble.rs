@@ -3,10 +3,11 @@
 use crate::dedupe::Ownership;
 use crate::digest::Digest;
 use crate::draft::{AgentPlace, Call, Draft, Item, Subagent, Tool, What};
+use crate::hidden::HiddenCalls;
 use crate::session::{Flaws, Prompt, Session, SubagentNote};
 use assize_contracts::{
     CostSource, EventContext, EventPlace, Millis, ModelCall, SCHEMA_VERSION, SessionTrace,
-    Timestamp, TokenBreakdown, TokenSum, TraceEvent, UserTurn,
+    Timestamp, TokenSum, TraceEvent, UserTurn,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +22,28 @@ pub(crate) struct Part {
 pub(crate) fn assemble(
     id: &str,
     parts: Vec<Part>,
+    hidden: &[&HiddenCalls],
     digests: &[&Digest],
     ownership: &Ownership,
 ) -> Option<Session> {
+    if let [Part { draft, .. }] = &parts[..]
+        && let Some(trace) = &draft.whole
+    {
+        return Some(Session {
+            trace: (**trace).clone(),
+            origin: draft.origin.clone(),
+            prompts: Vec::new(),
+            subagents: draft.agents.iter().cloned().map(note_of).collect(),
+            compactions: Vec::new(),
+            flaws: draft.flaws,
+        });
+    }
     let mut whole = Whole::default();
     for part in parts {
         whole.add(id, part, digests, ownership);
+    }
+    for calls in hidden {
+        whole.add_hidden(calls);
     }
     whole.finish(id)
 }
@@ -49,7 +66,6 @@ struct Whole {
     /// The agent of a call, and the time of its answer's first line.
     call_agents: Vec<(Option<String>, Option<i64>)>,
     items: Vec<Placed>,
-    claimed: Option<TokenBreakdown>,
     flaws: Flaws,
 }
 
@@ -74,7 +90,6 @@ impl Whole {
             calls,
             items,
             flaws,
-            claimed,
             ..
         } = draft;
         self.flaws = self.flaws.plus(&flaws);
@@ -84,9 +99,6 @@ impl Whole {
             0 => None,
             place => agents.get(place as usize - 1).map(|agent| agent.id.clone()),
         };
-        if claimed.is_some() && !is_child {
-            self.claimed = claimed;
-        }
         let mut places = vec![None; calls.len()];
         for (number, call) in (0_u32..).zip(&calls) {
             let Some(spot) = ownership.usage_of(place, number) else {
@@ -142,6 +154,20 @@ impl Whole {
         self.note_origin(origin, is_child);
     }
 
+    /// Calls that only the agent's own sums show.
+    fn add_hidden(&mut self, hidden: &HiddenCalls) {
+        let at = hidden.at;
+        self.call_agents.push((None, Some(at)));
+        self.calls.push(ModelCall {
+            id: format!("call-{}", self.calls.len() + 1),
+            model: hidden.model.clone(),
+            side: true,
+            started_at: Some(Timestamp::from_unix_ms(at)),
+            tokens: hidden.counts.tokens(),
+            ..ModelCall::default()
+        });
+    }
+
     fn note_agents(&mut self, child: Option<&str>, agents: Vec<Subagent>) {
         let child = child.map(|id| Subagent {
             id: id.to_owned(),
@@ -177,7 +203,7 @@ impl Whole {
     }
 
     fn finish(mut self, id: &str) -> Option<Session> {
-        if self.items.is_empty() && self.calls.is_empty() && self.claimed.is_none() {
+        if self.items.is_empty() && self.calls.is_empty() {
             return None;
         }
         // Stable: events of one moment stay as their file has them.
@@ -202,11 +228,7 @@ impl Whole {
             last_text,
             ..
         } = story;
-        let sum = TokenSum::of_calls(&self.calls).tokens;
-        let tokens = match (self.calls.is_empty(), self.claimed) {
-            (true, Some(claimed)) => claimed,
-            _ => sum,
-        };
+        let tokens = TokenSum::of_calls(&self.calls).tokens;
         let user_turns = user_turns(&prompts, &events);
         let mut trace = SessionTrace::from_events(id.to_owned(), events, tokens);
         trace.schema_version = Some(SCHEMA_VERSION);

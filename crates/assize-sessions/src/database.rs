@@ -87,12 +87,6 @@ impl Database {
         &self.connection
     }
 
-    pub(crate) fn has_table(&self, name: &str) -> bool {
-        let query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
-        let found = self.connection.query_row(query, [name], |_| Ok(()));
-        found.is_ok()
-    }
-
     /// The names of a table's columns.
     pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>, DatabaseError> {
         let mut query = self

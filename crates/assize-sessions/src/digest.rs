@@ -2,7 +2,7 @@
 
 use crate::draft::{Call, CallMarks, Draft, Identity, Item, Name, Subagent, What};
 use crate::session::{Flaws, Origin};
-use assize_contracts::{ModelCall, TokenBreakdown, Usd};
+use assize_contracts::{TokenBreakdown, Usd};
 use serde::{Deserialize, Serialize};
 
 /// One session, or the part of it that one file holds.
@@ -16,8 +16,15 @@ pub(crate) struct Digest {
     pub(crate) calls: Vec<DigestCall>,
     pub(crate) items: Vec<DigestItem>,
     pub(crate) flaws: Flaws,
-    pub(crate) claimed: Option<Counts>,
-    pub(crate) claimed_cost: Option<f64>,
+    pub(crate) claims: Vec<DigestClaim>,
+}
+
+/// What the agent says its session took until a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DigestClaim {
+    pub(crate) at: i64,
+    pub(crate) model: Name,
+    pub(crate) counts: Counts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,8 +121,7 @@ impl Digest {
             calls,
             items: draft.items.iter().filter_map(DigestItem::of).collect(),
             flaws: draft.flaws,
-            claimed: draft.claimed.as_ref().map(Counts::of),
-            claimed_cost: draft.claimed_cost.map(Usd::value),
+            claims: draft.claims.iter().map(DigestClaim::of).collect(),
             names: draft.names.all().to_vec(),
         }
     }
@@ -130,23 +136,14 @@ impl Digest {
         let of_items = self.items.iter().filter_map(|item| item.at);
         of_calls.chain(of_items).min()
     }
+}
 
-    pub(crate) fn ended(&self) -> Option<i64> {
-        let of_calls = self.calls.iter().filter_map(|call| call.at);
-        let of_items = self.items.iter().filter_map(|item| item.at);
-        of_calls.chain(of_items).max()
-    }
-
-    /// A call as prices want it.
-    pub(crate) fn model_call(&self, call: &DigestCall) -> ModelCall {
-        ModelCall {
-            model: self.name(call.model).to_owned(),
-            api: call.api.map(|api| self.name(api).to_owned()),
-            tokens: call.counts.tokens(),
-            cache_write_1h: call.cache_write_1h,
-            service_tier: call.tier.map(|tier| self.name(tier).to_owned()),
-            status: call.status,
-            ..ModelCall::default()
+impl DigestClaim {
+    fn of(claim: &crate::draft::Claim) -> Self {
+        Self {
+            at: claim.at,
+            model: claim.model,
+            counts: Counts::of(&claim.tokens),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::json::Text;
 use crate::session::{Flaws, Origin};
-use assize_contracts::{TokenBreakdown, Usd};
+use assize_contracts::{SessionTrace, TokenBreakdown, TraceEvent, Usd};
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use serde_json::Value;
@@ -46,9 +46,10 @@ pub(crate) struct Draft {
     pub(crate) calls: Vec<Call>,
     pub(crate) items: Vec<Item>,
     pub(crate) flaws: Flaws,
-    /// Claims about the whole session, where the log has no account of single calls.
-    pub(crate) claimed: Option<TokenBreakdown>,
-    pub(crate) claimed_cost: Option<Usd>,
+    /// Sums that the agent wrote down now and then: everything that its session took until then.
+    pub(crate) claims: Vec<Claim>,
+    /// The trace itself, where the log is one.
+    pub(crate) whole: Option<Box<SessionTrace>>,
     places: HashMap<Identity, u32>,
     open_tools: HashMap<Identity, u32>,
 }
@@ -148,6 +149,14 @@ pub(crate) struct Tool {
     pub(crate) has_result: bool,
 }
 
+/// A sum of the agent's own over its session so far, by model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) at: i64,
+    pub(crate) model: Name,
+    pub(crate) tokens: TokenBreakdown,
+}
+
 /// A usage of a call, as one line of the log has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
@@ -208,19 +217,108 @@ impl Draft {
             calls: Vec::new(),
             items: Vec::new(),
             flaws: Flaws::default(),
-            claimed: None,
-            claimed_cost: None,
+            claims: Vec::new(),
+            whole: None,
             places: HashMap::default(),
             open_tools: HashMap::default(),
         }
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.detail == Detail::Full
+    /// A draft of a trace that is whole already.
+    pub(crate) fn of_trace(agent: &'static str, trace: SessionTrace, detail: Detail) -> Self {
+        let mut draft = Self::new(agent, detail);
+        draft.id.clone_from(&trace.session_id);
+        let moment =
+            |at: &Option<assize_contracts::Timestamp>| at.as_ref().and_then(|at| at.unix_ms());
+        let mut places: std::collections::HashMap<&str, CallPlace> = Default::default();
+        for call in &trace.model_calls {
+            let agent = call.agent_id.as_deref().map_or(0, |id| draft.agent(id));
+            let marks = CallMarks {
+                request: identity(&[b"trace", trace.session_id.as_bytes(), call.id.as_bytes()]),
+                ..CallMarks::default()
+            };
+            let place = draft.new_call(marks, agent);
+            let usage = Usage {
+                tokens: call.tokens,
+                cache_write_1h: call.cache_write_1h,
+            };
+            draft.take_usage(place, &call.model, usage);
+            let made = &mut draft.calls[place as usize];
+            made.started = moment(&call.started_at);
+            made.first = made.started;
+            made.reported_cost = call.cost_usd;
+            made.is_side = call.side;
+            made.status = call.status;
+            made.service_tier.clone_from(&call.service_tier);
+            places.insert(&call.id, place);
+        }
+        for event in &trace.events {
+            let at = event.timestamp().and_then(|at| at.unix_ms());
+            let place = event.place();
+            let agent = place.and_then(|place| place.agent_id.as_deref());
+            let agent = agent.map_or(0, |id| draft.agent(id));
+            let call = place.and_then(|place| places.get(place.call_ref.as_deref()?).copied());
+            match &**event {
+                TraceEvent::ToolCall {
+                    name,
+                    duration_ms,
+                    success,
+                    input,
+                    ..
+                } => {
+                    let subject = match is_skill_tool(name) {
+                        true => subject(name, input.to_string().as_bytes())
+                            .map(|subject| draft.names.of(&subject)),
+                        false => None,
+                    };
+                    let tool = Tool {
+                        name: draft.names.of(name),
+                        subject,
+                        call,
+                        duration_ms: duration_ms.map(|duration| duration.value()),
+                        success: *success,
+                        has_result: true,
+                        ..Tool::default()
+                    };
+                    draft.push(at, agent, What::Tool(Box::new(tool)));
+                }
+                TraceEvent::Error {
+                    message,
+                    recoverable,
+                    ..
+                } => {
+                    let what = What::Error {
+                        message: draft.keep(message),
+                        is_recoverable: *recoverable,
+                    };
+                    draft.push(at, agent, what);
+                }
+                _ => {}
+            }
+        }
+        for turn in &trace.user_turns {
+            draft.push(turn.started_at.unix_ms(), 0, What::Prompt(String::new()));
+        }
+        if trace.model_calls.is_empty() && trace.summary.total_tokens != TokenBreakdown::default() {
+            // Only the sum is known; it stands for all calls.
+            let place = draft.new_call(CallMarks::default(), 0);
+            let usage = Usage {
+                tokens: trace.summary.total_tokens,
+                cache_write_1h: None,
+            };
+            draft.take_usage(place, "", usage);
+            let last = draft.items.iter().filter_map(|item| item.at).max();
+            draft.calls[place as usize].first = last;
+        }
+        draft.flaws.lines = 1;
+        if detail == Detail::Full {
+            draft.whole = Some(Box::new(trace));
+        }
+        draft
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.items.is_empty() && self.claimed.is_none()
+    pub(crate) fn is_full(&self) -> bool {
+        self.detail == Detail::Full
     }
 
     /// The place of a sub-agent, which is made known if it is new.
@@ -287,6 +385,11 @@ impl Draft {
         {
             return place;
         }
+        self.new_call(marks, agent)
+    }
+
+    /// A call that is new, whatever its marks.
+    pub(crate) fn new_call(&mut self, marks: CallMarks, agent: AgentPlace) -> CallPlace {
         let place = self.calls.len() as CallPlace;
         self.calls.push(Call {
             marks: CallMarks {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Raised when readers find something else in the same log.
 const VERSION: u32 = 1;
@@ -44,13 +44,14 @@ struct Entry {
 pub struct Stamp {
     size: u64,
     modified: u64,
+    created: u64,
     /// The same of a database's write-ahead log.
     log: Option<(u64, u64)>,
 }
 
 impl Stamp {
     pub(crate) fn of(path: &Path) -> Self {
-        let (size, modified) = look(path).unwrap_or_default();
+        let (size, modified, created) = look(path).unwrap_or_default();
         let is_database = path
             .extension()
             .is_some_and(|extension| extension == "db" || extension == "sqlite");
@@ -58,15 +59,25 @@ impl Stamp {
         Self {
             size,
             modified,
-            log,
+            created,
+            log: log.map(|(size, modified, _)| (size, modified)),
         }
+    }
+
+    pub(crate) fn created(&self) -> u64 {
+        self.created
     }
 }
 
-fn look(path: &Path) -> Option<(u64, u64)> {
+/// Size, time of change and time of creation, in nanoseconds since 1970.
+fn look(path: &Path) -> Option<(u64, u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
-    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some((metadata.len(), modified.as_nanos() as u64))
+    let nanoseconds = |time: std::io::Result<SystemTime>| {
+        let since_1970 = time.ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(since_1970.as_nanos() as u64)
+    };
+    let created = nanoseconds(metadata.created()).unwrap_or(0);
+    Some((metadata.len(), nanoseconds(metadata.modified())?, created))
 }
 
 /// The head of a record in the file.

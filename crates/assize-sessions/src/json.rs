@@ -51,6 +51,11 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The text from its beginning.
+    pub(crate) fn text_of_all(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// True after a value had another type than expected.
     pub(crate) fn has_odd_types(&self) -> bool {
         self.has_odd_types

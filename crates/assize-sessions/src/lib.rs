@@ -10,8 +10,6 @@
 //!
 //! [`open`] is enough for one log or a few. For many, a [`Library`] reads what totals need and loads sessions one by one.
 
-#![expect(dead_code, reason = "used by the formats that follow")]
-
 mod assemble;
 mod database;
 mod dedupe;
@@ -19,21 +17,27 @@ mod digest;
 mod draft;
 mod find;
 mod formats;
+pub mod fuzzing;
+mod hidden;
 mod index;
 mod json;
 mod library;
 mod lines;
 mod log;
 mod moment;
+mod redact;
 mod session;
+mod uses;
 
 pub use database::DatabaseError;
 pub use find::{find_below, find_on_machine, known_agents};
 pub use formats::Machine;
 pub use index::{Index, Stamp};
-pub use library::{Library, Progress};
+pub use library::{Library, Progress, agent_of};
 pub use log::ReadError;
+pub use redact::{redact, redact_text};
 pub use session::{Flaws, Origin, Prompt, Session, SubagentNote};
+pub use uses::{CallUse, Context, Occurrence, ToolUse, Uses};
 
 use std::path::Path;
 

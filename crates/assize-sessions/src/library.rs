@@ -5,6 +5,7 @@ use crate::dedupe::Ownership;
 use crate::digest::Digest;
 use crate::draft::Detail;
 use crate::formats::{FORMATS, Head, LogFormat};
+use crate::hidden::{self, HiddenCalls};
 use crate::index::{Index, Stamp};
 use crate::log::{LogFile, ReadError};
 use crate::session::Session;
@@ -24,6 +25,7 @@ pub struct Library {
     places: Vec<Place>,
     ownership: Ownership,
     roots: Vec<Root>,
+    hidden: Vec<HiddenCalls>,
     unreadable: Vec<ReadError>,
 }
 
@@ -31,6 +33,8 @@ pub(crate) struct KnownFile {
     log: LogFile,
     format: &'static dyn LogFormat,
     digests: Vec<Digest>,
+    /// When the file was made, in nanoseconds since 1970; 0 where the system does not tell.
+    created: u64,
 }
 
 /// A file, and whether the index lacks it.
@@ -105,17 +109,29 @@ impl Library {
     }
 
     fn put_in_order(&mut self) {
-        let mut places: Vec<(i64, &Path, Place)> = Vec::new();
+        let mut places: Vec<(i64, u64, &Path, Place)> = Vec::new();
         for (file, known) in self.files.iter().enumerate() {
             for (number, digest) in known.digests.iter().enumerate() {
                 let started = digest.started().unwrap_or(i64::MAX);
-                places.push((started, known.log.path(), Place { file, number }));
+                // A fork begins with the same lines as its original, which is the older file.
+                places.push((
+                    started,
+                    known.created,
+                    known.log.path(),
+                    Place { file, number },
+                ));
             }
         }
-        places.sort_by(|a, b| (a.0, a.1, a.2.number).cmp(&(b.0, b.1, b.2.number)));
+        places.sort_by(|a, b| (a.0, a.1, a.2, a.3.number).cmp(&(b.0, b.1, b.2, b.3.number)));
         self.places = places.into_iter().map(|(.., place)| place).collect();
         self.ownership = Ownership::of(&self.digests());
         self.roots = self.find_roots();
+        let roots = self.roots.iter().map(|root| root.places.as_slice());
+        self.hidden = hidden::find(&self.digests(), &self.ownership, roots);
+    }
+
+    pub(crate) fn hidden(&self) -> &[HiddenCalls] {
+        &self.hidden
     }
 
     pub(crate) fn digests(&self) -> Vec<&Digest> {
@@ -189,6 +205,24 @@ impl Library {
         self.roots.is_empty()
     }
 
+    /// A session's earliest file, and its id where the file holds several.
+    pub fn name_of(&self, session: usize) -> String {
+        let Some(root) = self.roots.get(session) else {
+            return String::new();
+        };
+        let own = root
+            .places
+            .iter()
+            .find(|place| self.digest(self.places[**place as usize]).id == root.id);
+        let place = self.places[*own.unwrap_or(&root.places[0]) as usize];
+        let file = &self.files[place.file];
+        let path = file.log.path().display();
+        match file.digests.len() {
+            1 => path.to_string(),
+            _ => format!("{path}: {}", root.id),
+        }
+    }
+
     /// Files that could not be read.
     pub fn unreadable(&self) -> &[ReadError] {
         &self.unreadable
@@ -224,7 +258,12 @@ impl Library {
                 });
             }
         }
-        let session = assemble(&root.id, parts, &self.digests(), &self.ownership);
+        let hidden: Vec<&HiddenCalls> = self
+            .hidden
+            .iter()
+            .filter(|hidden| root.places.contains(&hidden.part))
+            .collect();
+        let session = assemble(&root.id, parts, &hidden, &self.digests(), &self.ownership);
         Ok(session.map(|mut session| {
             session.origin.files = files.into_iter().map(Path::to_owned).collect();
             session
@@ -261,6 +300,7 @@ impl KnownFile {
                     log,
                     format,
                     digests,
+                    created: stamp.created(),
                 };
                 return Ok(ReadFile {
                     file,
@@ -277,6 +317,7 @@ impl KnownFile {
             log,
             format,
             digests,
+            created: stamp.created(),
         };
         Ok(ReadFile {
             file,
@@ -284,6 +325,12 @@ impl KnownFile {
             is_new: true,
         })
     }
+}
+
+/// The agent whose log a file is. Absent for other files, and for those that cannot be read.
+pub fn agent_of(path: &Path) -> Option<&'static str> {
+    let format = recognize(&LogFile::new(path.to_owned())).ok()?;
+    Some(format.agent())
 }
 
 /// The form of a file, by what is in it.

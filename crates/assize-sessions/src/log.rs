@@ -225,6 +225,22 @@ impl Flaws {
         Some((Pending { is_finished }, Json::new(text)))
     }
 
+    /// Counts a line and gives its value. Absent where it is no JSON object.
+    pub(crate) fn value(&mut self, entry: Entry<'_>) -> Option<serde_json::Value> {
+        let (line, json) = self.take(entry)?;
+        match serde_json::from_slice(json.text_of_all()) {
+            Ok(value @ serde_json::Value::Object(_)) => Some(value),
+            Ok(_) => {
+                self.wrong_types += 1;
+                None
+            }
+            Err(_) => {
+                self.note(Err(Malformed), &json, &line);
+                None
+            }
+        }
+    }
+
     /// Notes how parsing went. True if the line can be used.
     pub(crate) fn note(
         &mut self,

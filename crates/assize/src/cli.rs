@@ -131,6 +131,8 @@ pub(crate) enum Command {
     Record(Box<RecordArguments>),
     /// Run the capture proxy alone, for agents that are started elsewhere
     Proxy(ProxyArguments),
+    /// Show what the agents of this machine did and took: tokens, cost, time, tools, errors, from the logs they keep
+    Sessions(SessionsArguments),
     /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
     Analyze(AnalyzeArguments),
     /// Write sessions and trials in the formats of other tools: ATIF, OTLP, Perfetto, speedscope, flame graphs
@@ -717,8 +719,17 @@ Examples:
   assize report rows.jsonl --out r    rows that another profiler wrote
   assize report 3f9a 81c2             two runs of a suite together")]
 pub(crate) struct ReportArguments {
-    /// Runs (id, part of it, `last`, directory) or files of rows (JSON Lines, or a JSON array) [default: last]
+    /// Runs (id, part of it, `last`, directory), files of rows (JSON Lines, or a JSON array), or logs of agents [default: last]
     pub(crate) sources: Vec<String>,
+    /// Of logs of agents: the groups to be compared
+    #[arg(long, value_name = "WHAT", default_value = "week")]
+    pub(crate) by: LogGroup,
+    /// Of logs of agents: only what happened since: `30d`, `12h`, `2w`, or a date
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) since: Option<String>,
+    /// Of logs of agents: remove what looks like a key, a password or a token
+    #[arg(long)]
+    pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) place: Where,
     #[command(flatten)]
@@ -735,6 +746,19 @@ pub(crate) struct ReportArguments {
     /// Show the page in the browser
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+/// The groups of sessions that a report over logs compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogGroup {
+    /// Weeks, by their Monday
+    Week,
+    /// The models that answered
+    Model,
+    /// The directories that sessions worked in
+    Project,
+    /// The agents
+    Agent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -962,16 +986,24 @@ impl From<ScopeArgument> for Scope {
 Examples:
   assize analyze session.json             one session
   assize analyze sessions/                all sessions below a directory
+  assize analyze ~/.claude/projects       the logs that an agent keeps, sub-agents included
+  assize analyze rollout.jsonl --timeline one log, event by event
   assize analyze last --analyzer loops    every trial of the last run, its findings kept beside the rows")]
 pub(crate) struct AnalyzeArguments {
-    /// Sessions: files, directories, or runs
+    /// Sessions: traces, logs of agents, directories with them, or runs
     #[arg(required = true, value_name = "SESSION|DIR|RUN")]
     pub(crate) sources: Vec<String>,
-    /// Only this analyzer (may be repeated) [default: the five]
+    /// Only this analyzer (may be repeated) [default: the five; for logs of agents all]
     #[arg(long, value_name = "NAME")]
     pub(crate) analyzer: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Where,
+    /// Show every session event by event
+    #[arg(long)]
+    pub(crate) timeline: bool,
+    /// Of logs of agents: remove what looks like a key, a password or a token
+    #[arg(long)]
+    pub(crate) redact: bool,
     /// One JSON object per session and line
     #[arg(long)]
     pub(crate) json: bool,
@@ -1050,6 +1082,88 @@ pub(crate) enum WeightArgument {
     Time,
     /// Millionths of a dollar
     Cost,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize sessions --since 30d                     the last 30 days, by day, project, agent and model
+  assize sessions --by model                      what each model took
+  assize sessions --by subagent --agent claude-code
+  assize sessions ~/.claude/projects/my-project --by day --json
+
+Logs are found where the agents keep them; every model call counts once, also where resumed and forked sessions copy it. Nothing leaves this \
+machine, and no log is written to. An index in the user's cache makes the next call fast.")]
+pub(crate) struct SessionsArguments {
+    /// Logs, or directories with logs [default: where the agents of this machine keep them]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only this agent (may be repeated): claude-code, codex, opencode, gemini, …
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Vec<String>,
+    /// Only what happened since: `30d`, `12h`, `2w`, or a date
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) since: Option<String>,
+    /// Only what happened before
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) until: Option<String>,
+    /// Only projects whose path holds this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) project: Option<String>,
+    /// The rows of the table (several with commas) [default: day,project,agent,model]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) by: Vec<SessionsBy>,
+    /// Prices that go before the built-in ones: LiteLLM's or models.dev's JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Read every log again and remember nothing
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// One JSON object: rows, total, prices, flaws of the logs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a row of `assize sessions` is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub(crate) enum SessionsBy {
+    /// The day, in UTC
+    Day,
+    /// The week, by its Monday
+    Week,
+    /// The directory that sessions worked in
+    Project,
+    /// The agent whose log it is
+    Agent,
+    /// The model that answered
+    Model,
+    /// The main agent, or the kind of sub-agent
+    Subagent,
+    /// The skill that was loaded last
+    Skill,
+    /// The MCP server whose results a call read first
+    Mcp,
+    /// The session
+    Session,
+    /// The tool; tokens belong to no tool
+    Tool,
+}
+
+impl std::fmt::Display for SessionsBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Project => "project",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Subagent => "subagent",
+            Self::Skill => "skill",
+            Self::Mcp => "mcp",
+            Self::Session => "session",
+            Self::Tool => "tool",
+        })
+    }
 }
 
 #[derive(Debug, Args)]

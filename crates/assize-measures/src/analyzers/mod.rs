@@ -17,6 +17,7 @@ mod subagents;
 mod time;
 mod time_spans;
 mod tokens;
+mod waste;
 
 #[cfg(test)]
 mod testing;
@@ -30,6 +31,7 @@ pub use subagents::SUBAGENTS;
 pub use time::TIME;
 pub use tokens::TOKENS;
 pub use tool_pattern::TOOL_PATTERN;
+pub use waste::{CacheMiss, WASTE, cache_misses};
 
 use assize_contracts::{
     AnalysisResult, Analyzer, BaseScenario, BoxError, SessionTrace, async_trait,
@@ -39,7 +41,7 @@ use assize_contracts::{
 pub const FIVE: [TraceAnalyzer; 5] = [REASONING, STRATEGY, EFFICIENCY, TOOL_PATTERN, ERROR];
 
 /// Every analyzer of this crate.
-pub const ALL: [TraceAnalyzer; 9] = [
+pub const ALL: [TraceAnalyzer; 10] = [
     REASONING,
     STRATEGY,
     EFFICIENCY,
@@ -49,6 +51,7 @@ pub const ALL: [TraceAnalyzer; 9] = [
     TOKENS,
     LOOPS,
     SUBAGENTS,
+    WASTE,
 ];
 
 /// An analyzer that needs the trace alone and never breaks.

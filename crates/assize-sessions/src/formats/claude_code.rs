@@ -3,7 +3,7 @@
 
 use super::{Head, LogFormat, Machine};
 use crate::draft::{
-    AgentPlace, CallMarks, CallPlace, Detail, Draft, Identity, Tool, ToolEnd, Usage, What,
+    AgentPlace, CallMarks, CallPlace, Claim, Detail, Draft, Identity, Tool, ToolEnd, Usage, What,
     identity, subject,
 };
 use crate::json::{Json, Kind, Malformed, Text};
@@ -61,6 +61,7 @@ impl LogFormat for ClaudeCode {
                 && read.session.is_some()
                 && read.uuid.is_some()
                 && !read.has_foreign_parts
+                && !read.message.has_parts
         };
         let is_queue = |line: &[u8]| {
             let mut read = Line::default();
@@ -100,6 +101,7 @@ enum LineKind {
     System,
     Summary,
     Queue,
+    CostState,
     #[default]
     Other,
 }
@@ -125,6 +127,8 @@ struct Line<'a> {
     is_api_error: bool,
     content_text: Option<Text<'a>>,
     message: Message<'a>,
+    /// Sums by model, in a line about costs.
+    claims: Vec<(Text<'a>, TokenBreakdown)>,
     /// The line has the fields of another agent's logs, which imitate these.
     has_foreign_parts: bool,
 }
@@ -138,6 +142,8 @@ struct Message<'a> {
     blocks: Vec<Block<'a>>,
     usage: Option<Usage>,
     service_tier: Option<Text<'a>>,
+    /// Messages of Qwen Code have parts.
+    has_parts: bool,
 }
 
 #[derive(Default)]
@@ -165,6 +171,7 @@ impl<'a> Line<'a> {
                         Some(b"system") => LineKind::System,
                         Some(b"summary") => LineKind::Summary,
                         Some(b"queue-operation") => LineKind::Queue,
+                        Some(b"cost-state") => LineKind::CostState,
                         _ => LineKind::Other,
                     }
                 }
@@ -192,12 +199,33 @@ impl<'a> Line<'a> {
                     })?;
                 }
                 b"content" if json.kind()? == Kind::Text => self.content_text = json.text()?,
+                b"modelUsage" if json.kind()? == Kind::Object => self.parse_claims(json)?,
                 b"usageMetadata" | b"systemPayload" | b"toolCallResult" => {
                     self.has_foreign_parts = true;
                     json.skip()?;
                 }
                 _ => json.skip()?,
             }
+            Ok(())
+        })
+    }
+}
+
+impl<'a> Line<'a> {
+    fn parse_claims(&mut self, json: &mut Json<'a>) -> Result<(), Malformed> {
+        json.object(|json, model| {
+            let mut tokens = TokenBreakdown::default();
+            json.object(|json, key| {
+                match key.raw() {
+                    b"inputTokens" => tokens.input = json.count()?,
+                    b"outputTokens" => tokens.output = json.count()?,
+                    b"cacheReadInputTokens" => tokens.cache_read = json.count()?,
+                    b"cacheCreationInputTokens" => tokens.cache_write = json.count()?,
+                    _ => json.skip()?,
+                }
+                Ok(())
+            })?;
+            self.claims.push((model, tokens));
             Ok(())
         })
     }
@@ -228,7 +256,10 @@ impl<'a> Message<'a> {
                     let usage = self.parse_usage(json)?;
                     self.usage = (kind == Kind::Object).then_some(usage);
                 }
-                b"parts" => json.skip()?,
+                b"parts" => {
+                    self.has_parts = true;
+                    json.skip()?;
+                }
                 _ => json.skip()?,
             }
             Ok(())
@@ -287,6 +318,8 @@ struct Reader {
     last_session: String,
     first_session: String,
     has_main: bool,
+    /// The latest time of any line: lines about costs have none.
+    latest: Option<i64>,
     seen: foldhash::HashSet<Identity>,
 }
 
@@ -297,6 +330,7 @@ impl Reader {
             last_session: String::new(),
             first_session: String::new(),
             has_main: false,
+            latest: None,
             seen: foldhash::HashSet::default(),
         }
     }
@@ -318,6 +352,10 @@ impl Reader {
             LineKind::User | LineKind::Assistant | LineKind::System
         );
         self.note_session(line);
+        self.latest = line.at.max(self.latest);
+        if line.kind == LineKind::CostState {
+            self.take_claims(line);
+        }
         if !is_talk {
             return;
         }
@@ -331,6 +369,19 @@ impl Reader {
             LineKind::Assistant => self.take_answer(line, agent, uuid),
             LineKind::User => self.take_user(line, agent, uuid),
             _ => self.take_system(line, agent, uuid),
+        }
+    }
+
+    /// Newer versions keep the sums of the session, which also hold what no line shows: the summary of a compaction.
+    fn take_claims(&mut self, line: &Line<'_>) {
+        let Some(at) = self.latest else { return };
+        for (model, tokens) in &line.claims {
+            let model = self.draft.names.of(&model.plain());
+            self.draft.claims.push(Claim {
+                at,
+                model,
+                tokens: *tokens,
+            });
         }
     }
 

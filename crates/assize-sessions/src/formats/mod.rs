@@ -1,14 +1,36 @@
 //! The formats of session logs, one file each. To add one: write the file, add it to [`FORMATS`], put a recording into `tests/logs`.
 
+mod assize;
+mod atif;
 mod claude_code;
+mod cline;
 mod codex;
+mod copilot;
+mod document;
+mod gemini;
+mod goose;
+mod opencode;
+mod pi;
+mod qwen;
 
 use crate::draft::{Detail, Draft};
 use crate::log::{LogFile, ReadError};
 use std::path::{Path, PathBuf};
 
 /// All formats. Content decides which one a file has; the first that recognizes it reads it.
-pub(crate) const FORMATS: [&dyn LogFormat; 2] = [&claude_code::ClaudeCode, &codex::Codex];
+pub(crate) const FORMATS: [&dyn LogFormat; 11] = [
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &opencode::Opencode,
+    &gemini::Gemini,
+    &qwen::Qwen,
+    &cline::Cline,
+    &goose::Goose,
+    &pi::Pi,
+    &copilot::Copilot,
+    &atif::Atif,
+    &assize::OwnTrace,
+];
 
 /// A form in which an agent keeps its sessions.
 pub(crate) trait LogFormat: Sync {
@@ -85,6 +107,11 @@ pub(crate) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    pub(crate) fn file_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     pub(crate) fn is_sqlite(&self) -> bool {
         self.bytes.starts_with(b"SQLite format 3\0")
     }

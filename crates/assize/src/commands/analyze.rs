@@ -1,11 +1,14 @@
 //! `assize analyze`: explain stored sessions again, without any agent.
 
 mod earlier;
+#[cfg(feature = "sessions")]
+mod logs;
 mod panel;
 mod show;
 
 use crate::cli::AnalyzeArguments;
-use crate::commands::{find_run, session_files};
+use crate::commands::show::show_timeline;
+use crate::commands::{Obstructed, find_run, session_files};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
@@ -34,23 +37,24 @@ const MOST_SHOWN: usize = 20;
 enum Session {
     File(PathBuf),
     Trial(PathBuf, CellKey),
+    #[cfg(feature = "sessions")]
+    Log(logs::LoggedSession),
 }
 
 pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result<Exit> {
     let suite = arguments.place.suite.as_deref();
     let panel = Panel::new(&arguments.analyzer, plugins, suite)?;
+    let logs_panel = Panel::for_logs(&arguments.analyzer, plugins, suite)?;
     let mut unreadable = 0;
     for source in &arguments.sources {
         let path = Path::new(source);
         if path.exists() && !RunDirectory::is_run(path) {
-            let sessions: Vec<Session> = files(path)?.into_iter().map(Session::File).collect();
-            if sessions.is_empty() {
-                anyhow::bail!(
-                    "there is no session in `{}`; sessions are files that end in .json",
-                    path.display()
-                );
+            let Found { files, logs } = find(path, arguments)?;
+            if files.is_empty() && logs.is_empty() {
+                return Err(no_session(path).into());
             }
-            unreadable += explain(&sessions, None, &panel, arguments, |_| Ok(()))?;
+            unreadable += explain(&files, None, &panel, arguments, |_| Ok(()))?;
+            unreadable += explain(&logs, None, &logs_panel, arguments, |_| Ok(()))?;
         } else {
             let run = find_run(source, &arguments.place, plugins)?;
             unreadable += analyze_run(&run, &panel, arguments)?;
@@ -62,10 +66,50 @@ pub(crate) fn analyze(arguments: &AnalyzeArguments, plugins: &Plugins) -> Result
     Ok(Exit::Done)
 }
 
+/// The sessions below a path: traces in Assize's own form, and logs of agents.
+struct Found {
+    files: Vec<Session>,
+    logs: Vec<Session>,
+}
+
+#[cfg(feature = "sessions")]
+fn find(path: &Path, arguments: &AnalyzeArguments) -> Result<Found> {
+    let logs = logs::find(path, arguments)?;
+    let files = files(path)?.into_iter();
+    let files = files.filter(|file| !logs.paths.contains(file));
+    Ok(Found {
+        files: files.map(Session::File).collect(),
+        logs: logs.sessions.into_iter().map(Session::Log).collect(),
+    })
+}
+
+#[cfg(not(feature = "sessions"))]
+fn find(path: &Path, _: &AnalyzeArguments) -> Result<Found> {
+    let is_log = path
+        .extension()
+        .is_some_and(|extension| extension != "json");
+    if path.is_file() && is_log {
+        return Err(super::without_sessions().into());
+    }
+    Ok(Found {
+        files: files(path)?.into_iter().map(Session::File).collect(),
+        logs: Vec::new(),
+    })
+}
+
+fn no_session(path: &Path) -> Obstructed {
+    Obstructed {
+        message: format!("there is no session in `{}`", path.display()),
+        hint: "sessions are traces of Assize (.json) and the logs that agents keep; `assize sessions` finds those of this machine".to_owned(),
+    }
+}
+
 /// A file, or all JSON files below a directory, sorted.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        // Other names are logs of agents, or nothing.
+        let is_trace = path.extension().is_none_or(|extension| extension == "json");
+        return Ok(is_trace.then(|| path.to_owned()).into_iter().collect());
     }
     let mut found = Vec::new();
     let mut directories = vec![path.to_owned()];
@@ -132,11 +176,15 @@ fn explain(
     for batch in sessions.chunks(BATCH) {
         let explained: Vec<Result<Option<ExplainedSession>>> = batch
             .par_iter()
-            .map(|session| session.explain(trials, panel))
+            .map(|session| session.explain(trials, panel, arguments.timeline))
             .collect();
         for (session, explained) in batch.iter().zip(explained) {
             match explained {
-                Ok(Some(ExplainedSession { bundle, problems })) => {
+                Ok(Some(ExplainedSession {
+                    bundle,
+                    problems,
+                    trace,
+                })) => {
                     keep(&bundle)?;
                     let name = session.name();
                     for problem in problems {
@@ -147,6 +195,10 @@ fn explain(
                     } else {
                         if sessions.len() <= MOST_SHOWN {
                             show::print_session(&name, &bundle);
+                            if let Some(trace) = &trace {
+                                print("  timeline");
+                                show_timeline(trace, show::LONGEST);
+                            }
                         }
                         overview.add(&bundle);
                     }
@@ -168,6 +220,8 @@ impl Session {
     fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
+            #[cfg(feature = "sessions")]
+            Self::Log(session) => session.name(),
             Self::Trial(run, key) => {
                 let CellKey {
                     scenario_id,
@@ -184,7 +238,16 @@ impl Session {
     }
 
     /// What the analyzers find. Nothing for a trial without a trace.
-    fn explain(&self, trials: Option<&Trials>, panel: &Panel) -> Result<Option<ExplainedSession>> {
+    fn explain(
+        &self,
+        trials: Option<&Trials>,
+        panel: &Panel,
+        timeline: bool,
+    ) -> Result<Option<ExplainedSession>> {
+        #[cfg(feature = "sessions")]
+        if let Self::Log(session) = self {
+            return session.explain(panel, timeline);
+        }
         let unknown = || Cow::Owned(BaseScenario::new("", ""));
         let mut notes = Vec::new();
         let (trace, scenario, key): (SessionTrace, _, _) = match (self, trials) {
@@ -200,7 +263,7 @@ impl Session {
                 notes = read.notes;
                 (read.session.trace, unknown(), None)
             }
-            (Self::Trial(..), None) => return Ok(None),
+            _ => return Ok(None),
         };
         let mode = key.map_or("", |key| &key.mode);
         let Explained { results, problems } = panel.explain(&trace, &scenario, mode);
@@ -217,6 +280,7 @@ impl Session {
         Ok(Some(ExplainedSession {
             bundle,
             problems: notes,
+            trace: timeline.then_some(trace),
         }))
     }
 }
@@ -226,6 +290,8 @@ struct ExplainedSession {
     bundle: SessionAnalysisBundle,
     /// What could not be read of it, and errors of analyzers that failed.
     problems: Vec<String>,
+    /// The trace, where its timeline is wanted.
+    trace: Option<SessionTrace>,
 }
 
 /// What a run kept of its trials.

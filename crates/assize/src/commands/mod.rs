@@ -12,6 +12,8 @@ mod export;
 mod gate;
 mod github;
 mod history;
+#[cfg(feature = "sessions")]
+mod imported;
 mod init;
 mod init_agent;
 mod init_git;
@@ -36,6 +38,8 @@ mod runs;
 mod schema;
 mod score;
 mod session_files;
+#[cfg(feature = "sessions")]
+mod sessions;
 mod shards;
 mod show;
 mod show_run;
@@ -77,6 +81,10 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Baseline(arguments) => baseline::baseline(&arguments, plugins),
         Command::Record(arguments) => record::record(&arguments),
         Command::Proxy(arguments) => proxy::proxy(&arguments),
+        #[cfg(feature = "sessions")]
+        Command::Sessions(arguments) => sessions::sessions(&arguments),
+        #[cfg(not(feature = "sessions"))]
+        Command::Sessions(_) => Err(without_sessions().into()),
         Command::Analyze(arguments) => analyze::analyze(&arguments, plugins),
         Command::Export(arguments) => export::export(&arguments, plugins),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
@@ -118,6 +126,17 @@ fn plugin_programs(suite: Option<&Path>) -> Result<Option<PluginHost>> {
 pub(crate) struct Obstructed {
     pub(crate) message: String,
     pub(crate) hint: String,
+}
+
+/// A build that reads no logs says how to get one that does.
+#[cfg(not(feature = "sessions"))]
+fn without_sessions() -> Obstructed {
+    Obstructed {
+        message: "this program was built without the readers of session logs".to_owned(),
+        hint:
+            "released programs have them; from source: `cargo install assize --features sessions`"
+                .to_owned(),
+    }
 }
 
 /// The directory that holds the runs: as given, or the suite's, or the usual one here, or that of the last run.

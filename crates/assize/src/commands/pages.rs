@@ -76,7 +76,8 @@ impl<'a> PagesDraft<'a> {
         };
         let html = html.then(page);
         // Without traces there is nothing to find anything in.
-        let findings = findings && runs.iter().flatten().any(StoredRun::has_sessions);
+        let has_sessions = runs.iter().flatten().any(StoredRun::has_sessions);
+        let findings = findings && (has_sessions || has_logs(sources));
         Ok(Self {
             summary,
             sources,
@@ -99,6 +100,25 @@ impl<'a> PagesDraft<'a> {
         let suite = self.sources[source].suite.as_deref();
         let Pages { html, findings } = &mut self.pages;
         let added = html.as_mut().and_then(|page| page.add(row, json, suite));
+        #[cfg(feature = "sessions")]
+        if self.sources[source].logs.is_some() {
+            let mode = findings
+                .as_ref()
+                .and_then(|_| self.summary.mode_of(row, suite));
+            let mode = mode.filter(|_| self.sessions.len() < MOST_EXPLAINED);
+            let shown = html.as_mut().zip(added);
+            let shown = shown.and_then(|(page, trial)| page.wants_trace_of(trial));
+            if mode.is_some() || shown.is_some() {
+                self.sessions.push(Session {
+                    source,
+                    key: row.key(),
+                    mode,
+                    shown,
+                    row: None,
+                });
+            }
+            return;
+        }
         let Some(run) = &mut self.runs[source] else {
             return;
         };
@@ -133,6 +153,15 @@ impl<'a> PagesDraft<'a> {
 
     /// Opens every trace that is needed once, for all pages.
     pub(super) fn finish(mut self) -> Result<Pages<'a>> {
+        #[cfg(feature = "sessions")]
+        for session in &self.sessions {
+            let logs = &self.sources[session.source].logs;
+            if let Some(trace) = logs.as_ref().and_then(|logs| logs.trace(&session.key)) {
+                let found = crate::commands::imported::explain(&trace);
+                self.pages
+                    .add_trace(session.shown, session.mode, &trace, Some(found));
+            }
+        }
         for (source, run) in self.runs.iter().enumerate() {
             let Some(run) = run else { continue };
             let sessions = self.sessions.iter();
@@ -200,6 +229,16 @@ impl Pages<'_> {
             page.add_answer(shown, final_answer(trace).unwrap_or_default());
         }
     }
+}
+
+#[cfg(feature = "sessions")]
+fn has_logs(sources: &[Source]) -> bool {
+    sources.iter().any(|source| source.logs.is_some())
+}
+
+#[cfg(not(feature = "sessions"))]
+fn has_logs(_: &[Source]) -> bool {
+    false
 }
 
 /// What the usual analyzers find in a trace.

@@ -27,7 +27,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
         family: arguments.family.into(),
         ..Wanted::default()
     };
-    let summary = match &sources[..] {
+    let mut summary = match &sources[..] {
         [source] => verdict::judge(source, &source.gates()?, baseline.as_ref(), wanted)?,
         _ => verdict::summarize(
             &sources,
@@ -37,6 +37,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
             },
         )?,
     };
+    add_standing_cautions(&mut summary, &sources);
     let out = match (&arguments.out, &sources[..]) {
         (Some(out), _) => out.clone(),
         (None, [Source { run: Some(run), .. }]) => RunFile::Report.within(run),
@@ -127,9 +128,28 @@ fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>
         true => &last[..],
         false => &arguments.sources,
     };
-    let find = |name: &String| Source::find(name, &arguments.place, plugins);
+    let find = |name: &String| {
+        #[cfg(feature = "sessions")]
+        if let Some(source) = crate::commands::imported::source(name, arguments)? {
+            return Ok(source);
+        }
+        Source::find(name, &arguments.place, plugins)
+    };
     names.iter().map(find).collect()
 }
+
+/// Sessions that people had anyway were not put into groups by chance, whatever the numbers say.
+#[cfg(feature = "sessions")]
+fn add_standing_cautions(summary: &mut Summary, sources: &[Source]) {
+    if sources.iter().any(|source| source.logs.is_some()) {
+        summary
+            .cautions
+            .insert(0, crate::commands::imported::not_randomised());
+    }
+}
+
+#[cfg(not(feature = "sessions"))]
+fn add_standing_cautions(_: &mut Summary, _: &[Source]) {}
 
 /// All files from one pass over the rows.
 fn write(

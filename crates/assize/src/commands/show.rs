@@ -347,7 +347,7 @@ fn show_check(check: &ScorerCheckResult, full: bool) {
     }
 }
 
-fn show_timeline(trace: &SessionTrace, longest: usize) {
+pub(super) fn show_timeline(trace: &SessionTrace, longest: usize) {
     for event in &trace.events {
         match &**event {
             TraceEvent::TurnBoundary {

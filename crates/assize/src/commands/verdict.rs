@@ -39,6 +39,9 @@ pub(crate) struct Source {
     reading: Reading,
     /// What was meant to be run.
     pub(crate) planned: Option<Planned>,
+    /// The logs that the rows were made of.
+    #[cfg(feature = "sessions")]
+    pub(crate) logs: Option<std::sync::Arc<crate::commands::imported::ImportedLogs>>,
 }
 
 impl Source {
@@ -62,6 +65,8 @@ impl Source {
             planned: Some(planned(run)),
             modes,
             run: Some(run.path().to_owned()),
+            #[cfg(feature = "sessions")]
+            logs: None,
         })
     }
 
@@ -75,17 +80,7 @@ impl Source {
             return Self::of_run(&run);
         }
         if path.is_file() {
-            return Ok(Self {
-                rows: path.to_owned(),
-                suite: None,
-                modes: Vec::new(),
-                run: None,
-                analysis: Analysis::default(),
-                catalog: Catalog::default(),
-                run_id: None,
-                reading: Reading::default(),
-                planned: None,
-            });
+            return Ok(Self::of_rows(path.to_owned()));
         }
         let results = results_dir(place, plugins)?;
         if let Some(baseline) = baseline::kept(&results, name) {
@@ -93,6 +88,23 @@ impl Source {
         }
         let run = RunDirectory::find(&results, name);
         Self::of_run(&run.map_err(|error| missing_run(error, place))?)
+    }
+
+    /// Rows that do not lie in a run.
+    pub(crate) fn of_rows(rows: PathBuf) -> Self {
+        Self {
+            rows,
+            suite: None,
+            modes: Vec::new(),
+            run: None,
+            analysis: Analysis::default(),
+            catalog: Catalog::default(),
+            run_id: None,
+            reading: Reading::default(),
+            planned: None,
+            #[cfg(feature = "sessions")]
+            logs: None,
+        }
     }
 
     /// Whether both hold the trials of the same run: also a baseline that was made of it.

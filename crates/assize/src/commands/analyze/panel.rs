@@ -40,6 +40,25 @@ impl Panel {
                 plugged: None,
             });
         }
+        Self::of_names(names, plugins, suite)
+    }
+
+    /// The same for logs of agents: without names, everything there is.
+    pub(super) fn for_logs(
+        names: &[String],
+        plugins: &Plugins,
+        suite: Option<&Path>,
+    ) -> Result<Self> {
+        match names.is_empty() {
+            true => Ok(Self {
+                own: ALL.to_vec(),
+                plugged: None,
+            }),
+            false => Self::of_names(names, plugins, suite),
+        }
+    }
+
+    fn of_names(names: &[String], plugins: &Plugins, suite: Option<&Path>) -> Result<Self> {
         let find_own = |name: &&String| ALL.iter().find(|own| own.name() == *name).copied();
         let others: Vec<&String> = names
             .iter()

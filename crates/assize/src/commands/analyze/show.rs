@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const MOST_ROWS: usize = 8;
 
 /// A line's length.
-const LONGEST: usize = 110;
+pub(super) const LONGEST: usize = 110;
 
 pub(super) fn print_session(name: &str, bundle: &SessionAnalysisBundle) {
     print(style(plain(name)).bold().to_string());

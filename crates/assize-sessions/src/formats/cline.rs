@@ -1,0 +1,208 @@
+//! Cline: `data/sessions/<id>/<id>.messages.json`, one document per session. The name of a sub-agent's document holds its parent's id.
+
+use super::document::{LARGEST_DOCUMENT, Types, inside, joined_texts};
+use super::{Head, LogFormat, Machine};
+use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use crate::log::{LogFile, ReadError};
+use assize_contracts::{TokenBreakdown, Usd};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Cline;
+
+impl LogFormat for Cline {
+    fn agent(&self) -> &'static str {
+        "cline"
+    }
+
+    fn places(&self, machine: &Machine) -> Vec<PathBuf> {
+        vec![
+            machine
+                .directory("CLINE_DATA_DIR", ".cline/data")
+                .join("sessions"),
+        ]
+    }
+
+    fn is_log_name(&self, path: &Path) -> bool {
+        path.to_string_lossy().ends_with(".messages.json")
+    }
+
+    fn recognizes(&self, head: &Head<'_>) -> bool {
+        head.begins_with_object_of(&["version", "messages", "sessionId", "agent"])
+    }
+
+    fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
+        let mut draft = Draft::new(self.agent(), detail);
+        let text = log.document(LARGEST_DOCUMENT)?;
+        draft.flaws.lines = 1;
+        match serde_json::from_slice::<Value>(&text) {
+            Ok(document) => tell(&mut draft, &document, log.path()),
+            Err(_) => draft.flaws.broken_lines = 1,
+        }
+        Ok(vec![draft])
+    }
+}
+
+fn tell(draft: &mut Draft, document: &Value, path: &Path) {
+    let mut types = Types::default();
+    draft.id = types
+        .text(&document["sessionId"])
+        .unwrap_or_default()
+        .to_owned();
+    draft.origin.format_version = types
+        .count(&document["version"])
+        .map(|version| version.to_string());
+    draft.origin.agent_version = document["origin"]["version"].as_str().map(str::to_owned);
+    draft.origin.cwd = ["cwd", "workspaceRoot"]
+        .iter()
+        .find_map(|key| document[*key].as_str().map(str::to_owned))
+        .or_else(|| neighbour_cwd(path));
+    draft.parent = document["origin"]["parentSessionId"]
+        .as_str()
+        .map(str::to_owned);
+    draft.flaws.wrong_types += u64::from(types.is_odd);
+    let messages = match document["messages"].as_array() {
+        Some(messages) => messages.as_slice(),
+        None => {
+            draft.flaws.wrong_types += 1;
+            return;
+        }
+    };
+    for message in messages {
+        draft.flaws.lines += 1;
+        let mut types = Types::default();
+        let at = types.moment(&message["ts"]);
+        match message["role"].as_str() {
+            Some("user") => tell_user(draft, message, at, &mut types),
+            Some("assistant") => tell_answer(draft, message, at, &mut types),
+            Some(_) => {}
+            None => types.is_odd = true,
+        }
+        draft.flaws.wrong_types += u64::from(types.is_odd);
+    }
+}
+
+/// The session's own file beside the messages names the directory.
+fn neighbour_cwd(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".messages.json")?;
+    let beside = path.with_file_name(format!("{name}.json"));
+    if std::fs::metadata(&beside).ok()?.len() > 1 << 20 {
+        return None;
+    }
+    let document: Value = serde_json::from_slice(&std::fs::read(beside).ok()?).ok()?;
+    let cwd = document["cwd"]
+        .as_str()
+        .or(document["workspace_root"].as_str());
+    cwd.map(str::to_owned)
+}
+
+fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
+    let mut has_result = false;
+    for block in message["content"].as_array().map_or(&[][..], Vec::as_slice) {
+        if block["type"] != "tool_result" {
+            continue;
+        }
+        has_result = true;
+        let is_error = types.flag(&block["is_error"]).unwrap_or(false);
+        let failed = block["content"]
+            .as_array()
+            .is_some_and(|parts| parts.iter().any(|part| part["success"] == false));
+        let success = !is_error && !failed;
+        let output = match draft.is_full() {
+            true => block["content"].clone(),
+            false => Value::Null,
+        };
+        let end = ToolEnd {
+            at,
+            error: (!success).then(|| output.to_string()),
+            output,
+            success: Some(success),
+            duration_ms: None,
+        };
+        draft.end_tool(block["tool_use_id"].as_str().unwrap_or_default(), end);
+    }
+    let text = joined_texts(&message["content"]);
+    if !has_result && !text.is_empty() {
+        let text = draft.keep(without_frame(&text));
+        draft.push(at, 0, What::Prompt(text));
+    }
+}
+
+/// `<user_input mode="act">…</user_input>`
+fn without_frame(text: &str) -> &str {
+    let inner = text
+        .strip_prefix("<user_input")
+        .and_then(|rest| rest.split_once('>'));
+    let inner = inner.and_then(|(_, rest)| rest.trim_end().strip_suffix("</user_input>"));
+    inner.unwrap_or(text)
+}
+
+fn tell_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
+    let id = message["id"].as_str().unwrap_or_default();
+    let marks = CallMarks {
+        request: identity(&[b"cline", draft.id.as_bytes(), id.as_bytes()]),
+        ..CallMarks::default()
+    };
+    let place = draft.call(marks, 0);
+    let metrics = &message["metrics"];
+    let mut count = |key: &str| types.count(&metrics[key]);
+    let (prompt, output) = (count("inputTokens"), count("outputTokens"));
+    let (read, written) = (count("cacheReadTokens"), count("cacheWriteTokens"));
+    // The input holds what came from the cache.
+    let (input, is_contradiction) = inside(
+        prompt,
+        read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
+    );
+    draft.flaws.contradictions += u64::from(is_contradiction);
+    let tokens = TokenBreakdown {
+        input,
+        output,
+        cache_read: read,
+        cache_write: written,
+        ..TokenBreakdown::default()
+    };
+    let cost = types.number(&metrics["cost"]).filter(|cost| *cost > 0.0);
+    let model = message["modelInfo"]["id"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let usage = Usage {
+        tokens: tokens.with_totals(),
+        cache_write_1h: None,
+    };
+    draft.take_usage(place, &model, usage);
+    if let Some(call) = draft.calls.get_mut(place as usize) {
+        call.first = at;
+        call.last = at;
+        call.reported_cost = cost.and_then(Usd::new);
+    }
+    for block in types.list(&message["content"]) {
+        let what = match block["type"].as_str() {
+            Some("text") => What::Text(
+                draft.keep(block["text"].as_str().unwrap_or_default()),
+                Some(place),
+            ),
+            Some("thinking") => What::Reasoning(
+                draft.keep(block["thinking"].as_str().unwrap_or_default()),
+                Some(place),
+            ),
+            Some("tool_use") => {
+                let name = block["name"].as_str().unwrap_or_default();
+                let input = block["input"].to_string();
+                let subject =
+                    subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
+                let tool = Tool {
+                    name: draft.names.of(name),
+                    subject,
+                    call: Some(place),
+                    input: draft.keep_value(input.as_bytes()),
+                    ..Tool::default()
+                };
+                draft.begin_tool(block["id"].as_str().unwrap_or_default(), at, 0, tool);
+                continue;
+            }
+            _ => continue,
+        };
+        draft.push(at, 0, what);
+    }
+}

@@ -1,0 +1,282 @@
+//! Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, older ones `.json` with `messages`. Records are applied in order: a message with a
+//! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. What was taken back was spent nevertheless.
+
+use super::document::{LARGEST_DOCUMENT, Types, joined_texts};
+use super::{Head, LogFormat, Machine};
+use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use crate::log::{Entry, LogFile, ReadError};
+use assize_contracts::TokenBreakdown;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Gemini;
+
+impl LogFormat for Gemini {
+    fn agent(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn places(&self, machine: &Machine) -> Vec<PathBuf> {
+        let home = machine
+            .variable("GEMINI_CLI_HOME")
+            .map_or(machine.home.clone(), PathBuf::from);
+        vec![home.join(".gemini/tmp")]
+    }
+
+    fn is_log_name(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
+    }
+
+    fn recognizes(&self, head: &Head<'_>) -> bool {
+        let is_metadata =
+            |line: &Value| line["sessionId"].is_string() && line["projectHash"].is_string();
+        let first = head
+            .lines()
+            .next()
+            .and_then(|line| serde_json::from_slice::<Value>(line).ok());
+        first.is_some_and(|line| is_metadata(&line))
+            || head.begins_with_object_of(&["sessionId", "projectHash", "messages"])
+    }
+
+    fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
+        let mut draft = Draft::new(self.agent(), detail);
+        let mut chat = Chat::default();
+        let is_document = log
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        if is_document {
+            let text = log.document(LARGEST_DOCUMENT)?;
+            match serde_json::from_slice(&text) {
+                Ok(document) => chat.apply(&document, &mut draft),
+                Err(_) => draft.flaws.broken_lines += 1,
+            }
+            draft.flaws.lines += 1;
+        } else {
+            log.each_line(|entry: Entry<'_>| {
+                if let Some(record) = draft.flaws.value(entry) {
+                    chat.apply(&record, &mut draft);
+                }
+            })?;
+        }
+        chat.tell(&mut draft);
+        Ok(vec![draft])
+    }
+}
+
+#[derive(Default)]
+struct Chat {
+    messages: Vec<Value>,
+    /// Taken back by the user.
+    rewound: Vec<Value>,
+    parent: Option<String>,
+}
+
+impl Chat {
+    fn apply(&mut self, record: &Value, draft: &mut Draft) {
+        if let Some(fields) = record.get("$set") {
+            self.set(fields, draft);
+        } else if let Some(id) = record.get("$rewindTo") {
+            self.rewind_to(id);
+        } else if record["sessionId"].is_string() {
+            draft.id = record["sessionId"].as_str().unwrap_or_default().to_owned();
+            self.set(record, draft);
+        } else if record["id"].is_string() {
+            self.put(record.clone());
+        } else {
+            draft.flaws.wrong_types += 1;
+        }
+    }
+
+    fn set(&mut self, fields: &Value, draft: &mut Draft) {
+        let Some(fields) = fields.as_object() else {
+            draft.flaws.wrong_types += 1;
+            return;
+        };
+        if let Some(messages) = fields.get("messages") {
+            match messages.as_array() {
+                Some(messages) => self.messages = messages.clone(),
+                None => draft.flaws.wrong_types += 1,
+            }
+        }
+        let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+        draft.origin.cwd = text("projectRoot")
+            .or_else(|| text("cwd"))
+            .or(draft.origin.cwd.take());
+        self.parent = text("parentSessionId").or(self.parent.take());
+    }
+
+    /// A message with a known id replaces the earlier one.
+    fn put(&mut self, message: Value) {
+        match self
+            .messages
+            .iter_mut()
+            .rev()
+            .find(|known| known["id"] == message["id"])
+        {
+            Some(known) => *known = message,
+            None => self.messages.push(message),
+        }
+    }
+
+    fn rewind_to(&mut self, id: &Value) {
+        if let Some(place) = self
+            .messages
+            .iter()
+            .position(|message| message["id"] == *id)
+        {
+            self.rewound.extend(self.messages.drain(place..));
+        }
+    }
+
+    fn tell(&self, draft: &mut Draft) {
+        draft.parent = self.parent.clone();
+        for (message, is_rewound) in self
+            .rewound
+            .iter()
+            .map(|message| (message, true))
+            .chain(self.messages.iter().map(|message| (message, false)))
+        {
+            let mut types = Types::default();
+            let at = types.moment(&message["timestamp"]);
+            match message["type"].as_str() {
+                Some("gemini") => tell_answer(draft, message, at, is_rewound, &mut types),
+                Some("user") if !is_rewound => tell_user(draft, message, at),
+                Some("error") if !is_rewound => {
+                    let message = draft.keep(&joined_texts(&message["content"]));
+                    draft.push(
+                        at,
+                        0,
+                        What::Error {
+                            message,
+                            is_recoverable: true,
+                        },
+                    );
+                }
+                Some(_) => {}
+                None => types.is_odd = true,
+            }
+            draft.flaws.wrong_types += u64::from(types.is_odd);
+        }
+    }
+}
+
+fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
+    let text = joined_texts(&message["content"]);
+    let is_of_agent = text.starts_with("<session_context>") || text.is_empty();
+    if !is_of_agent {
+        let text = draft.keep(&text);
+        draft.push(at, 0, What::Prompt(text));
+    }
+}
+
+fn tell_answer(
+    draft: &mut Draft,
+    message: &Value,
+    at: Option<i64>,
+    is_rewound: bool,
+    types: &mut Types,
+) {
+    let id = message["id"].as_str().unwrap_or_default();
+    let marks = CallMarks {
+        request: identity(&[b"gemini", draft.id.as_bytes(), id.as_bytes()]),
+        ..CallMarks::default()
+    };
+    let place = draft.call(marks, 0);
+    let (tokens, is_contradiction) = tokens(&message["tokens"], types);
+    draft.flaws.contradictions += u64::from(is_contradiction);
+    let model = types.text(&message["model"]).unwrap_or_default().to_owned();
+    let usage = Usage {
+        tokens,
+        cache_write_1h: None,
+    };
+    draft.take_usage(place, &model, usage);
+    if let Some(call) = draft.calls.get_mut(place as usize) {
+        call.api = Some("gemini");
+        call.first = at;
+        call.last = at;
+        call.is_rewound = is_rewound;
+    }
+    for thought in types.list(&message["thoughts"]) {
+        let part = |key: &str| thought[key].as_str().unwrap_or_default();
+        let text = draft.keep(format!("{}\n{}", part("subject"), part("description")).trim());
+        let at = types.moment(&thought["timestamp"]).or(at);
+        draft.push(at, 0, What::Reasoning(text, Some(place)));
+    }
+    let text = joined_texts(&message["content"]);
+    if !text.is_empty() {
+        let text = draft.keep(&text);
+        draft.push(at, 0, What::Text(text, Some(place)));
+    }
+    for call in types.list(&message["toolCalls"]) {
+        tell_tool(draft, call, place, at, types);
+    }
+}
+
+/// Thoughts are beside the output. The cached part is inside the input where the total says so.
+fn tokens(tokens: &Value, types: &mut Types) -> (TokenBreakdown, bool) {
+    let mut count = |key: &str| types.count(&tokens[key]);
+    let (input, output, cached) = (count("input"), count("output"), count("cached"));
+    let (thoughts, tool, total) = (count("thoughts"), count("tool"), count("total"));
+    let sum = [input, output, thoughts, tool]
+        .into_iter()
+        .flatten()
+        .fold(0_u64, u64::saturating_add);
+    let is_inside = total.is_none_or(|total| total == sum);
+    // What tools added to the prompt is input, too.
+    let prompt = input.map(|input| input.saturating_add(tool.unwrap_or(0)));
+    let (uncached, is_contradiction) = match is_inside {
+        true => super::document::inside(prompt, cached.unwrap_or(0)),
+        false => (prompt, false),
+    };
+    let tokens = TokenBreakdown {
+        input: uncached,
+        output,
+        reasoning: thoughts,
+        cache_read: cached,
+        ..TokenBreakdown::default()
+    };
+    (tokens.with_totals(), is_contradiction)
+}
+
+fn tell_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
+    let id = types.text(&call["id"]).unwrap_or_default();
+    let name = types.text(&call["name"]).unwrap_or_default();
+    let input = call["args"].to_string();
+    let subject = subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
+    let tool = Tool {
+        name: draft.names.of(name),
+        subject,
+        call: Some(place),
+        input: draft.keep_value(input.as_bytes()),
+        ..Tool::default()
+    };
+    draft.begin_tool(id, at, 0, tool);
+    let status = call["status"].as_str();
+    let Some(status) = status else { return };
+    let output = match draft.is_full() {
+        true => output_of(&call["result"]),
+        false => Value::Null,
+    };
+    let success = match status {
+        "success" => Some(true),
+        "error" | "cancelled" => Some(false),
+        _ => None,
+    };
+    let end = ToolEnd {
+        at: types.moment(&call["timestamp"]),
+        error: (success == Some(false)).then(|| output.to_string()),
+        output,
+        success,
+        duration_ms: None,
+    };
+    draft.end_tool(id, end);
+}
+
+/// `[{"functionResponse": {"response": {"output": …}}}]`
+fn output_of(result: &Value) -> Value {
+    let response = &result[0]["functionResponse"]["response"];
+    let text = response.get("output").or_else(|| response.get("error"));
+    text.unwrap_or(result).clone()
+}
