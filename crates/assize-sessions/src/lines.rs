@@ -73,7 +73,8 @@ impl<R: Read> Lines<R> {
             self.start = 0;
         }
         if self.end == self.buffer.len() {
-            self.buffer.resize(self.buffer.len() * 2, 0);
+            let length = (self.buffer.len() * 2).min(LONGEST_LINE + CHUNK);
+            self.buffer.resize(length, 0);
         }
         let read = read_some(&mut self.source, &mut self.buffer[self.end..])?;
         self.is_over = read == 0;

@@ -27,7 +27,7 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// `NAME=value`, `"name": "value"`, `Authorization: Bearer value`, `//user:password@host`.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r#"(?P<name>[A-Za-z_][A-Za-z0-9_.-]{1,60})(?P<between>["']?\s*[=:]\s*["']?(?:Bearer\s+|Basic\s+)?)(?P<value>[^\s"',;&<>]{6,})"#,
+        r#"(?P<name>[A-Za-z_][A-Za-z0-9_.-]{1,60})(?P<between>["']?\s*[=:]\s*["']?(?:Bearer\s+|Basic\s+)?)(?P<value>[^\s"',;&<>/][^\s"',;&<>]{5,})"#,
         r"|(?P<user>//[^/\s:@]{1,80}:)(?P<password>[^/\s@]{3,})@",
     ))
     .ok()
@@ -62,14 +62,15 @@ pub fn redact_text(text: &str) -> Cow<'_, str> {
         if found.name("password").is_some() {
             return format!("{}{REPLACEMENT}@", part("user"));
         }
-        match is_secret_name(part("name")) {
+        let is_number = part("value").bytes().all(|byte| byte.is_ascii_digit());
+        match is_secret_name(part("name")) && !is_number {
             true => format!("{}{}{REPLACEMENT}", part("name"), part("between")),
             false => part_of_all(found),
         }
     });
-    match (named, shaped) {
-        (Cow::Owned(text), _) => Cow::Owned(text),
-        (Cow::Borrowed(_), shaped) => shaped,
+    match named == text {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(named.into_owned()),
     }
 }
 

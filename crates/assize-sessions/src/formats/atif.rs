@@ -21,11 +21,13 @@ impl LogFormat for Atif {
     }
 
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension().is_some_and(|extension| extension == "json")
+        path.extension()
+            .is_some_and(|extension| extension == "json")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        head.begins_with_object_of(&["schema_version", "steps"]) && memchr::memmem::find(head.bytes, b"\"ATIF-v").is_some()
+        head.begins_with_object_of(&["schema_version", "steps"])
+            && memchr::memmem::find(head.bytes, b"\"ATIF-v").is_some()
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
@@ -34,8 +36,13 @@ impl LogFormat for Atif {
             message,
         };
         let text = log.document(LARGEST_DOCUMENT)?;
-        let document: Value = serde_json::from_slice(&text).map_err(|error| content(format!("not JSON: {error}")))?;
+        let document: Value =
+            serde_json::from_slice(&text).map_err(|error| content(format!("not JSON: {error}")))?;
         let read = atif::read(document).map_err(|error| content(error.to_string()))?;
-        Ok(vec![Draft::of_trace(self.agent(), read.session.trace, detail)])
+        Ok(vec![Draft::of_trace(
+            self.agent(),
+            read.session.trace,
+            detail,
+        )])
     }
 }

@@ -4,4 +4,6 @@
 
 mod claude_code;
 mod codex;
+mod hostile;
+mod others;
 mod support;

@@ -52,6 +52,8 @@ mod runs;
 mod sandbox;
 mod schema;
 mod score;
+#[cfg(feature = "sessions")]
+mod sessions;
 mod shards;
 mod skills;
 mod snapshots;

@@ -1,0 +1,354 @@
+//! The other agents: recordings with known sums, and what is special about each form.
+
+use crate::support::{Classes, Logs, all_classes, classes, outline, recording};
+use assize_sessions::Session;
+use serde_json::{Value, json};
+
+fn session(name: &str) -> Session {
+    let mut sessions = assize_sessions::open(&recording(name)).unwrap();
+    assert_eq!(sessions.len(), 1, "{name}");
+    sessions.remove(0)
+}
+
+/// The usual script: one command, then the answer.
+fn check(name: &str, agent: &str, expected: Classes, tool: &str) {
+    let session = session(name);
+    assert_eq!(session.origin.agent, agent);
+    assert_eq!(classes(&session.trace), expected, "{name}");
+    assert_eq!(session.trace.model_calls.len(), 2, "{name}");
+    let outline = outline(&session.trace);
+    let expected = [
+        "turn 0",
+        "reasoning",
+        "text I'll write the file first.",
+        &format!("{tool} ok"),
+        "turn 1",
+        "text Done: out.txt now contains the word hi.",
+    ];
+    assert_eq!(outline, expected, "{name}");
+    let prompts: Vec<&str> = session
+        .prompts
+        .iter()
+        .map(|prompt| prompt.text.as_str())
+        .collect();
+    assert_eq!(
+        prompts,
+        ["Create a file out.txt with the word hi"],
+        "{name}"
+    );
+    assert_eq!(session.flaws.unusable_lines(), 0, "{name}");
+    assert!(
+        session.trace.tool_call_records()[0].duration_ms.is_some(),
+        "{name}"
+    );
+}
+
+#[test]
+fn recordings_have_their_known_sums() {
+    check(
+        "gemini.jsonl",
+        "gemini",
+        [Some(3135), Some(21163), None, Some(97), Some(40)],
+        "run_shell_command",
+    );
+    check(
+        "qwen.jsonl",
+        "qwen",
+        [Some(3135), Some(21163), None, Some(97), Some(40)],
+        "run_shell_command",
+    );
+    check(
+        "pi.jsonl",
+        "pi",
+        [Some(3135), Some(21163), Some(0), Some(137), None],
+        "bash",
+    );
+    check(
+        "copilot.jsonl",
+        "copilot",
+        [Some(3135), Some(21163), Some(0), Some(97), Some(40)],
+        "bash",
+    );
+    check(
+        "cline.messages.json",
+        "cline",
+        [Some(3135), Some(21163), Some(0), Some(137), None],
+        "run_commands",
+    );
+}
+
+#[test]
+fn what_the_agents_tell_beside_is_kept() {
+    let pi = session("pi.jsonl");
+    assert_eq!(pi.origin.format_version.as_deref(), Some("3"));
+    assert_eq!(pi.trace.model_calls[0].cost_usd.unwrap().value(), 0.0124398);
+    let copilot = session("copilot.jsonl");
+    assert_eq!(
+        copilot.origin.git_commit.as_deref(),
+        Some("fc7c2155261d32426344eb31d2105c95d4adaeec")
+    );
+    assert_eq!(
+        copilot.trace.model_calls[1].duration_ms.unwrap().value(),
+        164.0
+    );
+    let qwen = session("qwen.jsonl");
+    assert_eq!(qwen.origin.agent_version.as_deref(), Some("0.15.10"));
+    assert_eq!(
+        session("cline.messages.json")
+            .origin
+            .agent_version
+            .as_deref(),
+        Some("3.0.65")
+    );
+}
+
+/// Two prompts, each answered by the usual script; the LLM's books are beside the recording.
+fn check_database(name: &str, agent: &str, expected: Classes, tool: &str) {
+    let session = session(name);
+    assert_eq!(session.origin.agent, agent);
+    assert_eq!(classes(&session.trace), expected, "{name}");
+    assert_eq!(session.trace.model_calls.len(), 4);
+    assert_eq!(session.prompts.len(), 2);
+    assert_eq!(session.origin.cwd.as_deref(), Some("/tmp/work"));
+    let tools = outline(&session.trace)
+        .into_iter()
+        .filter(|line| *line == format!("{tool} ok"))
+        .count();
+    assert_eq!(tools, 2);
+    assert_eq!(session.flaws.unusable_lines(), 0);
+}
+
+#[test]
+fn databases_have_the_sums_of_the_books() {
+    check_database(
+        "opencode.db",
+        "opencode",
+        [Some(5620), Some(82954), Some(0), Some(1720), Some(202)],
+        "bash",
+    );
+    check_database(
+        "goose.db",
+        "goose",
+        [Some(6280), Some(87596), None, Some(2428), None],
+        "shell",
+    );
+}
+
+#[test]
+fn a_database_is_read_with_its_log_and_never_written() {
+    let logs = Logs::new(&[]);
+    let path = logs.path("opencode.db");
+    std::fs::copy(recording("opencode.db"), &path).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .unwrap();
+    connection
+        .pragma_update(None, "wal_autocheckpoint", 0)
+        .unwrap();
+    connection
+        .execute(
+            "UPDATE message SET data = replace(data, '\"input\":1360', '\"input\":2360')",
+            [],
+        )
+        .unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let sessions = assize_sessions::open(&path).unwrap();
+    assert_eq!(
+        all_classes(&sessions)[0],
+        Some(6620),
+        "what is only in the log counts"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    drop(connection);
+}
+
+#[test]
+fn sessions_of_opencode_with_a_parent_are_its_sub_agents() {
+    let storage = |id: &str, parent: Value| {
+        json!({"id": id, "projectID": "p", "directory": "/repo", "version": "1.0", "parentID": parent, "time": {"created": 1, "updated": 2}}).to_string()
+    };
+    let message = |id: &str, created: u64| {
+        json!({"id": id, "role": "assistant", "modelID": "m", "providerID": "x", "cost": 0.5, "finish": "stop", "time": {"created": created, "completed": created + 5},
+            "tokens": {"input": 10, "output": 3, "reasoning": 2, "cache": {"read": 7, "write": 1}}})
+        .to_string()
+    };
+    let part = json!({"id": "prt_1", "type": "text", "text": "hello"}).to_string();
+    let logs = Logs::new(&[
+        (
+            "storage/session/p/ses_a.json",
+            &storage("ses_a", Value::Null),
+        ),
+        (
+            "storage/session/p/ses_b.json",
+            &storage("ses_b", json!("ses_a")),
+        ),
+        (
+            "storage/message/ses_a/msg_1.json",
+            &message("msg_1", 1_794_965_720_071),
+        ),
+        (
+            "storage/message/ses_b/msg_2.json",
+            &message("msg_2", 1_794_965_721_071),
+        ),
+        ("storage/part/msg_1/prt_1.json", &part),
+    ]);
+    let session = logs.session();
+    assert_eq!(
+        classes(&session.trace),
+        [Some(20), Some(14), Some(2), Some(6), Some(4)]
+    );
+    let agents: Vec<Option<&str>> = session
+        .trace
+        .model_calls
+        .iter()
+        .map(|call| call.agent_id.as_deref())
+        .collect();
+    assert_eq!(agents, [None, Some("ses_b")]);
+    assert_eq!(outline(&session.trace), ["turn 0", "text hello"]);
+}
+
+#[test]
+fn older_sessions_of_goose_have_one_number_for_input_and_output() {
+    let logs = Logs::new(&[]);
+    let path = logs.path("sessions.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, working_dir TEXT, model_config_json TEXT, input_tokens INTEGER,
+               accumulated_total_tokens INTEGER, accumulated_input_tokens INTEGER, accumulated_output_tokens INTEGER);
+             CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER);
+             INSERT INTO sessions VALUES ('s', '/repo', '{\"model_name\":\"m\"}', 5, 1100, 1000, 100);
+             INSERT INTO messages VALUES (1, 's', 'user', '[{\"type\":\"text\",\"text\":\"Hi\"}]', 1794965752);
+             INSERT INTO messages VALUES (2, 's', 'assistant', '[{\"type\":\"text\",\"text\":\"Hello\"}]', 1794965753);
+             INSERT INTO messages VALUES (3, 's', 'assistant', 'not json', 1794965753);",
+        )
+        .unwrap();
+    drop(connection);
+    let session = assize_sessions::open(&path).unwrap().remove(0);
+    assert_eq!(
+        classes(&session.trace),
+        [Some(1000), None, None, Some(100), None]
+    );
+    assert_eq!(session.model(), Some("m"));
+    assert_eq!(session.flaws.broken_lines, 1);
+}
+
+fn gemini(records: &[Value]) -> Session {
+    let head = json!({"sessionId": "s", "projectHash": "h", "startTime": "2026-11-15T19:19:50.925Z", "kind": "main"});
+    let lines: Vec<String> = std::iter::once(&head)
+        .chain(records)
+        .map(|record| format!("{record}\n"))
+        .collect();
+    Logs::new(&[("session-1.jsonl", &lines.concat())]).session()
+}
+
+fn gemini_answer(id: &str, input: u64, cached: u64, total: u64) -> Value {
+    json!({"id": id, "timestamp": "2026-11-15T19:19:51.633Z", "type": "gemini", "content": "x", "model": "gemini-2.5-pro",
+        "tokens": {"input": input, "output": 10, "cached": cached, "thoughts": 2, "tool": 0, "total": total}})
+}
+
+#[test]
+fn a_message_of_gemini_with_a_known_id_replaces_the_earlier_one() {
+    let session = gemini(&[
+        gemini_answer("a", 100, 40, 112),
+        gemini_answer("a", 200, 40, 212),
+    ]);
+    assert_eq!(
+        classes(&session.trace),
+        [Some(160), Some(40), None, Some(10), Some(2)]
+    );
+}
+
+#[test]
+fn messages_that_were_taken_back_were_spent() {
+    let rewind = json!({"$rewindTo": "b"});
+    let session = gemini(&[
+        gemini_answer("a", 100, 0, 112),
+        gemini_answer("b", 50, 0, 62),
+        rewind,
+        gemini_answer("c", 10, 0, 22),
+    ]);
+    assert_eq!(classes(&session.trace)[0], Some(160));
+    assert_eq!(session.trace.model_calls.len(), 3);
+}
+
+#[test]
+fn cached_tokens_of_gemini_are_beside_the_input_where_the_total_says_so() {
+    assert_eq!(
+        classes(&gemini(&[gemini_answer("a", 100, 40, 152)]).trace)[0],
+        Some(100)
+    );
+    assert_eq!(
+        classes(&gemini(&[gemini_answer("a", 100, 40, 112)]).trace)[0],
+        Some(60)
+    );
+}
+
+#[test]
+fn older_chats_of_gemini_are_one_document() {
+    let document = json!({"sessionId": "s", "projectHash": "h", "startTime": "2026-11-15T19:19:50.925Z", "messages": [gemini_answer("a", 100, 40, 112)]});
+    let session = Logs::new(&[("session-old.json", &document.to_string())]).session();
+    assert_eq!(classes(&session.trace)[0], Some(60));
+}
+
+#[test]
+fn our_own_traces_and_atif_come_back_as_they_are() {
+    let trace = session("codex.jsonl").trace;
+    let logs = Logs::new(&[("trace.json", &serde_json::to_string(&trace).unwrap())]);
+    let own = logs.session();
+    assert_eq!(own.trace, trace);
+    assert_eq!(own.origin.agent, "assize");
+    let atif = assize_formats::atif::write(&assize_formats::Session {
+        trace: trace.clone(),
+        ..assize_formats::Session::default()
+    });
+    let session = Logs::new(&[("t.json", &atif.to_string())]).session();
+    assert_eq!(session.origin.agent, "atif");
+    assert_eq!(classes(&session.trace), classes(&trace));
+}
+
+#[test]
+fn a_directory_of_many_agents_is_read_by_content() {
+    let logs = Logs::new(&[]);
+    for name in [
+        "claude-code.jsonl",
+        "codex.jsonl",
+        "gemini.jsonl",
+        "qwen.jsonl",
+        "pi.jsonl",
+        "copilot.jsonl",
+        "cline.messages.json",
+        "opencode.db",
+    ] {
+        let text = std::fs::read(recording(name)).unwrap();
+        // Names that some agents insist on; content decides all the same.
+        let name = match name {
+            "codex.jsonl" => "rollout-x.jsonl",
+            "gemini.jsonl" => "session-x.jsonl",
+            other => other,
+        };
+        logs.write(name, &text);
+    }
+    logs.write("notes.jsonl", b"{\"hello\":1}\n");
+    logs.write("config.json", b"{\"a\":[1,2]}");
+    let mut agents: Vec<String> = logs
+        .open()
+        .into_iter()
+        .map(|session| session.origin.agent)
+        .collect();
+    agents.sort();
+    assert_eq!(
+        agents,
+        [
+            "claude-code",
+            "cline",
+            "codex",
+            "copilot",
+            "gemini",
+            "opencode",
+            "pi",
+            "qwen"
+        ]
+    );
+}
