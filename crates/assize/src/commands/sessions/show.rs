@@ -162,27 +162,34 @@ fn remarks(account: &Account, prices: &Prices) -> String {
             });
         let models: Vec<String> = models.take(5).collect();
         lines.push(format!(
-            "{} calls have no price: {}",
-            total.unpriced_calls,
+            "no price for {}: {}",
+            calls(total.unpriced_calls),
             models.join(", ")
         ));
     }
     if total.hidden_calls > 0 {
-        lines.push(format!("{} calls are known only from the agents' own sums: summaries of compactions and the like", total.hidden_calls));
+        lines.push(format!("known only from the agents' own sums, such as summaries of compactions: {}", calls(total.hidden_calls)));
     }
     if total.rewound_calls > 0 {
         lines.push(format!(
-            "{} calls were taken back by the user and are counted: they were spent",
-            total.rewound_calls
+            "taken back by the user, and counted because they were spent: {}",
+            calls(total.rewound_calls)
         ));
     }
     if total.unknown_tools > 0 {
         lines.push(format!(
-            "{} of {} tool calls do not tell whether they failed",
+            "tool calls of unknown outcome: {} of {}",
             total.unknown_tools, total.tools
         ));
     }
     lines.join("\n")
+}
+
+fn calls(count: u64) -> String {
+    match count {
+        1 => "1 call".to_owned(),
+        _ => format!("{count} calls"),
+    }
 }
 
 pub(super) fn print_json(account: &Account, faults: &Faults, prices: &Prices) -> Result<()> {

@@ -1,0 +1,225 @@
+//! The books of the scripted LLM against the logs that real agents then wrote, read by `assize sessions`: equal per class.
+
+use crate::offline::{LLM, Offline};
+use serde_json::{Value, json};
+
+/// Agents that do not tell reasoning apart have it in their output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reasoning {
+    Apart,
+    InOutput,
+}
+
+/// Calls beside the task, such as titles, that an agent keeps no record of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SideCalls {
+    Logged,
+    NotLogged,
+}
+
+struct Case {
+    agent: &'static str,
+    /// The commands of a person at work, one after another.
+    commands: &'static str,
+    reasoning: Reasoning,
+    side: SideCalls,
+}
+
+fn script(delegation: Option<Value>) -> Value {
+    let mut turns = vec![json!({"tool": "shell", "command": "echo hi > out.txt && cat out.txt", "say": "I write.", "think": "A command is enough."})];
+    turns.extend(delegation);
+    turns.push(json!({"text": "Done: out.txt now contains the word hi."}));
+    json!({
+        "books": true,
+        "turns": turns,
+        "agents": {"DELEGATED": {"turns": [{"tool": "shell", "command": "cat out.txt"}, {"text": "It says hi."}]}},
+    })
+}
+
+/// Runs the commands and gives the account of the logs they left.
+fn account(case: &Case, script: &Value) -> (Offline, Value) {
+    let openai = format!("{LLM}/v1");
+    let provider = json!({"fake": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": openai, "apiKey": "none"}, "models": {"m": {"name": "m"}}}});
+    let opencode = json!({"model": "fake/m", "small_model": "fake/m", "provider": provider, "permission": {"*": "allow"}, "autoupdate": false, "share": "disabled"});
+    let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
+    let offline = Offline::new(&[
+        ("script.json", &script.to_string()),
+        ("work.sh", &format!("set -eu\ncd work\ngit init -q .\n{}", case.commands)),
+        ("work/README.md", "# Work\n"),
+        ("opencode.json", &opencode.to_string()),
+        ("home/.gemini/settings.json", &gemini.to_string()),
+        ("home/.codex/.keep", ""),
+    ]);
+    let here = offline.path("");
+    let here = here.to_str().unwrap();
+    let offline = offline.with_llm(&["--script", "script.json"]).with_environment(&[
+        ("HERE", here),
+        ("ANTHROPIC_BASE_URL", LLM),
+        ("OPENAI_BASE_URL", &openai),
+        ("OPENAI_HOST", LLM),
+        ("OPENAI_BASE_PATH", "v1/chat/completions"),
+        ("GOOGLE_GEMINI_BASE_URL", LLM),
+        ("ANTHROPIC_API_KEY", "none"),
+        ("OPENAI_API_KEY", "none"),
+        ("GEMINI_API_KEY", "none"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("GEMINI_CLI_NO_RELAUNCH", "true"),
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        ("GEMINI_TELEMETRY_ENABLED", "false"),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ("GOOSE_PROVIDER", "openai"),
+        ("GOOSE_MODEL", "m"),
+        ("GOOSE_MODE", "auto"),
+        ("GOOSE_DISABLE_KEYRING", "1"),
+        ("GOOSE_TELEMETRY_ENABLED", "false"),
+    ]);
+    let offline = offline.and_environment("OPENCODE_CONFIG", &format!("{here}/opencode.json"));
+    let worked = offline.command(&["bash", "work.sh"]);
+    let said = String::from_utf8_lossy(&worked.stderr);
+    assert!(worked.status.success(), "{said}\n{}", String::from_utf8_lossy(&worked.stdout));
+    // Another process of the same machine, that sees nothing but the files.
+    let told = std::process::Command::new(env!("CARGO_BIN_EXE_assize"))
+        .args(["sessions", "--by", "subagent", "--no-index", "--json", "--agent", case.agent])
+        .env_clear()
+        .env("HOME", offline.path("home"))
+        .output()
+        .unwrap();
+    let account = serde_json::from_slice(&told.stdout);
+    let account = account.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&told.stderr)));
+    (offline, account)
+}
+
+/// What the LLM served, by class.
+fn served(offline: &Offline, case: &Case) -> [u64; 5] {
+    let mut sums = [0; 5];
+    for call in offline.wire() {
+        let is_left_out = call["side"] == true && case.side == SideCalls::NotLogged;
+        if !call["book"].is_object() || is_left_out {
+            continue;
+        }
+        let classes = ["input", "cacheRead", "cacheWrite", "output", "reasoning"];
+        for (sum, class) in sums.iter_mut().zip(classes) {
+            *sum += call["book"][class].as_u64().unwrap_or(0);
+        }
+    }
+    if case.reasoning == Reasoning::InOutput {
+        sums[3] += std::mem::take(&mut sums[4]);
+    }
+    sums
+}
+
+fn check(case: &Case, script: &Value) -> Value {
+    let (offline, account) = account(case, script);
+    let tokens = &account["total"]["tokens"];
+    let found = ["input", "cacheRead", "cacheWrite", "output", "reasoning"].map(|class| tokens[class].as_u64().unwrap_or(0));
+    assert_eq!(found, served(&offline, case), "{}: {account:#}", case.agent);
+    assert_eq!(account["total"]["tokensAtLeast"], Value::Null, "{account:#}");
+    assert_eq!(account["flaws"]["brokenLines"], 0);
+    assert_eq!(account["flaws"]["wrongTypes"], 0, "{account:#}");
+    account
+}
+
+/// Plain, resumed, forked, compacted, and with sub-agents all along.
+pub(crate) fn claude_code() {
+    let case = Case {
+        agent: "claude-code",
+        commands: "\
+claude() { command claude --output-format json --model claude-sonnet-4-5 --allowedTools Bash Task Agent \"$@\" < /dev/null; }
+id=$(claude -p 'Create a file out.txt with the word hi' | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"session_id\"])')
+claude -p 'And again' --resume $id
+claude -p 'In another way' --resume $id --fork-session
+claude -p '/compact' --resume $id
+claude -p 'After the compaction' --resume $id
+",
+        reasoning: Reasoning::Apart,
+        side: SideCalls::Logged,
+    };
+    let delegation = json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.",
+        "args": {"subagent_type": "general-purpose", "run_in_background": false}});
+    let account = check(&case, &script(Some(delegation)));
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1);
+    let rows = account["rows"].as_array().unwrap();
+    let agents: Vec<&str> = rows.iter().map(|row| row["subagent"].as_str().unwrap()).collect();
+    assert_eq!(agents, ["general-purpose", "main agent"]);
+    assert_eq!(rows[0]["calls"], 8);
+}
+
+pub(crate) fn codex() {
+    let case = Case {
+        agent: "codex",
+        commands: "\
+codex() { command codex exec \"$@\" < /dev/null; }
+options='--json -m gpt-5.1-codex --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -c model_provider=fake -c model_providers.fake.name=fake \
+ -c model_providers.fake.base_url=http://127.0.0.1:8099/v1 -c model_providers.fake.env_key=OPENAI_API_KEY -c model_providers.fake.wire_api=responses \
+ -c check_for_update_on_startup=false -c analytics.enabled=false'
+codex $options 'Create a file out.txt with the word hi'
+codex resume --last $options 'And again'
+",
+        reasoning: Reasoning::Apart,
+        side: SideCalls::Logged,
+    };
+    let account = check(&case, &script(None));
+    assert_eq!(account["total"]["prompts"], 2);
+    assert_eq!(account["total"]["toolCalls"], 2);
+}
+
+pub(crate) fn opencode() {
+    let case = Case {
+        agent: "opencode",
+        commands: "\
+opencode run --format json 'Create a file out.txt with the word hi' < /dev/null
+opencode run --format json --continue 'And again' < /dev/null
+",
+        reasoning: Reasoning::Apart,
+        side: SideCalls::NotLogged,
+    };
+    let delegation = json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": {"subagent_type": "general"}});
+    let account = check(&case, &script(Some(delegation)));
+    assert_eq!(account["total"]["sessions"], 1, "sub-agents belong to their session: {account:#}");
+    assert_eq!(account["rows"].as_array().unwrap().len(), 3, "{account:#}");
+}
+
+pub(crate) fn gemini() {
+    let case = Case {
+        agent: "gemini",
+        commands: "\
+gemini -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
+gemini --resume latest -p 'And again' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
+",
+        reasoning: Reasoning::Apart,
+        side: SideCalls::Logged,
+    };
+    check(&case, &script(None));
+}
+
+pub(crate) fn qwen() {
+    let case = Case {
+        agent: "qwen",
+        commands: "\
+qwen -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
+qwen --continue -p 'And again' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
+",
+        reasoning: Reasoning::Apart,
+        side: SideCalls::Logged,
+    };
+    check(&case, &script(None));
+}
+
+pub(crate) fn goose() {
+    let case = Case {
+        agent: "goose",
+        commands: "\
+goose run --output-format stream-json --with-builtin developer -t 'Create a file out.txt with the word hi' < /dev/null
+goose run --resume --output-format stream-json --with-builtin developer -t 'And again' < /dev/null
+",
+        reasoning: Reasoning::InOutput,
+        side: SideCalls::NotLogged,
+    };
+    check(&case, &script(None));
+}
