@@ -20,6 +20,7 @@ mod mcp;
 mod offline;
 mod recipes;
 mod record;
+mod sessions;
 mod sign_in;
 mod skills;
 
@@ -60,6 +61,12 @@ const TESTS: &[Test] = tests! {
     slow ["copilot"]: skills::copilot;
     slow ["pi"]: skills::pi;
     slow ["cline"]: skills::cline;
+    quick ["claude"]: sessions::claude_code;
+    quick ["codex"]: sessions::codex;
+    slow ["opencode"]: sessions::opencode;
+    slow ["gemini"]: sessions::gemini;
+    slow ["qwen"]: sessions::qwen;
+    slow ["goose"]: sessions::goose;
     quick ["mcp-server-filesystem"]: mcp::a_server_by_others;
     quick ["claude"]: books::claude_code::every_number_is_the_served_one, books::claude_code::a_broken_decoder_is_noticed,
         books::claude_code_subagent, books::an_hour_in_the_cache_has_its_price;

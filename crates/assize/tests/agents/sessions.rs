@@ -26,7 +26,9 @@ struct Case {
 }
 
 fn script(delegation: Option<Value>) -> Value {
-    let mut turns = vec![json!({"tool": "shell", "command": "echo hi > out.txt && cat out.txt", "say": "I write.", "think": "A command is enough."})];
+    let mut turns = vec![
+        json!({"tool": "shell", "command": "echo hi > out.txt && cat out.txt", "say": "I write.", "think": "A command is enough."}),
+    ];
     turns.extend(delegation);
     turns.push(json!({"text": "Done: out.txt now contains the word hi."}));
     json!({
@@ -44,7 +46,10 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
     let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
     let offline = Offline::new(&[
         ("script.json", &script.to_string()),
-        ("work.sh", &format!("set -eu\ncd work\ngit init -q .\n{}", case.commands)),
+        (
+            "work.sh",
+            &format!("set -eu\ncd work\ngit init -q .\n{}", case.commands),
+        ),
         ("work/README.md", "# Work\n"),
         ("opencode.json", &opencode.to_string()),
         ("home/.gemini/settings.json", &gemini.to_string()),
@@ -52,39 +57,53 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
     ]);
     let here = offline.path("");
     let here = here.to_str().unwrap();
-    let offline = offline.with_llm(&["--script", "script.json"]).with_environment(&[
-        ("HERE", here),
-        ("ANTHROPIC_BASE_URL", LLM),
-        ("OPENAI_BASE_URL", &openai),
-        ("OPENAI_HOST", LLM),
-        ("OPENAI_BASE_PATH", "v1/chat/completions"),
-        ("GOOGLE_GEMINI_BASE_URL", LLM),
-        ("ANTHROPIC_API_KEY", "none"),
-        ("OPENAI_API_KEY", "none"),
-        ("GEMINI_API_KEY", "none"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("CLAUDE_CODE_MAX_RETRIES", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("GEMINI_CLI_NO_RELAUNCH", "true"),
-        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-        ("GEMINI_TELEMETRY_ENABLED", "false"),
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-        ("GOOSE_PROVIDER", "openai"),
-        ("GOOSE_MODEL", "m"),
-        ("GOOSE_MODE", "auto"),
-        ("GOOSE_DISABLE_KEYRING", "1"),
-        ("GOOSE_TELEMETRY_ENABLED", "false"),
-    ]);
+    let offline = offline
+        .with_llm(&["--script", "script.json"])
+        .with_environment(&[
+            ("HERE", here),
+            ("ANTHROPIC_BASE_URL", LLM),
+            ("OPENAI_BASE_URL", &openai),
+            ("OPENAI_HOST", LLM),
+            ("OPENAI_BASE_PATH", "v1/chat/completions"),
+            ("GOOGLE_GEMINI_BASE_URL", LLM),
+            ("ANTHROPIC_API_KEY", "none"),
+            ("OPENAI_API_KEY", "none"),
+            ("GEMINI_API_KEY", "none"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("GEMINI_CLI_NO_RELAUNCH", "true"),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+            ("GEMINI_TELEMETRY_ENABLED", "false"),
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+            ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+            ("GOOSE_PROVIDER", "openai"),
+            ("GOOSE_MODEL", "m"),
+            ("GOOSE_MODE", "auto"),
+            ("GOOSE_DISABLE_KEYRING", "1"),
+            ("GOOSE_TELEMETRY_ENABLED", "false"),
+        ]);
     let offline = offline.and_environment("OPENCODE_CONFIG", &format!("{here}/opencode.json"));
     let worked = offline.command(&["bash", "work.sh"]);
     let said = String::from_utf8_lossy(&worked.stderr);
-    assert!(worked.status.success(), "{said}\n{}", String::from_utf8_lossy(&worked.stdout));
+    assert!(
+        worked.status.success(),
+        "{said}\n{}",
+        String::from_utf8_lossy(&worked.stdout)
+    );
     // Another process of the same machine, that sees nothing but the files.
     let told = std::process::Command::new(env!("CARGO_BIN_EXE_assize"))
-        .args(["sessions", "--by", "subagent", "--no-index", "--json", "--agent", case.agent])
+        .args([
+            "sessions",
+            "--by",
+            "subagent",
+            "--no-index",
+            "--json",
+            "--agent",
+            case.agent,
+        ])
         .env_clear()
         .env("HOME", offline.path("home"))
         .output()
@@ -116,9 +135,14 @@ fn served(offline: &Offline, case: &Case) -> [u64; 5] {
 fn check(case: &Case, script: &Value) -> Value {
     let (offline, account) = account(case, script);
     let tokens = &account["total"]["tokens"];
-    let found = ["input", "cacheRead", "cacheWrite", "output", "reasoning"].map(|class| tokens[class].as_u64().unwrap_or(0));
+    let found = ["input", "cacheRead", "cacheWrite", "output", "reasoning"]
+        .map(|class| tokens[class].as_u64().unwrap_or(0));
     assert_eq!(found, served(&offline, case), "{}: {account:#}", case.agent);
-    assert_eq!(account["total"]["tokensAtLeast"], Value::Null, "{account:#}");
+    assert_eq!(
+        account["total"]["tokensAtLeast"],
+        Value::Null,
+        "{account:#}"
+    );
     assert_eq!(account["flaws"]["brokenLines"], 0);
     assert_eq!(account["flaws"]["wrongTypes"], 0, "{account:#}");
     account
@@ -145,7 +169,10 @@ claude -p 'After the compaction' --resume $id
     assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     assert_eq!(account["total"]["compactions"], 1);
     let rows = account["rows"].as_array().unwrap();
-    let agents: Vec<&str> = rows.iter().map(|row| row["subagent"].as_str().unwrap()).collect();
+    let agents: Vec<&str> = rows
+        .iter()
+        .map(|row| row["subagent"].as_str().unwrap())
+        .collect();
     assert_eq!(agents, ["general-purpose", "main agent"]);
     assert_eq!(rows[0]["calls"], 8);
 }
@@ -181,7 +208,10 @@ opencode run --format json --continue 'And again' < /dev/null
     };
     let delegation = json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": {"subagent_type": "general"}});
     let account = check(&case, &script(Some(delegation)));
-    assert_eq!(account["total"]["sessions"], 1, "sub-agents belong to their session: {account:#}");
+    assert_eq!(
+        account["total"]["sessions"], 1,
+        "sub-agents belong to their session: {account:#}"
+    );
     assert_eq!(account["rows"].as_array().unwrap().len(), 3, "{account:#}");
 }
 

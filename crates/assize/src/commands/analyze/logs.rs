@@ -30,8 +30,9 @@ pub(super) struct LoggedSession {
 pub(super) fn find(path: &Path, arguments: &AnalyzeArguments) -> Result<Logs> {
     let mut candidates = find_below(path);
     // Assize's own traces have a way of their own, which keeps them as they are.
-    candidates
-        .retain(|file| assize_sessions::agent_of(file).is_some_and(|agent| !matches!(agent, "assize" | "atif")));
+    candidates.retain(|file| {
+        assize_sessions::agent_of(file).is_some_and(|agent| !matches!(agent, "assize" | "atif"))
+    });
     let paths: HashSet<PathBuf> = candidates.iter().cloned().collect();
     let library = Arc::new(sessions::read(candidates, &mut Index::none()));
     for error in library.unreadable() {

@@ -168,7 +168,10 @@ fn remarks(account: &Account, prices: &Prices) -> String {
         ));
     }
     if total.hidden_calls > 0 {
-        lines.push(format!("known only from the agents' own sums, such as summaries of compactions: {}", calls(total.hidden_calls)));
+        lines.push(format!(
+            "known only from the agents' own sums, such as summaries of compactions: {}",
+            calls(total.hidden_calls)
+        ));
     }
     if total.rewound_calls > 0 {
         lines.push(format!(
