@@ -89,7 +89,7 @@ fn redact_string(text: &mut String) {
 fn redact_event(event: &mut TraceEvent) {
     match event {
         TraceEvent::Reasoning { content, .. } | TraceEvent::TextOutput { content, .. } => {
-            redact_string(content)
+            redact_string(content);
         }
         TraceEvent::Error { message, .. } => redact_string(message),
         TraceEvent::ToolCall {

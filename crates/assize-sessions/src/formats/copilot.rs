@@ -81,7 +81,7 @@ impl Reader {
             Some("tool.execution_start") => self.begin_tool(data, agent, at),
             Some("tool.execution_complete") => self.end_tool(data, at),
             Some("session.compaction_complete") => {
-                self.draft.push_known(id, at, agent, What::Compaction)
+                self.draft.push_known(id, at, agent, What::Compaction);
             }
             Some("session.error") => {
                 let message = self.draft.keep(
