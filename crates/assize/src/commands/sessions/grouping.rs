@@ -88,7 +88,7 @@ impl Sums {
             Occurrence::Error => self.errors += 1,
             Occurrence::Compaction => self.compactions += 1,
             Occurrence::Work(milliseconds) => {
-                self.work_ms = self.work_ms.saturating_add(*milliseconds)
+                self.work_ms = self.work_ms.saturating_add(*milliseconds);
             }
         }
     }
