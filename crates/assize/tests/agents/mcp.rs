@@ -164,7 +164,7 @@ pub(crate) fn codex_uses_assize_itself() {
     let here = json!({"suite": "."});
     let turns = json!([
         call("suites", json!({})),
-        call("assize__run", here.clone()),
+        call("assize/run", here.clone()),
         call("compare", here.clone()),
         call("show", json!({"suite": ".", "position": 0})),
         {"text": "Now I know."},
