@@ -375,3 +375,42 @@ fn a_run_in_which_nothing_was_checked_says_so() {
     // A trial passes all the same.
     assert!(sandbox.rows().iter().all(|row| row["outcome"] == "pass"));
 }
+
+/// A judge in a list of scorers has its own key from the environment, and never that of the suite's judge for another service.
+#[test]
+fn a_judge_among_several_scorers_has_a_key_of_its_own() {
+    let endpoint = ScriptedEndpoint::start(|request, _| {
+        let sent = format!("{:?}", request.headers);
+        assert!(sent.contains("key-of-openai"), "{sent}");
+        assert!(!sent.contains("key-of-the-suite"), "{sent}");
+        let verdicts = json!({"verdicts": [
+            {"id": "success", "rationale": "it is done", "pass": true},
+            {"id": "trajectory_efficiency", "rationale": "few detours", "score": 4},
+        ]});
+        says(verdicts.to_string())
+    })
+    .unwrap();
+    let url = endpoint.url();
+    for judge in [
+        "",
+        "judge: { api: anthropic, model: m, key_env: JUDGE_KEY }\n",
+    ] {
+        let suite = format!(
+            "{WITHOUT_RUBRIC}{judge}scorer: {{ composite: [ {{ uses: checks }}, {{ uses: judge, api: openai, base_url: '{url}/v1', model: m }} ] }}\n"
+        );
+        let sandbox = Sandbox::new(&[
+            ("assize.yaml", &suite),
+            ("s/a.yaml", "id: a\nprompt: Do a.\n"),
+        ]);
+        let output = sandbox
+            .assize(&["run", "--yes", "--no-preflight"])
+            .env("OPENAI_API_KEY", "key-of-openai")
+            .env("JUDGE_KEY", "key-of-the-suite")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", words(&output));
+        for row in sandbox.rows() {
+            assert_eq!(row["outcome"], "pass", "{row:#}");
+        }
+    }
+}

@@ -218,6 +218,21 @@ fn a_model_that_answers_is_judged() {
 }
 
 #[test]
+fn the_answer_that_is_shown_is_the_one_that_was_judged() {
+    let sandbox = sandbox(
+        &service(vec![Reply::Whole]),
+        "1",
+        "checks: [ { output: { contains: I did all I could } } ]",
+    );
+    let (row, _) = row(&sandbox);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    // The model said `half done`.
+    let shown = sandbox.done(&["show", "last/0"]);
+    let (_, answer) = shown.split_once("\nanswer\n").unwrap();
+    assert!(answer.starts_with("  I did all I could. done"), "{shown}");
+}
+
+#[test]
 fn an_error_or_a_cut_inside_a_stream_is_the_models_failure() {
     for broken in [Reply::ErrorInStream, Reply::Cut, Reply::Garbled] {
         check(
