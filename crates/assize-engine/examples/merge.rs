@@ -1,5 +1,11 @@
 //! Merges the runs below directories, for measuring it alone: `cargo run --release -p assize-engine --example merge -- OUT DIR…`
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example shows what it got"
+)]
+
 use assize_engine::store::{merge, runs_below};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
