@@ -62,7 +62,8 @@ test-agents: agents
 	tests/agents/install.sh recipes
 	$(CARGO) test -p assize --all-features --locked --test agents -- --all
 
-# Shards on real schedulers on this machine: Slurm, Ray, an S3 server, manifests for Kubernetes; and the largest merge. Takes a while.
+# Shards on real schedulers on this machine: Slurm, Ray, an S3 server, manifests for Kubernetes; and the largest merge. Exports to Phoenix, Harbor's
+# validator and DuckDB; tasks from this repository's history. Takes a while.
 test-machines:
 	tests/machines/install.sh
 	$(CARGO) build -p assize --all-features --locked

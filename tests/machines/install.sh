@@ -1,7 +1,8 @@
 #!/bin/sh
-# What the tests with real schedulers need: Slurm from Debian's packages; Ray and a local S3 server from PyPI into .cache/machines,
-# at pinned versions. What cannot be installed is said, and the tests that need it are skipped by name.
-# Usage: tests/machines/install.sh [slurm] [ray] [s3]; without arguments everything.
+# What the tests with real schedulers and receivers need: Slurm from Debian's packages; Ray, a local S3 server, Phoenix with DuckDB, and
+# Harbor's models of trajectories from PyPI into .cache/machines, at pinned versions. What cannot be installed is said, and the tests that
+# need it are skipped by name.
+# Usage: tests/machines/install.sh [slurm] [ray] [s3] [phoenix] [harbor]; without arguments everything.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -30,10 +31,26 @@ install_python() {
     echo "$fingerprint" > "$cache/$1.installed"
 }
 
-[ $# -gt 0 ] || set -- slurm ray s3
+# Harbor wants a newer Python than most systems have, and of its packages only the models are needed.
+install_harbor() {
+    for python in python3 python3.14 python3.13 python3.12 "${HOME:-}"/.pyenv/versions/3.1[2-9].*/bin/python3; do
+        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null || continue
+        fingerprint=$(cksum < "$here/requirements-harbor.txt")
+        [ "$(cat "$cache/harbor.installed" 2> /dev/null)" = "$fingerprint" ] && return
+        rm -rf "${cache:?}/harbor"
+        "$python" -m venv "$cache/harbor"
+        "$cache/harbor/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$here/requirements-harbor.txt"
+        echo "$fingerprint" > "$cache/harbor.installed"
+        return
+    done
+    echo "no Python 3.12 or newer; the tests with Harbor's validator will be skipped" >&2
+}
+
+[ $# -gt 0 ] || set -- slurm ray s3 phoenix harbor
 for part in "$@"; do
     case $part in
         slurm) install_slurm ;;
+        harbor) install_harbor ;;
         *) install_python "$part" ;;
     esac
 done
