@@ -59,7 +59,7 @@ class MergeTest(MachineTest):
         (self.suite / "scenarios").mkdir(parents=True)
         modes = ", ".join(f"m{number}: {{}}" for number in range(MODES))
         (self.suite / "assize.yaml").write_text(
-            f"provider: {{ uses: simulated, latency_ms: 0 }}\nmodes: {{ {modes} }}\nscenarios: {{ paths: ['scenarios/*.yaml'] }}\n"
+            f"provider: {{ uses: simulated, latency_ms: 0, tool_calls: 3 }}\nanalyzers: [efficiency, tool-pattern, error]\nmodes: {{ {modes} }}\nscenarios: {{ paths: ['scenarios/*.yaml'] }}\n"
             f"execution: {{ repetitions: {REPETITIONS}, warmup: false }}\n"
         )
         for number in range(SCENARIOS):

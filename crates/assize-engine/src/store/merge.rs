@@ -110,7 +110,10 @@ fn put_together(
             directories.insert(0, out.to_owned());
             Some(lock(out, RunDirectory::open(out)?.id())?)
         }
-        false => None,
+        false => {
+            refuse_other_files(out)?;
+            None
+        }
     };
     let family = Family::of(&directories)?;
     let planned = family.reference.plan.cells();
@@ -306,6 +309,21 @@ impl Taken {
     /// The trial that counts for a row's cell, if the row was there when trials were chosen.
     fn of(&self, row: &RowHead<'_>) -> Option<&TakenTrial> {
         self.trials.get(row.position? as usize)?.as_ref()
+    }
+}
+
+/// A directory with anything else in it is not replaced.
+fn refuse_other_files(out: &Path) -> Result<(), StoreError> {
+    let is_free = match std::fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    match is_free {
+        true => Ok(()),
+        false => Err(StoreError::Foreign {
+            path: out.to_owned(),
+            reason: "it holds other files, and a merged run needs a place of its own".to_owned(),
+        }),
     }
 }
 

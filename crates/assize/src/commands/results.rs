@@ -66,12 +66,11 @@ pub(super) fn check_url(url: &str) -> Result<()> {
     remote::check()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "object-store"))]
 mod tests {
     use super::check_url;
 
     #[test]
-    #[cfg(feature = "object-store")]
     fn urls_with_credentials_are_refused_and_not_repeated() {
         for url in [
             "s3://user:hunter2@bucket/prefix",

@@ -277,6 +277,15 @@ fn runs_that_do_not_belong_together_are_refused_with_the_reason() {
     check(&["--mode", "plain"], "mode `other`");
     check(&["--scenario", "one"], "scenario");
 
+    let taken = suite.assize(&["merge", "shards", "--out", "scenarios"]);
+    assert_eq!(taken.code, Some(1), "{taken:#?}");
+    assert!(
+        taken.stderr.contains("it holds other files"),
+        "{}",
+        taken.stderr
+    );
+    assert!(suite.path().join("scenarios/one.yaml").exists());
+
     let nothing = suite.assize(&["merge", "scenarios", "--out", "merged"]);
     assert_eq!(nothing.code, Some(2), "{nothing:#?}");
     assert!(

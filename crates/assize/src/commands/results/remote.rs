@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// Time between parts: what a lost machine costs at most, against the number of objects.
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_secs(300);
 
 /// Archives above this are uploaded piece by piece.
 const ONE_PIECE: usize = 32 << 20;

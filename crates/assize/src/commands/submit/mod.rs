@@ -515,6 +515,12 @@ fn say_what_else(job: &Job<'_>) {
                 kubernetes::secret_command(submission, &secret)
             ));
         }
+        if submission.results.is_none() {
+            say(format!(
+                "shards write to {0}/shards on the volume; merge them where it is mounted:\n  assize submit collect {0} --from /MOUNT/{0}/shards",
+                submission.id
+            ));
+        }
         return;
     }
     let names = submission.variables.join(", ");

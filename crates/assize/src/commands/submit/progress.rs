@@ -2,6 +2,7 @@
 
 use super::Activity;
 use super::record::Submission;
+use crate::cli::SchedulerArgument;
 use crate::commands::results;
 use crate::terminal::{plain, print, say};
 use anyhow::Result;
@@ -105,6 +106,10 @@ impl Progress {
             self.shards.len(),
             self.trials()
         ));
+        if submission.on == SchedulerArgument::Kubernetes && submission.results.is_none() {
+            say("trials on a volume of the cluster are not seen from here");
+            return;
+        }
         let directory = plain(&submission.directory.display().to_string());
         match (open.is_empty(), active.running + active.waiting) {
             (true, _) => say(format!("next:\n  assize submit collect {directory}")),
