@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 from support import CACHE, ASSIZE, MachineTest, assize, environment, files_with_secret, free_port, wait_until
@@ -31,6 +32,8 @@ class Unreliable(http.server.BaseHTTPRequestHandler):
             self.answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
             return
         headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection",)}
+        # Without a type urllib calls a body a form, which the server would read as one.
+        headers.setdefault("content-type", "application/octet-stream")
         request = urllib.request.Request(self.upstream + self.path, data=body, headers=headers, method=self.command)
         try:
             with urllib.request.urlopen(request) as answer:
@@ -49,6 +52,13 @@ class Unreliable(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def handle_one_request(self):
+        try:
+            super().handle_one_request()
+        except ConnectionError:
+            # A machine that is killed hangs up.
+            self.close_connection = True
 
     def log_message(self, *_):
         pass
