@@ -223,8 +223,9 @@ class SlurmTest(MachineTest):
             "--template", self.directory / "soon.sh", "--", "-n", "1", "--scenario", "s0", "--scenario", "s1", env=self.slurm.env,
         )
         log = self.submission() / "logs" / "shard-1.log"
-        wait_until(lambda: log.exists() and "start 2" in log.read_text(), 200, "it is started a second time")
-        wait_until(self.is_over, 200, "it ends")
+        wait_until(lambda: log.exists() and "start 2" in log.read_text(), 400, "it is started a second time")
+        # Slurm waits two minutes before it starts a requeued job.
+        wait_until(self.is_over, 800, "it ends")
         collected = assize(self.suite, "submit", "collect", env=self.slurm.env, expect=(0, 5))
         self.assertNotIn("more than once", collected.stderr)
 
