@@ -45,6 +45,20 @@ pub struct Command {
     pub use_cgroup: bool,
     /// What the program may do, where that is limited.
     pub guard: Option<Guard>,
+    /// For a program that only speaks for what runs elsewhere: how that is ended.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// How something is ended that a program speaks for but did not start itself, such as what the client of a container engine
+/// runs. The commands get the program's environment and directory; what they print is dropped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Run in place of the polite signal. Empty: the program is signalled as any other.
+    pub ask: Vec<OsString>,
+    /// Run by the keeper when the program was stopped, also after the death of the host.
+    pub end: Vec<OsString>,
+    /// Run `end` also when the program ended by itself.
+    pub always: bool,
 }
 
 /// What the program finds on its stdin.
@@ -114,6 +128,7 @@ impl Command {
             terminal: None,
             use_cgroup: true,
             guard: None,
+            elsewhere: None,
         }
     }
 
@@ -209,6 +224,7 @@ impl Command {
             cgroup_parent: self.use_cgroup.then(cgroup::parent).flatten(),
             open_files: open_files::before_raising(),
             guard: self.guard.as_ref().map(GuardOrder::of),
+            elsewhere: self.elsewhere.clone(),
         }
     }
 }

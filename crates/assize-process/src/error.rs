@@ -73,6 +73,40 @@ pub enum Error {
         reason: String,
     },
 
+    /// No container engine answers.
+    #[error("there is no container engine here ({reasons})")]
+    NoEngine {
+        /// Each that was tried, and why it cannot be used.
+        reasons: String,
+    },
+
+    /// A container engine refused.
+    #[error("{engine} cannot {action}: {message}")]
+    Engine {
+        /// Its program.
+        engine: &'static str,
+        /// Completes "cannot …".
+        action: String,
+        /// Its last words.
+        message: String,
+    },
+
+    /// A path that cannot be given to an engine.
+    #[error("`{path}` cannot be mounted into a container: found a comma, a quote or bytes that are no text")]
+    Mount {
+        /// The path.
+        path: PathBuf,
+    },
+
+    /// This program cannot run inside containers, where it would lead agents to their models.
+    #[error("`{program}` cannot run inside a container: it is {}", if *is_dynamic { "dynamically linked" } else { "no program for Linux" })]
+    NotStatic {
+        /// The program.
+        program: PathBuf,
+        /// It is a program for Linux.
+        is_dynamic: bool,
+    },
+
     /// An archive of changes names a path outside the workspace, or is no such archive.
     #[error("`{archive}` holds an entry that cannot be restored: `{entry}`")]
     Archive {
@@ -91,6 +125,13 @@ impl Error {
             Self::KeeperNotStarted { source, .. } if is_shortage(source) => Some(
                 "run fewer at once, or raise the limits of open files and processes (`ulimit -n`, `ulimit -u`)",
             ),
+            Self::NoEngine { .. } => Some(
+                "install podman or docker and start it; `assize doctor` says what it finds",
+            ),
+            Self::NotStatic { .. } => Some(
+                "use a released `assize`, or build one with `make dist` (RUSTFLAGS=\"-C target-feature=+crt-static\"), or name one in ASSIZE_INSIDE",
+            ),
+            Self::Engine { message, .. } => hint_of_engine(message),
             Self::Method { .. } => Some(
                 "`workspace.method: auto` takes the best that this machine has; `assize doctor` lists it",
             ),
@@ -118,6 +159,30 @@ impl Error {
             source,
         }
     }
+}
+
+/// What to do about the usual complaints of engines.
+fn hint_of_engine(message: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 4] = [
+        (
+            "executable file not found",
+            "the program is not in the image; `assize image build --agent AGENT --from IMAGE` adds an agent",
+        ),
+        (
+            "setting rlimit",
+            "the engine asks for higher limits than this machine allows: raise `ulimit -Hn` and `ulimit -Hu`",
+        ),
+        (
+            "permission denied while trying to connect",
+            "let your user reach the engine, or use podman, which needs no service",
+        ),
+        (
+            "short-name",
+            "write the image with its registry, such as `localhost/NAME` for one that was built here",
+        ),
+    ];
+    let found = HINTS.iter().find(|(part, _)| message.contains(part));
+    found.map(|(_, hint)| *hint)
 }
 
 fn is_shortage(error: &io::Error) -> bool {

@@ -28,6 +28,7 @@
 
 #![cfg(unix)]
 
+pub mod container;
 pub mod guard;
 pub mod keeper;
 pub mod workspace;
@@ -47,7 +48,7 @@ mod sys;
 mod terminal;
 mod wire;
 
-pub use command::{Bound, Command, Stdin, USUAL_ENVIRONMENT};
+pub use command::{Bound, Command, Elsewhere, Stdin, USUAL_ENVIRONMENT};
 pub use environment::{host_variable, places_in_path};
 pub use error::{Error, Result};
 pub use exit::{CpuTime, Exit, PeakMemory, Scope, Status, Stopped, Volume};

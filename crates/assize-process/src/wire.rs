@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::command::Bound;
+use crate::command::{Bound, Elsewhere};
 use crate::exit::Exit;
 use crate::guard::Guard;
 use crate::running::Stream;
@@ -30,6 +30,8 @@ pub(crate) struct Order {
     pub(crate) open_files: Option<u64>,
     /// What the program may do, where that is limited.
     pub(crate) guard: Option<GuardOrder>,
+    /// How that is ended for which the program only speaks.
+    pub(crate) elsewhere: Option<Elsewhere>,
 }
 
 /// The rules of a guard, as lists of paths.
@@ -139,6 +141,12 @@ impl Order {
         if let Some(guard) = &self.guard {
             guard.encode(&mut fields);
         }
+        fields.put_optional(self.elsewhere.as_ref().map(|end| u64::from(end.always)));
+        if let Some(Elsewhere { ask, end, .. }) = &self.elsewhere {
+            for argv in [ask, end] {
+                fields.put_list(argv.iter().map(|argument| argument.as_bytes()));
+            }
+        }
         let mut message = (fields.0.len() as u64).to_le_bytes().to_vec();
         message.extend(fields.0);
         message
@@ -180,6 +188,14 @@ impl Order {
             0 => None,
             _ => Some(GuardOrder::decode(&mut parser)?),
         };
+        let elsewhere = match parser.optional()? {
+            None => None,
+            Some(always) => Some(Elsewhere {
+                ask: parser.list()?.into_iter().map(OsString::from_vec).collect(),
+                end: parser.list()?.into_iter().map(OsString::from_vec).collect(),
+                always: always == 1,
+            }),
+        };
         Some(Self {
             argv,
             env,
@@ -193,6 +209,7 @@ impl Order {
             cgroup_parent,
             open_files,
             guard,
+            elsewhere,
         })
     }
 }
@@ -362,6 +379,11 @@ mod tests {
             stderr: Bound { head: 3, tail: 4 },
             cgroup_parent: None,
             open_files: Some(1024),
+            elsewhere: Some(Elsewhere {
+                ask: vec!["engine".into(), "kill".into()],
+                end: Vec::new(),
+                always: true,
+            }),
             terminal: Some("/dev/pts/3".into()),
             guard: Some(GuardOrder {
                 readable: vec!["/usr".into(), "/etc".into()],

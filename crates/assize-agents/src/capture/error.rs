@@ -17,6 +17,9 @@ pub enum CaptureError {
         #[source]
         source: io::Error,
     },
+    /// No socket for containers can be made.
+    #[error("cannot make a socket for containers")]
+    Socket(#[source] io::Error),
     /// No client for the upstream can be made.
     #[error("cannot make a client for the upstream")]
     Client(#[source] reqwest::Error),

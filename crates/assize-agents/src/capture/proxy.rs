@@ -12,10 +12,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinSet;
 
 /// How long calls may take to end after their agent has.
@@ -27,6 +30,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Proxy {
     shared: Arc<Shared>,
     address: SocketAddr,
+    /// Made for the first container.
+    door: OnceCell<Door>,
+    _connections: JoinSet<()>,
+}
+
+/// A Unix socket of the proxy, for containers that have no network.
+struct Door {
+    socket: PathBuf,
+    _directory: tempfile::TempDir,
     _connections: JoinSet<()>,
 }
 
@@ -85,8 +97,22 @@ impl Proxy {
         Ok(Self {
             shared,
             address,
+            door: OnceCell::new(),
             _connections: connections,
         })
+    }
+
+    /// The port on the loopback.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// A Unix socket that leads to the proxy just as its port does. It may be mounted into containers; who comes in still needs
+    /// the prefix of a session.
+    pub async fn socket(&self) -> Result<&Path, CaptureError> {
+        let open = async || Door::open(&self.shared).map_err(CaptureError::Socket);
+        let door = self.door.get_or_try_init(open).await?;
+        Ok(&door.socket)
     }
 
     /// Opens a session with a prefix of its own that nobody can guess.
@@ -181,12 +207,46 @@ fn unguessable() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+impl Door {
+    fn open(shared: &Arc<Shared>) -> std::io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("assize-model-").tempdir()?;
+        let socket = directory.path().join("model");
+        let listener = UnixListener::bind(&socket)?;
+        // Programs in containers have users of their own; the directory keeps others of this machine out.
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o666))?;
+        let mut connections = JoinSet::new();
+        connections.spawn(accept_unix(listener, Arc::clone(shared)));
+        Ok(Self {
+            socket,
+            _directory: directory,
+            _connections: connections,
+        })
+    }
+}
+
+async fn accept_unix(listener: UnixListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&shared)))),
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    // A chunk that waits for a fuller packet is late.
+                    let _ = stream.set_nodelay(true);
+                    drop(connections.spawn(serve(stream, Arc::clone(&shared))));
+                }
                 // Too many open files, for example: those under way will end.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
@@ -195,9 +255,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    // A chunk that waits for a fuller packet is late.
-    let _ = stream.set_nodelay(true);
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>) {
     let service = service_fn(|request| {
         let shared = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(respond(&shared, request).await) }

@@ -1,6 +1,7 @@
 //! The keeper: a small single-threaded process between the host and one program. It starts the program, relays its
 //! output, and does not end before everything the program started has ended.
 
+mod elsewhere;
 #[cfg(target_os = "linux")]
 mod fence;
 #[cfg(target_os = "linux")]
@@ -21,6 +22,7 @@ use std::path::Path;
 
 use nix::unistd::{Pid, dup2_stderr, getpgid, getppid, setpgid, setsid};
 
+use crate::container;
 use crate::sys;
 use crate::wire::{Frame, Order};
 use crate::workspace;
@@ -42,6 +44,7 @@ pub fn main_if_asked() {
             let code = if keep().is_ok() { 0 } else { 1 };
             sys::exit_now(code);
         }
+        Some(first) if first == container::MARKER => container::run_inside(arguments),
         Some(first) if first == workspace::PROBE => {
             let root = arguments.next().unwrap_or_default();
             sys::exit_now(answer_probe(Path::new(&root)));

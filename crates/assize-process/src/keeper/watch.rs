@@ -13,6 +13,7 @@ use crate::running::Stream;
 use crate::sys;
 use crate::wire::{CANCEL, Frame, Order};
 
+use super::elsewhere;
 use super::outbox::Outbox;
 use super::program::Program;
 use super::relay::Relay;
@@ -115,6 +116,7 @@ impl Watch {
             self.reap();
             self.decide(Instant::now());
         }
+        self.end_elsewhere();
         self.drain(&mut buffer);
         self.report();
     }
@@ -244,7 +246,10 @@ impl Watch {
         match self.phase {
             Phase::Running => {
                 self.stopped = Some(why);
-                self.tree.ask_program(self.polite_signal());
+                match elsewhere::ask(&self.order) {
+                    true => {}
+                    false => self.tree.ask_program(self.polite_signal()),
+                }
                 self.phase = Phase::Asked {
                     until: Instant::now() + self.order.grace,
                 };
@@ -256,9 +261,18 @@ impl Watch {
 
     fn ask_rest(&mut self, until: Instant) {
         self.leftovers = self.leftovers.max(self.tree.count_others());
-        self.tree.ask_all(self.polite_signal());
+        // Helpers of a client are left alone: they end by themselves, or are killed.
+        if self.order.elsewhere.is_none() {
+            self.tree.ask_all(self.polite_signal());
+        }
         self.phase = Phase::AskedRest { until };
         self.shorten(LEFTOVER_GRACE);
+    }
+
+    /// Ends what the program spoke for, if it was stopped or if that is to be done in any case.
+    fn end_elsewhere(&self) {
+        let is_stopped = self.stopped.is_some() || self.is_host_gone;
+        elsewhere::end(&self.order, is_stopped);
     }
 
     fn start_killing(&mut self) {

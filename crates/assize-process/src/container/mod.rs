@@ -1,0 +1,22 @@
+//! Containers, driven through the command line of docker, podman or nerdctl.
+//!
+//! A session has one container. Its first process idles, passes signals on and, where an agent may reach its model,
+//! forwards a port on the container's loopback to a Unix socket of the host (`inside.rs`). Programs are started in it
+//! one by one by [`Container::exec`], under a keeper like all others; the keeper also removes the container when the host
+//! dies. What a killed keeper leaves is found by its labels (`sweep.rs`).
+
+mod engine;
+mod image;
+mod inside;
+mod lifetime;
+mod linkage;
+mod sweep;
+mod usage;
+
+pub use lifetime::{Container, ContainerSpec, Forward, Mount, Within};
+pub use engine::{Engine, EngineKind};
+pub use image::{Build, context_fingerprint};
+pub(crate) use inside::{MARKER, run_inside};
+pub use linkage::{Linkage, linkage_of};
+pub use sweep::Swept;
+pub use usage::ContainerUse;

@@ -1,0 +1,53 @@
+//! Commands that the keeper runs to end what its program only spoke for: a container, for which the program is the client.
+
+use std::ffi::OsString;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::lookup;
+use crate::wire::Order;
+
+/// An engine that does not answer within this is stuck; what it holds is found by the next sweep.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts the command that asks for the end. `false`: there is none, or it cannot be started.
+pub(super) fn ask(order: &Order) -> bool {
+    let asked = order.elsewhere.as_ref();
+    asked.is_some_and(|elsewhere| start(order, &elsewhere.ask).is_some())
+}
+
+/// Runs the command that ends it, and waits for that.
+pub(super) fn end(order: &Order, is_stopped: bool) {
+    let Some(elsewhere) = &order.elsewhere else {
+        return;
+    };
+    if (is_stopped || elsewhere.always)
+        && let Some(mut child) = start(order, &elsewhere.end)
+    {
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = child.kill();
+                return;
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn start(order: &Order, argv: &[OsString]) -> Option<Child> {
+    let (program, arguments) = argv.split_first()?;
+    let candidates = lookup::candidates(program, &order.env);
+    let program = candidates.into_iter().find(|path| path.is_file())?;
+    Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&order.cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}
