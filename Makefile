@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 TYPESCRIPT := sdk/typescript/node_modules/.package-lock.json
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: build dist test test-agents test-machines agents agents-latest fmt lint builds kits unit speed browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
+.PHONY: build dist test test-agents test-machines test-containers containers agents agents-latest fmt lint builds kits unit speed browser packed docs packages deny snapshots advisories bench study chaos fuzz clean
 
 build:
 	$(CARGO) build --workspace --all-targets
@@ -31,7 +31,7 @@ lint:
 builds:
 	tests/build/check.sh
 
-unit: agents
+unit: agents containers
 	$(CARGO) test --workspace --all-features --locked
 
 # What people see, written anew under crates/assize/tests/snapshots after a wanted change; look at the difference before you commit it.
@@ -57,6 +57,18 @@ agents:
 	tests/agents/install.sh main
 	tests/mcp/install.sh
 
+# Podman and a small image, for tests of containers. Says so where they cannot be had.
+containers:
+	tests/containers/install.sh
+
+# Containers and Harbor tasks in full, by the program as it is shipped: statically linked. Only its last step is built anew.
+test-containers: containers
+	mkdir -p .cache/containers
+	$(CARGO) rustc -p assize --bin assize --all-features --locked -- -C target-feature=+crt-static
+	cp $${CARGO_TARGET_DIR:-target}/debug/assize .cache/containers/assize.new
+	mv .cache/containers/assize.new .cache/containers/assize
+	ASSIZE_TEST_LONG=1 ASSIZE_TEST_STATIC=$(CURDIR)/.cache/containers/assize $(CARGO) test -p assize --all-features --locked --test containers -- --test-threads 1
+
 # Everything that can go wrong with real agents, and the agents behind recipes; takes a while.
 test-agents: agents
 	tests/agents/install.sh recipes
@@ -64,7 +76,7 @@ test-agents: agents
 
 # Shards on real schedulers on this machine: Slurm, Ray, an S3 server, manifests for Kubernetes; and the largest merge. Exports to Phoenix, Harbor's
 # validator and DuckDB; tasks from this repository's history. Takes a while.
-test-machines:
+test-machines: test-containers
 	tests/machines/install.sh
 	$(CARGO) build -p assize --all-features --locked
 	cd tests/machines && python3 -m unittest -v

@@ -11,8 +11,9 @@ use crate::recipe::{Recipe, named_by};
 use crate::sessions::Sessions;
 use crate::settings::{problem, read};
 use assize_contracts::{
-    Concurrency, CreateSessionParams, JsonMap, ModelUse, OverrideProblem, PromptResult,
-    ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider,
+    Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelUse, OverrideProblem,
+    PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
+    SessionProvider,
     SessionTrace, async_trait,
 };
 use serde::Deserialize;
@@ -187,6 +188,8 @@ impl SessionProvider for AcpProvider {
         let mut invocation = sorted.recipe.invocation(&params, directory)?;
         let mcp_servers = sorted.mcp_servers.for_session(&params.workdir, directory);
         invocation.also_names(&named_by(&mcp_servers));
+        invocation.move_in(Some(&sorted.recipe)).await?;
+        let container = invocation.container_handle();
         let wishes = Wishes {
             authenticate: sorted.authenticate,
             mcp_servers,
@@ -198,7 +201,13 @@ impl SessionProvider for AcpProvider {
                 let message = format!("the agent opened no session within {START_LIMIT:?}");
                 ProviderError::service(message).with_code("agent_not_ready")
             })??;
-        Ok(self.sessions.open(self.id(), params.seed, session))
+        let mut handle = self.sessions.open(self.id(), params.seed, session);
+        if let Some(container) = container.and_then(|found| serde_json::to_value(found).ok()) {
+            handle
+                .extra
+                .insert(ContainerHandle::KEY.to_owned(), container);
+        }
+        Ok(handle)
     }
 
     async fn prompt(

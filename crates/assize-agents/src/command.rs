@@ -1,5 +1,6 @@
 //! Any program: started once per prompt, its stdout is the answer or tells what happened.
 
+mod inside;
 mod invocation;
 mod settings;
 mod turn;
@@ -8,9 +9,9 @@ mod turn;
 mod tests;
 
 use assize_contracts::{
-    Concurrency, CreateSessionParams, JsonMap, ModelCall, ModelUse, OverrideProblem, PromptResult,
-    ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider,
-    SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
+    Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelCall, ModelUse,
+    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
+    SessionProvider, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
 };
 pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
@@ -125,8 +126,10 @@ impl SessionProvider for CommandProvider {
         &self,
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
-        let invocation = self.invocation(params)?;
+        let mut invocation = self.invocation(params)?;
+        invocation.move_in(self.recipe.as_deref()).await?;
         set_up(&invocation).await?;
+        let container = invocation.container_handle();
         let session = CommandSession {
             invocation,
             continues: None,
@@ -138,7 +141,13 @@ impl SessionProvider for CommandProvider {
         let session_id = format!("{}-{:016x}", self.id(), params.seed);
         self.sessions().insert(session_id.clone(), session);
         let now = Timestamp::now();
-        Ok(SessionHandle::new(session_id, self.id(), now))
+        let mut handle = SessionHandle::new(session_id, self.id(), now);
+        if let Some(container) = container.and_then(|found| serde_json::to_value(found).ok()) {
+            handle
+                .extra
+                .insert(ContainerHandle::KEY.to_owned(), container);
+        }
+        Ok(handle)
     }
 
     async fn prompt(
@@ -159,6 +168,7 @@ impl SessionProvider for CommandProvider {
             .map_err(|error| {
                 ProviderError::service(format!("cannot write the prompt file: {error}"))
             })?;
+        let before = self.with(handle, |session| session.invocation.container_use())?;
         let running = command.start().await.map_err(not_started)?;
         let turn = self.with(handle, |session| {
             let started = running.started_at();
@@ -169,6 +179,13 @@ impl SessionProvider for CommandProvider {
             .follow(running)
             .await
             .map_err(|error| ProviderError::service(error.to_string()).with_code("keeper_lost"))?;
+        let result = match before {
+            Some(before) => {
+                let container = self.with(handle, |session| session.invocation.container())?;
+                inside::conclude(result, container.as_deref(), before).await
+            }
+            None => result,
+        };
         let is_subscription = self.with(handle, |session| {
             // A program that tells no name for its session has only this one in its home.
             session.continues = Some(story.session.unwrap_or_default());
@@ -205,8 +222,14 @@ impl SessionProvider for CommandProvider {
     }
 
     async fn destroy_session(&self, handle: &SessionHandle) -> Result<(), ProviderError> {
-        self.sessions().remove(&handle.session_id);
-        Ok(())
+        let session = self.sessions().remove(&handle.session_id);
+        let container = session.and_then(|session| session.invocation.container());
+        match container {
+            Some(container) => container.end().await.map_err(|error| {
+                ProviderError::service(format!("the container was not removed: {error}"))
+            }),
+            None => Ok(()),
+        }
     }
 }
 

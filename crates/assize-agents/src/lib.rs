@@ -4,8 +4,10 @@ mod acp;
 pub mod capture;
 mod chat;
 mod command;
+pub mod container;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod image;
 mod line_program;
 mod mcp;
 mod output;

@@ -36,6 +36,9 @@ pub struct Recipe {
     /// How one gets it.
     #[serde(default)]
     pub install: Option<String>,
+    /// How it gets into the image of a container.
+    #[serde(default)]
+    pub(crate) image: Option<crate::image::Installation>,
     /// The version that is known to work.
     #[serde(default)]
     pub tested: Option<String>,
@@ -261,6 +264,11 @@ impl Recipe {
     /// Whether the agent can be told to ask nobody.
     pub fn approves_everything(&self) -> bool {
         self.auto_approve.is_some()
+    }
+
+    /// Where the agent looks for skills, below its home.
+    pub(crate) fn home_of_skills(&self) -> Option<&str> {
+        self.skills.as_ref().map(|places| places.home.as_str())
     }
 
     /// The program that is run.

@@ -72,7 +72,7 @@ impl Wall {
         texts: impl IntoIterator<Item = &'a str>,
         workdir: &Path,
     ) {
-        if !self.is_guard() {
+        if *self.sandbox.sandbox == Sandbox::None {
             return;
         }
         let suite = self.sandbox.places.suite.clone();
@@ -110,6 +110,13 @@ impl Wall {
             ports: (settings.network == GuardNetwork::Model)
                 .then(|| self.ports.iter().copied().collect()),
         })
+    }
+
+    /// The files of the suite that the agent may read, besides those that the suite shows everybody.
+    pub(crate) fn shown_files(&self) -> Vec<PathBuf> {
+        let named = self.named.iter();
+        let named = named.filter(|path| self.may_be_shown(path));
+        named.cloned().collect()
     }
 
     /// What trials are judged by is shown to nobody, whoever names it.

@@ -92,8 +92,8 @@ pub use run_record::{
 };
 pub use runner::{RunSetting, Runner};
 pub use sandbox::{
-    Container, ContainerEngine, ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces,
-    Sandboxing, SessionSandbox, WallRecord,
+    Container, ContainerEngine, ContainerHandle, ContainerNetwork, Guard, GuardNetwork,
+    Healthcheck, ModelDoor, Sandbox, SandboxPlaces, Sandboxing, SessionSandbox, WallRecord,
 };
 pub use scenario::{
     BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, WorkspaceMethod, WorkspaceSpec, as_text,

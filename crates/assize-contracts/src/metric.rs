@@ -272,6 +272,7 @@ static BUILT_IN: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         row("program_signal", "signal", "signal"),
         row("program_cpu_ms", "ms", "processor time"),
         row("program_peak_memory_bytes", "bytes", "peak memory"),
+        row("program_oom_kills", "count", "processes killed for memory"),
         row("files_added", "files", "files added"),
         row("files_modified", "files", "files modified"),
         row("files_deleted", "files", "files deleted"),

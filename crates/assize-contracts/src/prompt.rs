@@ -71,6 +71,9 @@ pub struct ProgramUse {
     pub cpu_ms: Option<Millis>,
     /// The most memory in use.
     pub peak_memory_bytes: Option<u64>,
+    /// Processes that the system killed because the memory of their container was used up. Absent without a container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oom_kills: Option<u64>,
 }
 
 impl ProgramUse {
@@ -82,6 +85,7 @@ impl ProgramUse {
                 .peak_memory_bytes
                 .zip(next.peak_memory_bytes)
                 .map(|(a, b)| a.max(b)),
+            oom_kills: self.oom_kills.zip(next.oom_kills).map(|(a, b)| a + b),
             ..*next
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub enum Sandbox {
     /// Rules of the kernel around the agent's processes.
     Guard(Guard),
     /// A container of an image.
-    Container(Container),
+    Container(Box<Container>),
     /// No wall: the agent can do what its user can.
     None,
 }
@@ -83,6 +84,63 @@ pub struct Container {
     /// The user inside, by name or `UID:GID`. Default: the image's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The directory inside in which programs start where the scenario has no workspace. Default: the image's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Variables of everything inside, over the image's own. The mode's variables go before them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// A directory inside whose skills the agent is given, where its kind of agent looks for them.
+    #[serde(alias = "skillsDir", skip_serializing_if = "Option::is_none")]
+    pub skills_dir: Option<String>,
+    /// Lines for the shell inside that are run as root before the agent starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// A command that must succeed inside before the agent starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub healthcheck: Option<Healthcheck>,
+    /// Add the agent to the image where it is missing, as `assize image build` does. Default: false.
+    #[serde(alias = "installAgent", skip_serializing_if = "std::ops::Not::not")]
+    pub install_agent: bool,
+    /// How long building the image may take. Default: 1800000.
+    #[serde(alias = "buildTimeoutMs", skip_serializing_if = "Option::is_none")]
+    pub build_timeout_ms: Option<u64>,
+}
+
+/// A command that says whether a container is ready, tried again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Healthcheck {
+    /// A line for the shell inside. Exit code 0 means ready.
+    pub command: String,
+    /// The time between two tries. Default: 5000.
+    #[serde(default = "five_seconds", alias = "intervalMs")]
+    pub interval_ms: u64,
+    /// The time for one try. Default: 30000.
+    #[serde(default = "thirty_seconds", alias = "timeoutMs")]
+    pub timeout_ms: u64,
+    /// Failures in this time after the start do not count. Default: 0.
+    #[serde(default, alias = "startPeriodMs")]
+    pub start_period_ms: u64,
+    /// The time between two tries in that period. Default: 5000.
+    #[serde(default = "five_seconds", alias = "startIntervalMs")]
+    pub start_interval_ms: u64,
+    /// The failures in a row after which the container counts as broken. Default: 3.
+    #[serde(default = "three")]
+    pub retries: u32,
+}
+
+fn five_seconds() -> u64 {
+    5_000
+}
+
+fn thirty_seconds() -> u64 {
+    30_000
+}
+
+fn three() -> u32 {
+    3
 }
 
 /// The program that runs containers.
@@ -172,7 +230,7 @@ impl Serialize for Sandbox {
             }
             Self::Guard(guard) => settings(Some(guard.clone()), None).serialize(serializer),
             Self::Container(container) => {
-                settings(None, Some(container.clone())).serialize(serializer)
+                settings(None, Some(Container::clone(container))).serialize(serializer)
             }
         }
     }
@@ -208,7 +266,7 @@ impl<'de> Visitor<'de> for SandboxVisitor {
         let settings = DetailedSandbox::deserialize(MapAccessDeserializer::new(items))?;
         match (settings.guard, settings.container) {
             (Some(guard), None) => Ok(Sandbox::Guard(guard)),
-            (None, Some(container)) => Ok(Sandbox::Container(container)),
+            (None, Some(container)) => Ok(Sandbox::Container(Box::new(container))),
             _ => Err(A::Error::custom(
                 "expected one of `guard` and `container` with its settings",
             )),
@@ -288,6 +346,33 @@ pub struct SessionSandbox {
     /// Loopback ports that stay reachable where the network is limited: the capture proxy's, and those of servers that
     /// the suite names.
     pub ports: Vec<u16>,
+    /// The way from a container to the capture proxy. Absent where the session is not captured.
+    pub door: Option<ModelDoor>,
+    /// The run, for labels of containers.
+    pub run: Arc<str>,
+}
+
+/// The way from a container to the capture proxy: a port on the container's loopback, and the Unix socket it leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelDoor {
+    /// The port, as it stands in base URLs.
+    pub port: u16,
+    /// The socket on this machine.
+    pub socket: PathBuf,
+}
+
+/// A container in which an agent works, as its engine knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerHandle {
+    /// The engine's program.
+    pub engine: String,
+    /// The container's name.
+    pub name: String,
+}
+
+impl ContainerHandle {
+    /// The key under which session handles carry it.
+    pub const KEY: &'static str = "container";
 }
 
 impl SessionSandbox {
@@ -305,6 +390,8 @@ impl Default for SessionSandbox {
             places: Arc::default(),
             writable: Vec::new(),
             ports: Vec::new(),
+            door: None,
+            run: Arc::from(""),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Scorers: the judgement of success.
 
-use crate::{BaseScenario, BoxError, CustomMetric, JsonMap, PromptResult, SessionTrace};
+use crate::{
+    BaseScenario, BoxError, ContainerHandle, CustomMetric, JsonMap, PromptResult, SessionSandbox,
+    SessionTrace,
+};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +67,12 @@ pub struct ScorerContext {
     /// The mode's variables, for every process that is started. They may be secret, so they are in no JSON.
     #[serde(skip)]
     pub environment: Arc<BTreeMap<String, String>>,
+    /// The wall around the agent.
+    #[serde(skip)]
+    pub sandbox: SessionSandbox,
+    /// The container in which the agent worked, while it is still there.
+    #[serde(skip)]
+    pub container: Option<ContainerHandle>,
 }
 
 /// One file the agent touched.

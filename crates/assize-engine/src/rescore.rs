@@ -229,6 +229,9 @@ impl<'a> Rescorer<'a> {
         context.changes = changes;
         let mode = self.suite.modes.iter().find(|mode| mode.name == row.mode);
         context.environment = mode.map_or_else(Arc::default, |mode| Arc::clone(&mode.environment));
+        if let Some(mode) = mode {
+            context.sandbox = self.suite.sandbox(mode, scenario.sandbox.as_ref());
+        }
         let scored = guarded(self.suite.scorer.evaluate(&scenario, &context)).await;
         if let Some(workspace) = workspace {
             workspace.remove().await;

@@ -204,8 +204,7 @@ impl ProfileSuite {
         SessionSandbox {
             sandbox: own.map_or_else(|| Arc::clone(&mode.sandbox), |own| Arc::new(own.clone())),
             places: Arc::clone(&self.places),
-            writable: Vec::new(),
-            ports: Vec::new(),
+            ..SessionSandbox::default()
         }
     }
 

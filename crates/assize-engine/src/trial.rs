@@ -14,9 +14,9 @@ use crate::suite::ProfileSuite;
 use crate::watch::watched;
 use crate::workspace::{TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    AfterScenarioContext, Attempt, BaseScenario, Caution, CautionCode, CreateSessionParams,
-    CustomMetric, HookEvent, JsonMap, Metric, MetricValue, Nature, Outcome, PluginError,
-    PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
+    AfterScenarioContext, Attempt, BaseScenario, Caution, CautionCode, ContainerHandle,
+    CreateSessionParams, CustomMetric, HookEvent, JsonMap, Metric, MetricValue, Nature, Outcome,
+    PluginError, PromptResult, ProviderError, SCHEMA_VERSION, ScorerContext, ScorerResult,
     SessionAnalysisBundle, SessionHandle, SessionSandbox, SessionTrace, TokenBreakdown,
 };
 use assize_llm::{Prices, Reckoning, price_calls};
@@ -250,7 +250,7 @@ impl Trials {
         let has_lost_workspace = parts.failure.is_some();
         parts.failure = failure.or(parts.failure.take());
         if is_answered && !has_lost_workspace {
-            self.score(slot, scenario, &result, parts).await;
+            self.score(slot, scenario, (session, &result), parts).await;
         }
         parts.result = Some(result);
     }
@@ -331,14 +331,23 @@ impl Trials {
             seed: self.seed_of(slot, attempt),
             sandbox: SessionSandbox {
                 writable: place.into_iter().map(Path::to_owned).collect(),
-                ..self
-                    .suite
-                    .sandbox(slot.cell.mode, scenario.sandbox.as_ref())
+                ..self.sandbox(slot, scenario)
             },
         };
         let name = ["provider", &slot.instance.name, "createSession"];
         let call = guarded_provider(slot.instance.provider.create_session(&params));
         watched(&*self.listener, &name, call).await
+    }
+
+    /// The wall around the agent of a trial.
+    fn sandbox(&self, slot: &Slot<'_>, scenario: &BaseScenario) -> SessionSandbox {
+        let wall = self
+            .suite
+            .sandbox(slot.cell.mode, scenario.sandbox.as_ref());
+        SessionSandbox {
+            run: Arc::from(self.run_id.as_str()),
+            ..wall
+        }
     }
 
     async fn export(
@@ -491,10 +500,13 @@ impl Trials {
         &self,
         slot: &Slot<'_>,
         scenario: &BaseScenario,
-        result: &Arc<PromptResult>,
+        (session, result): (&SessionHandle, &Arc<PromptResult>),
         parts: &mut RowParts,
     ) {
+        let container = session.extra.get(ContainerHandle::KEY).cloned();
         let context = ScorerContext {
+            sandbox: self.sandbox(slot, scenario),
+            container: container.and_then(|found| serde_json::from_value(found).ok()),
             agent_output: result.text.clone(),
             trace: parts.trace.clone(),
             mode: slot.cell.arm.mode.clone(),

@@ -14,7 +14,8 @@ mod skill_use;
 mod spec;
 
 pub use checks::{
-    ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, SchemaCheck, load_references,
+    CheckPlace, ChecksScorer, CommandOutcome, CommandRunner, CommandSpec, HarborSpec, Rewards,
+    SchemaCheck, load_references,
 };
 pub use collectors::{
     CostCollector, LatencyCollector, ProgramCollector, SkillsCollector, TokenCollector,

@@ -91,8 +91,41 @@ pub enum Error {
         message: String,
     },
 
+    /// A container whose health check fails.
+    #[error(
+        "the container is not healthy: `{command}` failed {failures} times in a row: {message}"
+    )]
+    Unhealthy {
+        /// The health check.
+        command: String,
+        /// How often.
+        failures: u32,
+        /// Its last words.
+        message: String,
+    },
+
+    /// A set-up command of a container that failed.
+    #[error("the container could not be set up by `{command}`: {message}")]
+    ContainerSetup {
+        /// The command.
+        command: String,
+        /// How it ended.
+        message: String,
+    },
+
+    /// An agent that cannot be added to an image.
+    #[error("`{agent}` cannot be added to an image: {message}")]
+    Installation {
+        /// The agent.
+        agent: String,
+        /// The reason.
+        message: String,
+    },
+
     /// A path that cannot be given to an engine.
-    #[error("`{path}` cannot be mounted into a container: found a comma, a quote or bytes that are no text")]
+    #[error(
+        "`{path}` cannot be mounted into a container: found a comma, a quote or bytes that are no text"
+    )]
     Mount {
         /// The path.
         path: PathBuf,
@@ -125,9 +158,9 @@ impl Error {
             Self::KeeperNotStarted { source, .. } if is_shortage(source) => Some(
                 "run fewer at once, or raise the limits of open files and processes (`ulimit -n`, `ulimit -u`)",
             ),
-            Self::NoEngine { .. } => Some(
-                "install podman or docker and start it; `assize doctor` says what it finds",
-            ),
+            Self::NoEngine { .. } => {
+                Some("install podman or docker and start it; `assize doctor` says what it finds")
+            }
             Self::NotStatic { .. } => Some(
                 "use a released `assize`, or build one with `make dist` (RUSTFLAGS=\"-C target-feature=+crt-static\"), or name one in ASSIZE_INSIDE",
             ),

@@ -149,6 +149,10 @@ pub(crate) enum Command {
     Submit(Box<SubmitArguments>),
     /// Serve suites and runs to coding agents over MCP, on stdin and stdout
     Mcp(McpArguments),
+    /// Look at what others wrote, such as Harbor tasks, and make it usable here
+    Import(ImportArguments),
+    /// Build images for containers: any agent on top of any image
+    Image(ImageArguments),
     /// Print the JSON Schema of a file or record
     Schema(SchemaArguments),
     /// Print shell completions
@@ -419,10 +423,87 @@ pub(crate) struct PluginsTestArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize check                        is the suite in this directory fine?
+  assize check --oracle tasks         also prove its Harbor tasks: the solution earns the full reward, doing nothing does not")]
 pub(crate) struct CheckArguments {
     /// Suite file, or a directory with an assize.yaml, .toml or .json
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// Prove Harbor tasks in their containers: the reference solution must pass, an agent that does nothing must fail
+    #[arg(long)]
+    pub(crate) oracle: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats:
+  harbor    directories with a task.toml: prints what each task asks for and what of it cannot be had
+
+Examples:
+  assize import harbor tasks
+  assize import harbor tasks --save my-suite    write a suite that runs them
+  assize check --oracle my-suite                prove them before money is spent")]
+pub(crate) struct ImportArguments {
+    /// Whose form it is
+    #[arg(value_name = "FORMAT")]
+    pub(crate) format: String,
+    /// A file or directory in that form
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Write a suite into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImageArguments {
+    #[command(subcommand)]
+    pub(crate) action: ImageAction,
+}
+
+/// What to do with images.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageAction {
+    /// Add an agent to an image, and print the name of the new one
+    Build(ImageBuildArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize image build --agent codex --from debian:12
+  assize image build --agent claude-code --from node:22 --tag my/agent:1
+  assize image build --agent gemini --from node:22 --env NPM_CONFIG_REGISTRY --host-network
+
+The same agent, version and image are built once. Agents that are npm packages need npm in the image, or apt-get, apk or dnf \
+to install it; a statically linked agent needs nothing.")]
+pub(crate) struct ImageBuildArguments {
+    /// An agent that has a recipe, or the file of one
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: String,
+    /// The image to add it to
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) from: String,
+    /// Version of the agent [default: the one its recipe was tested with]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) agent_version: Option<String>,
+    /// Name of the new image [default: one that follows from agent, version and image]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tag: Option<String>,
+    /// The engine to build with [default: the first that answers]
+    #[arg(long, value_parser = ["docker", "podman", "nerdctl"])]
+    pub(crate) engine: Option<String>,
+    /// A variable for the installation, such as the address of a registry
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// Let the installation use the network of this machine as it is
+    #[arg(long)]
+    pub(crate) host_network: bool,
 }
 
 #[derive(Debug, Args)]

@@ -276,6 +276,20 @@ class Container(TypedDict):
     mounts: NotRequired[list[str]]
     #: The user inside, by name or `UID:GID`. Default: the image's own.
     user: NotRequired[Union[str, None]]
+    #: The directory inside in which programs start where the scenario has no workspace. Default: the image's own.
+    workdir: NotRequired[Union[str, None]]
+    #: Variables of everything inside, over the image's own. The mode's variables go before them.
+    environment: NotRequired[dict[str, str]]
+    #: A directory inside whose skills the agent is given, where its kind of agent looks for them.
+    skills_dir: NotRequired[Union[str, None]]
+    #: Lines for the shell inside that are run as root before the agent starts.
+    setup: NotRequired[list[str]]
+    #: A command that must succeed inside before the agent starts.
+    healthcheck: NotRequired[Union[Healthcheck, None]]
+    #: Add the agent to the image where it is missing, as `assize image build` does. Default: false.
+    install_agent: NotRequired[bool]
+    #: How long building the image may take. Default: 1800000.
+    build_timeout_ms: NotRequired[Union[int, None]]
 
 
 ContainerEngine = Union[Literal["auto"], Literal["docker"], Literal["podman"], Literal["nerdctl"]]
@@ -466,6 +480,23 @@ class Guard(TypedDict):
 
 
 GuardNetwork = Union[Literal["open"], Literal["model"]]
+
+
+class Healthcheck(TypedDict):
+    """A command that says whether a container is ready, tried again and again."""
+
+    #: A line for the shell inside. Exit code 0 means ready.
+    command: str
+    #: The time between two tries. Default: 5000.
+    interval_ms: int
+    #: The time for one try. Default: 30000.
+    timeout_ms: int
+    #: Failures in this time after the start do not count. Default: 0.
+    start_period_ms: int
+    #: The time between two tries in that period. Default: 5000.
+    start_interval_ms: int
+    #: The failures in a row after which the container counts as broken. Default: 3.
+    retries: int
 
 
 class HookError(TypedDict):
@@ -715,6 +746,8 @@ class ProgramUse(TypedDict):
     cpuMs: Union[float, None]
     #: The most memory in use.
     peakMemoryBytes: Union[int, None]
+    #: Processes that the system killed because the memory of their container was used up. Absent without a container.
+    oomKills: NotRequired[Union[int, None]]
 
 
 class ProgressParams(TypedDict):

@@ -26,7 +26,7 @@ pub(super) struct AcpSession {
     /// What the agent says that the session cost until now.
     cost: Option<f64>,
     /// Holds the agent's home.
-    _invocation: Invocation,
+    invocation: Invocation,
 }
 
 /// What a session is opened with, besides what every session has.
@@ -60,7 +60,7 @@ impl AcpSession {
                 .filter(|text| !text.is_empty() && !invocation.writes_instructions()),
             events: Vec::new(),
             cost: None,
-            _invocation: invocation,
+            invocation,
         };
         let hello = session
             .request("initialize", &messages::initialize())
@@ -229,7 +229,12 @@ impl AcpSession {
 
     pub(super) async fn close(mut self) -> Result<(), ProviderError> {
         self.connection.close().await;
-        Ok(())
+        match self.invocation.container() {
+            Some(container) => container.end().await.map_err(|error| {
+                ProviderError::service(format!("the container was not removed: {error}"))
+            }),
+            None => Ok(()),
+        }
     }
 }
 

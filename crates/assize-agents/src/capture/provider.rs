@@ -8,10 +8,10 @@ use super::{
 };
 use crate::lock;
 use assize_contracts::{
-    CompletionReason, Concurrency, CreateSessionParams, JsonMap, Millis, ModelUse, Nature,
-    OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
-    Sandboxing, SessionHandle, SessionProvider, SessionTrace, TimingSegment, TokenBreakdown,
-    TraceEvent, async_trait, with_causes,
+    CompletionReason, Concurrency, ContainerNetwork, CreateSessionParams, JsonMap, Millis,
+    ModelDoor, ModelUse, Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig,
+    ProviderError, ProviderScope, Sandbox, Sandboxing, SessionHandle, SessionProvider, SessionSandbox,
+    SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait, with_causes,
 };
 use assize_llm::Prices;
 use assize_secrets::Secrets;
@@ -98,6 +98,22 @@ impl Capture {
             let own = params.environment.get(name).or_else(|| fixed.get(name));
             own.or_else(|| self.settings.environment.get(name)).cloned()
         }
+    }
+
+    /// The wall with a way to the proxy, where it is a container that may have one.
+    async fn with_door(&self, wall: &SessionSandbox) -> Result<SessionSandbox, ProviderError> {
+        let mut wall = wall.clone();
+        if let Sandbox::Container(container) = &*wall.sandbox
+            && container.network != ContainerNetwork::None
+        {
+            let proxy = self.proxy().await.map_err(not_captured)?;
+            let socket = proxy.socket().await.map_err(not_captured)?;
+            wall.door = Some(ModelDoor {
+                port: proxy.port(),
+                socket: socket.to_owned(),
+            });
+        }
+        Ok(wall)
     }
 
     fn plays(&self) -> Option<&CassetteSettings> {
@@ -229,6 +245,7 @@ impl SessionProvider for CapturedProvider {
         environment.extend(session.variables(self.capture.environment(params, &fixed)));
         let params = CreateSessionParams {
             environment: Arc::new(environment),
+            sandbox: self.capture.with_door(&params.sandbox).await?,
             ..params.clone()
         };
         let handle = self.inner.create_session(&params).await?;

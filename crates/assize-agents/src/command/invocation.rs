@@ -1,13 +1,19 @@
 //! From settings, session and prompt to the program that is started.
 
 use super::settings::CommandSettings;
+use crate::container::{self, Lodging, Resident, Wanted};
+use crate::recipe::Recipe;
 use crate::wall::{Wall, session_directory};
-use assize_contracts::{CreateSessionParams, fill_template};
+use assize_contracts::{
+    ContainerHandle, CreateSessionParams, ProviderError, Sandbox, fill_template,
+};
+use assize_process::container::{Container, ContainerUse, Mount, Within};
 use assize_process::workspace::Scratch;
 use assize_process::{Bound, Command, Stdin};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is kept from the end of the output, beyond `max_output` from its beginning.
@@ -24,7 +30,12 @@ pub(crate) struct Invocation {
     directory: PathBuf,
     plan: Plan,
     wall: Wall,
+    /// The container that the program runs in, if it does.
+    lodging: Option<Lodging>,
 }
+
+/// Variables of this machine that mean the same inside a container.
+const SHARED_VARIABLES: [&str; 4] = ["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
 /// What a recipe knows beyond settings. Nothing of it for a plain command.
 #[derive(Default)]
@@ -82,6 +93,7 @@ impl Invocation {
             directory,
             plan,
             wall,
+            lodging: None,
         };
         invocation.name_files();
         invocation
@@ -108,6 +120,92 @@ impl Invocation {
     pub(crate) fn also_names(&mut self, texts: &[String]) {
         let texts = texts.iter().map(String::as_str);
         self.wall.name_files(texts, &self.params.workdir);
+    }
+
+    /// Starts the container of the session, if the suite asks for one. Everything is run in there from then on.
+    pub(crate) async fn move_in(&mut self, agent: Option<&Recipe>) -> Result<(), ProviderError> {
+        let sandbox = self.params.sandbox.clone();
+        let Sandbox::Container(settings) = &*sandbox.sandbox else {
+            return Ok(());
+        };
+        let no_scratch = |error: io::Error| {
+            ProviderError::service(format!("cannot make a directory for the session: {error}"))
+        };
+        if self.plan.scratch.is_none() {
+            self.plan.scratch = Some(session_directory().map_err(no_scratch)?);
+        }
+        let has_workspace = !sandbox.places.suite.starts_with(&self.params.workdir);
+        let mut mounts: Vec<Mount> = self.named_files();
+        let scratch = self.plan.scratch.as_ref().map(Scratch::path);
+        mounts.extend(scratch.map(Mount::same));
+        if has_workspace {
+            mounts.push(Mount::same(&self.params.workdir));
+        }
+        let wanted = Wanted {
+            settings,
+            sandbox: &sandbox,
+            trial: self.trial(),
+            mounts,
+            agent,
+            resident: Resident::Agent,
+        };
+        let container = container::start(wanted).await;
+        let container = container.map_err(container::not_housed)?;
+        if let Some(skills) = &settings.skills_dir {
+            let home = scratch.map(Path::to_owned).unwrap_or_default();
+            let found = container::give_skills(&container, skills, &home, agent).await;
+            found.map_err(container::not_housed)?;
+        }
+        self.lodging = Some(Lodging {
+            container: Arc::new(container),
+            workdir: has_workspace.then(|| self.params.workdir.clone()),
+        });
+        if !has_workspace {
+            self.params.workdir = settings.workdir.as_deref().unwrap_or(".").into();
+        }
+        Ok(())
+    }
+
+    /// The container of the session, if it has one.
+    pub(crate) fn container(&self) -> Option<Arc<Container>> {
+        let lodging = self.lodging.as_ref()?;
+        Some(Arc::clone(&lodging.container))
+    }
+
+    /// What the engine knows the container by.
+    pub(crate) fn container_handle(&self) -> Option<ContainerHandle> {
+        let container = &self.lodging.as_ref()?.container;
+        Some(ContainerHandle {
+            engine: container.engine().kind().to_string(),
+            name: container.name().to_owned(),
+        })
+    }
+
+    /// What the container has used until now.
+    pub(super) fn container_use(&self) -> Option<ContainerUse> {
+        let lodging = self.lodging.as_ref();
+        lodging.map(|lodging| lodging.container.usage())
+    }
+
+    fn trial(&self) -> String {
+        let CreateSessionParams {
+            scenario_id,
+            mode,
+            model,
+            iteration,
+            attempt,
+            ..
+        } = &self.params;
+        format!("{scenario_id} {mode} {model} {iteration}.{attempt}")
+    }
+
+    /// Files of the suite that the session's settings name, read-only.
+    fn named_files(&self) -> Vec<Mount> {
+        let mount = |path: PathBuf| Mount {
+            is_writable: false,
+            ..Mount::same(path)
+        };
+        self.wall.shown_files().into_iter().map(mount).collect()
     }
 
     /// Where events are written, if not to stdout.
@@ -213,13 +311,63 @@ impl Invocation {
     }
 
     fn ready(&self, argv: Vec<String>, stdin: Stdin, timeout: Duration) -> Command {
-        self.bounded(Command::from_argv(argv, &self.params.workdir), timeout)
-            .stdin(stdin)
+        let (argv, stdin) = match &self.lodging {
+            Some(lodging) => self.fed_by_file(argv, stdin, lodging),
+            None => (argv, stdin),
+        };
+        let command = Command::from_argv(argv, &self.params.workdir);
+        let command = self.bounded(command, timeout).stdin(stdin);
+        match &self.lodging {
+            Some(lodging) => {
+                let within = Within {
+                    workdir: lodging.workdir.clone(),
+                    user: None,
+                };
+                lodging.container.exec(command, &within)
+            }
+            None => command,
+        }
+    }
+
+    /// The same command with its stdin in a file that the container shares. Podman loses the output of programs that do not
+    /// read all of a stdin that its client passes on.
+    fn fed_by_file(
+        &self,
+        argv: Vec<String>,
+        stdin: Stdin,
+        lodging: &Lodging,
+    ) -> (Vec<String>, Stdin) {
+        let Stdin::Bytes(bytes) = &stdin else {
+            return (argv, stdin);
+        };
+        let scratch = self.plan.scratch.as_ref().map(Scratch::path);
+        let file = scratch.map(|scratch| scratch.join("stdin"));
+        let is_shared = !lodging.container.engine().is_remote();
+        match file.filter(|file| is_shared && std::fs::write(file, bytes).is_ok()) {
+            Some(file) => {
+                let script = "f=$0; exec \"$@\" <\"$f\"";
+                let mut fed = vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()];
+                fed.push(file.to_string_lossy().into_owned());
+                fed.extend(argv);
+                (fed, Stdin::Closed)
+            }
+            None => (argv, stdin),
+        }
+    }
+
+    /// The environment before what the suite adds: that of this machine, or that of a container.
+    fn surrounded(&self, command: Command) -> Command {
+        if self.lodging.is_none() {
+            return self.with_own_places(command.pass_usual_env());
+        }
+        let shared = SHARED_VARIABLES.into_iter();
+        let shared = shared.fold(command, |command, name| command.pass_env(name));
+        shared.env("TERM", "dumb")
     }
 
     fn bounded(&self, command: Command, timeout: Duration) -> Command {
         let settings = &self.settings;
-        let usual = self.with_own_places(command.pass_usual_env());
+        let usual = self.surrounded(command);
         let passed = settings
             .pass_env
             .iter()

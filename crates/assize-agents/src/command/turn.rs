@@ -323,6 +323,7 @@ fn program_use(exit: &Exit) -> ProgramUse {
         signal,
         cpu_ms: exit.cpu.map(|cpu| Millis::from(cpu.total())),
         peak_memory_bytes: exit.peak_memory.map(|peak| peak.bytes),
+        oom_kills: None,
     }
 }
 

@@ -3,18 +3,19 @@
 use super::changed::ChangedCheck;
 use super::command::{CommandCheck, CommandRunner};
 use super::file::FileCheck;
+use super::harbor::HarborCheck;
 use super::limit::LimitCheck;
 use super::output::OutputCheck;
 use super::skill::SkillCheck;
 use super::text::{Text, TextTest};
 use super::tool::ToolCheck;
 use crate::spec::{Fields, Spec};
-use assize_contracts::{OverrideProblem, ScorerCheckResult, ScorerContext};
+use assize_contracts::{CustomMetric, OverrideProblem, ScorerCheckResult, ScorerContext};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "output",
     "file",
     "command",
@@ -22,6 +23,7 @@ const KEYS: [&str; 12] = [
     "limit",
     "changed",
     "skill",
+    "harbor",
     "not",
     "id",
     "description",
@@ -29,7 +31,7 @@ const KEYS: [&str; 12] = [
     "required",
 ];
 /// The kinds of checks and their negation.
-const KINDS: &[&str] = KEYS.split_at(8).0;
+const KINDS: &[&str] = KEYS.split_at(9).0;
 
 /// What checks look at.
 pub(super) struct Subject<'a> {
@@ -60,16 +62,29 @@ pub(super) struct Seen {
     holds: bool,
     actual: Value,
     doubt: Option<&'static str>,
+    metrics: Vec<CustomMetric>,
+}
+
+/// A check that was made.
+pub(super) struct Evaluated {
+    pub(super) result: ScorerCheckResult,
+    pub(super) metrics: Vec<CustomMetric>,
 }
 
 impl Seen {
     pub(super) fn new(holds: bool, actual: Value) -> Self {
-        let doubt = None;
+        let (doubt, metrics) = (None, Vec::new());
         Self {
             holds,
             actual,
             doubt,
+            metrics,
         }
+    }
+
+    /// The same with what was measured on the way.
+    pub(super) fn measuring(self, metrics: Vec<CustomMetric>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// The same, with the reason why it does not prove the opposite either, if there is one.
@@ -128,6 +143,7 @@ enum Body {
     Limit(LimitCheck),
     Changed(ChangedCheck),
     Skill(SkillCheck),
+    Harbor(HarborCheck),
 }
 
 /// All checks of a scenario, each with an id of its own.
@@ -178,13 +194,16 @@ impl Check {
             Body::File(_) => Some("file"),
             Body::Command(_) => Some("command"),
             Body::Changed(_) => Some("changed"),
-            Body::Output(_) | Body::Tool(_) | Body::Limit(_) | Body::Skill(_) => None,
+            Body::Output(_) | Body::Tool(_) | Body::Limit(_) | Body::Skill(_) | Body::Harbor(_) => {
+                None
+            }
         }
     }
 
     /// Never fails: what could not be looked at is an error in the result.
-    pub(super) async fn evaluate(&self, subject: &Subject<'_>) -> ScorerCheckResult {
+    pub(super) async fn evaluate(&self, subject: &Subject<'_>) -> Evaluated {
         let look = self.body.look(subject).await;
+        let mut metrics = Vec::new();
         let mut result = ScorerCheckResult {
             id: self.id.clone(),
             description: self.description.clone(),
@@ -197,10 +216,11 @@ impl Check {
                 result.passed = doubt.is_none() && seen.holds != self.negated;
                 result.actual = Some(seen.actual);
                 result.error = doubt.map(str::to_owned);
+                metrics = seen.metrics;
             }
             Err(error) => result.error = Some(error),
         }
-        result
+        Evaluated { result, metrics }
     }
 }
 
@@ -225,6 +245,7 @@ impl Body {
             "tool" => Self::Tool(ToolCheck::parse(spec)?),
             "limit" => Self::Limit(LimitCheck::parse(spec)?),
             "skill" => Self::Skill(SkillCheck::parse(spec)?),
+            "harbor" => Self::Harbor(HarborCheck::parse(spec)?),
             _ => Self::Changed(ChangedCheck::parse(spec)?),
         };
         Ok((body, negated))
@@ -239,6 +260,7 @@ impl Body {
             Self::Limit(check) => check.sentence(),
             Self::Changed(check) => check.sentence(),
             Self::Skill(check) => check.sentence(),
+            Self::Harbor(check) => check.sentence(),
         }
     }
 
@@ -251,6 +273,7 @@ impl Body {
             Self::Limit(check) => check.look(subject),
             Self::Changed(check) => check.look(subject),
             Self::Skill(check) => check.look(subject),
+            Self::Harbor(check) => check.look(subject).await,
         }
     }
 }

@@ -3,14 +3,15 @@
 
 use super::check::{Look, Seen, Sentence, Subject};
 use super::file::inner_path;
+use super::harbor::{HarborSpec, Rewards};
 use crate::spec::Spec;
-use assize_contracts::{BoxError, OverrideProblem, async_trait};
+use assize_contracts::{BoxError, OverrideProblem, ScorerContext, async_trait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(super) const KEYS: [&str; 4] = ["run", "exit", "timeout_ms", "files"];
+pub(super) const KEYS: [&str; 5] = ["run", "exit", "timeout_ms", "files", "in"];
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs the programs that checks ask for.
@@ -19,6 +20,23 @@ pub trait CommandRunner: Send + Sync {
     /// Called once per command check and trial, after the agent has ended; trials concurrently. The program and all it
     /// started must be gone when this returns. An error means that it could not be run: the trial is void.
     async fn run(&self, spec: &CommandSpec<'_>) -> Result<CommandOutcome, BoxError>;
+
+    /// Called once per `harbor` check and trial, after the agent has ended, while its container is still there. An error means
+    /// that nothing is known about the agent: the trial is void.
+    async fn verify(&self, spec: &HarborSpec<'_>) -> Result<Rewards, BoxError> {
+        let _ = spec;
+        Err("tasks of Harbor cannot be verified here".into())
+    }
+}
+
+/// Where the command of a check runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CheckPlace {
+    /// In a fresh container of the agent's image where the agent was in one, else on this machine.
+    #[default]
+    LikeAgent,
+    /// On this machine.
+    Host,
 }
 
 /// A program to run.
@@ -34,6 +52,10 @@ pub struct CommandSpec<'a> {
     pub timeout: Duration,
     /// The mode's variables.
     pub environment: &'a BTreeMap<String, String>,
+    /// Where it runs.
+    pub place: CheckPlace,
+    /// The trial.
+    pub context: &'a ScorerContext,
 }
 
 /// How a program ended.
@@ -50,6 +72,7 @@ pub(super) struct CommandCheck {
     exit: i32,
     timeout: Duration,
     files: BTreeMap<String, PathBuf>,
+    place: CheckPlace,
 }
 
 impl CommandCheck {
@@ -65,6 +88,11 @@ impl CommandCheck {
         });
         let timeout = fields.get("timeout_ms").map(|spec| spec.count());
         let files = fields.get("files").map(|spec| parse_files(&spec));
+        let place = fields.get("in").map(|spec| match spec.text()?.as_str() {
+            "container" => Ok(CheckPlace::LikeAgent),
+            "host" => Ok(CheckPlace::Host),
+            other => Err(spec.problem(format!("found `{other}`, expected `container` or `host`"))),
+        });
         Ok(Self {
             run,
             exit: exit.transpose()?.unwrap_or(0),
@@ -72,6 +100,7 @@ impl CommandCheck {
                 .transpose()?
                 .map_or(DEFAULT_TIMEOUT, Duration::from_millis),
             files: files.transpose()?.unwrap_or_default(),
+            place: place.transpose()?.unwrap_or_default(),
         })
     }
 
@@ -96,6 +125,8 @@ impl CommandCheck {
             files: &self.files,
             timeout: self.timeout,
             environment: &subject.context.environment,
+            place: self.place,
+            context: subject.context,
         };
         let outcome = commands
             .run(&spec)
@@ -130,7 +161,7 @@ fn parse_files(spec: &Spec<'_>) -> Result<BTreeMap<String, PathBuf>, OverridePro
 }
 
 /// The last lines of a program's output say what went wrong.
-fn end_of(output: &str) -> String {
+pub(super) fn end_of(output: &str) -> String {
     let output = output.trim_end();
     if output.len() <= super::ACTUAL_LENGTH {
         return output.to_owned();

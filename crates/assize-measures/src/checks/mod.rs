@@ -7,6 +7,7 @@ mod changed;
 mod check;
 mod command;
 mod file;
+mod harbor;
 mod json;
 mod json_path;
 mod limit;
@@ -16,7 +17,8 @@ mod skill;
 mod text;
 mod tool;
 
-pub use command::{CommandOutcome, CommandRunner, CommandSpec};
+pub use command::{CheckPlace, CommandOutcome, CommandRunner, CommandSpec};
+pub use harbor::{HarborSpec, Rewards};
 pub use references::load_references;
 
 use crate::spec::{Spec, excerpt};
@@ -24,7 +26,7 @@ use assize_contracts::{
     BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
     async_trait,
 };
-use check::{Check, Subject, parse_checks};
+use check::{Check, Evaluated, Subject, parse_checks};
 use json::Schema;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -181,7 +183,11 @@ async fn score(checks: &[Check], subject: &Subject<'_>) -> ScorerResult {
     };
     result.details.reserve_exact(checks.len());
     for check in checks {
-        let detail = check.evaluate(subject).await;
+        let Evaluated {
+            result: detail,
+            metrics,
+        } = check.evaluate(subject).await;
+        result.metrics.extend(metrics);
         result.total += check.weight;
         if detail.passed {
             result.passed += check.weight;

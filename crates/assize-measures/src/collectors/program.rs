@@ -5,7 +5,8 @@ use assize_contracts::{
     async_trait,
 };
 
-/// Metrics `program_exit_code`, `program_signal`, `program_cpu_ms` and `program_peak_memory_bytes`.
+/// Metrics `program_exit_code`, `program_signal`, `program_cpu_ms`, `program_peak_memory_bytes` and, in containers,
+/// `program_oom_kills`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProgramCollector;
 
@@ -31,11 +32,13 @@ fn metrics(program: ProgramUse) -> Vec<CustomMetric> {
     let signal = program.signal.map(f64::from);
     let cpu = program.cpu_ms.map(|cpu| cpu.value());
     let peak = program.peak_memory_bytes.map(|bytes| bytes as f64);
+    let oom_kills = program.oom_kills.map(|count| count as f64);
     [
         ("program_exit_code", exit_code, "code"),
         ("program_signal", signal, "signal"),
         ("program_cpu_ms", cpu, "ms"),
         ("program_peak_memory_bytes", peak, "bytes"),
+        ("program_oom_kills", oom_kills, "count"),
     ]
     .into_iter()
     .filter_map(|(name, value, unit)| CustomMetric::number(name, value?, unit))

@@ -20,6 +20,9 @@ const ANSWER: u64 = 256 << 10;
 /// The limit of open files that engines give to containers; a host may allow less, and then none would start.
 const USUAL_OPEN_FILES: u64 = 1 << 20;
 
+/// Where the number of processes is limited at all, runtimes do not raise it above this.
+const MOST_PROCESSES: u64 = 32_768;
+
 /// Variables of the host that clients of engines read.
 pub(super) const CLIENT_VARIABLES: [&str; 28] = [
     "PATH",
@@ -189,12 +192,13 @@ impl Engine {
     /// Options that keep limits of containers within those of this process.
     pub(super) fn ulimits(&self) -> Vec<OsString> {
         let limits = [
-            ("nofile", Resource::RLIMIT_NOFILE),
-            ("nproc", Resource::RLIMIT_NPROC),
+            ("nofile", Resource::RLIMIT_NOFILE, USUAL_OPEN_FILES),
+            ("nproc", Resource::RLIMIT_NPROC, MOST_PROCESSES),
         ];
-        let lower = limits.into_iter().filter_map(|(name, resource)| {
+        let lower = limits.into_iter().filter_map(|(name, resource, most)| {
             let (_, hard) = getrlimit(resource).ok()?;
-            (hard < USUAL_OPEN_FILES).then(|| format!("{name}={hard}:{hard}"))
+            let limit = hard.min(most);
+            (hard < USUAL_OPEN_FILES).then(|| format!("{name}={limit}:{limit}"))
         });
         let options = lower.flat_map(|limit| ["--ulimit".to_owned(), limit]);
         options.map(OsString::from).collect()
@@ -247,10 +251,7 @@ impl Engine {
     }
 }
 
-fn client<A: Into<OsString>>(
-    kind: EngineKind,
-    arguments: impl IntoIterator<Item = A>,
-) -> Command {
+fn client<A: Into<OsString>>(kind: EngineKind, arguments: impl IntoIterator<Item = A>) -> Command {
     let command = Command::new(kind.as_str(), "/").args(arguments);
     CLIENT_VARIABLES
         .into_iter()

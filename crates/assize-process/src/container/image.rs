@@ -48,6 +48,22 @@ impl Engine {
         self.image_id(image).await.ok_or_else(missing)
     }
 
+    /// The user of an image. Empty for its default.
+    pub async fn image_user(&self, image: &str) -> Result<String> {
+        let question = ["image", "inspect", "--format", "{{.Config.User}}", image];
+        self.call("inspect the image", question).await
+    }
+
+    /// True if the image has a program of this name, in its own PATH.
+    pub async fn has_program(&self, image: &str, program: &str) -> bool {
+        let script = "command -v \"$0\"";
+        let mut call = self.command(["run", "--rm", "--network", "none"]);
+        call = call.args(self.ulimits());
+        call = call.args(["--entrypoint", "sh", image, "-c", script, program]);
+        let call = call.timeout(Duration::from_secs(120));
+        self.finish("look for a program", call).await.is_ok()
+    }
+
     /// Builds an image and returns its name.
     pub async fn build(&self, build: &Build) -> Result<String> {
         let mut call = self.command(["build", "--tag", &build.tag]);

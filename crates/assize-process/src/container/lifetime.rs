@@ -15,7 +15,7 @@ use crate::lines::LineSplitter;
 use crate::output::Captured;
 use crate::running::{Running, Stream};
 
-use super::engine::{CLIENT_VARIABLES, Engine};
+use super::engine::{CLIENT_VARIABLES, Engine, EngineKind};
 use super::inside::{MARKER, READY};
 use super::linkage::{Linkage, linkage_of};
 use super::sweep::owner_labels;
@@ -29,7 +29,6 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long copying in or out may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
-
 
 /// A container may hold this many processes.
 const MOST_PROCESSES: &str = "4096";
@@ -63,6 +62,16 @@ pub struct ContainerSpec {
     pub workdir: Option<String>,
     /// Variables of its programs, over the image's.
     pub environment: BTreeMap<String, String>,
+}
+
+impl ContainerSpec {
+    fn writable_directories(&self) -> Vec<PathBuf> {
+        // Only what has the same path inside and outside is Assize's own.
+        let own = self.mounts.iter().filter(|mount| {
+            mount.is_writable && mount.source == mount.target && mount.source.is_dir()
+        });
+        own.map(|mount| mount.target.clone()).collect()
+    }
 }
 
 /// A port on the loopback inside that leads to a socket on this machine.
@@ -131,6 +140,8 @@ pub struct Container {
     workdir: Option<String>,
     /// Directories that are copied out again, with an engine elsewhere.
     copied: Vec<Mount>,
+    /// Directories of this machine that programs inside may change.
+    shared: Vec<PathBuf>,
 }
 
 impl Container {
@@ -149,6 +160,7 @@ impl Container {
             user: spec.user.clone(),
             workdir: spec.workdir.clone(),
             copied: Vec::new(),
+            shared: spec.writable_directories(),
             name,
         };
         if engine.is_remote() {
@@ -156,8 +168,29 @@ impl Container {
         } else {
             container.cgroups = container.find_cgroups().await;
         }
-        tracing::info!(container = container.name, image = spec.image, "started a container");
+        if let Some(user) = &spec.user {
+            container.give_to(user).await?;
+        }
+        tracing::info!(
+            container = container.name,
+            image = spec.image,
+            "started a container"
+        );
         Ok(container)
+    }
+
+    /// A container that was started elsewhere. Dropping this does nothing to it.
+    pub fn attach(engine: &Engine, name: &str) -> Self {
+        Self {
+            engine: engine.clone(),
+            name: name.to_owned(),
+            client: Mutex::new(None),
+            cgroups: None,
+            user: None,
+            workdir: None,
+            copied: Vec::new(),
+            shared: Vec::new(),
+        }
     }
 
     /// The name by which the engine knows it.
@@ -208,7 +241,16 @@ impl Container {
             grace,
             elsewhere: Some(Elsewhere {
                 ask: self.engine.words(["kill", "--signal", signal, &self.name]),
-                end: self.engine.removal(&self.name),
+                // Everything in the container but its first process, so that what it used can still be read.
+                end: self.engine.words([
+                    "exec",
+                    "--user",
+                    "0",
+                    &self.name,
+                    "sh",
+                    "-c",
+                    "kill -9 -1",
+                ]),
                 always: false,
             }),
             ..call.arg(&self.name).args(argv)
@@ -242,8 +284,14 @@ impl Container {
         self.engine.finish(&action, call).await.map(drop)
     }
 
-    /// Brings what was changed inside back to this machine, where it is not mounted.
+    /// Brings what was changed inside back to this machine, where it is not mounted, and makes it this user's.
     pub async fn fetch(&self) -> Result<()> {
+        let is_root = nix::unistd::geteuid().is_root();
+        // Without root, podman maps its users to this one.
+        if !is_root && self.engine.kind() != EngineKind::Podman && self.copied.is_empty() {
+            let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+            self.give_to(&format!("{user}:{group}")).await?;
+        }
         for mount in self.copied.iter().filter(|mount| mount.is_writable) {
             empty(&mount.source)?;
             let source = format!("{}/.", mount.target.display());
@@ -263,6 +311,21 @@ impl Container {
         };
         client.kill();
         client.wait().await.map(drop)
+    }
+
+    /// Lets a user inside change what is shared with this machine.
+    async fn give_to(&self, user: &str) -> Result<()> {
+        if self.shared.is_empty() {
+            return Ok(());
+        }
+        let change = Command::from_argv(["chown", "-R", user], "/").args(&self.shared);
+        let within = Within {
+            workdir: Some("/".into()),
+            user: Some("0".to_owned()),
+        };
+        let change = self.exec(change.timeout(COPY_LIMIT), &within);
+        let action = format!("give the workspace to the user `{user}`");
+        self.engine.finish(&action, change).await.map(drop)
     }
 
     async fn send(&mut self, mounts: &[Mount]) -> Result<()> {
@@ -362,7 +425,8 @@ fn first_process(engine: &Engine, spec: &ContainerSpec) -> Result<FirstProcess> 
         });
     };
     if engine.is_remote() {
-        let said = "it is on another machine, where the socket that leads to the model cannot be mounted";
+        let said =
+            "it is on another machine, where the socket that leads to the model cannot be mounted";
         return Err(engine.refused("let an agent reach its model alone", said));
     }
     let own = own_program()?;
@@ -385,8 +449,8 @@ fn first_process(engine: &Engine, spec: &ContainerSpec) -> Result<FirstProcess> 
     })
 }
 
-/// This program, as it can be run in a container.
-fn own_program() -> Result<PathBuf> {
+/// This program, as it can be run in a container: `ASSIZE_INSIDE` names another one where this one cannot.
+pub fn own_program() -> Result<PathBuf> {
     let given = crate::environment::host_variable("ASSIZE_INSIDE").map(PathBuf::from);
     let own = given.map_or_else(std::env::current_exe, Ok);
     let own = own.map_err(Error::file("find", Path::new("assize")))?;
@@ -409,7 +473,11 @@ async fn await_ready(engine: &Engine, command: Command) -> Result<Running> {
             match chunk.stream {
                 Stream::Stderr => complaints.push(chunk),
                 Stream::Stdout => {
-                    if lines.push(&chunk).iter().any(|line| line.text().trim() == READY) {
+                    if lines
+                        .push(&chunk)
+                        .iter()
+                        .any(|line| line.text().trim() == READY)
+                    {
                         return Ok(());
                     }
                 }

@@ -59,10 +59,17 @@ mod tests {
 
     #[test]
     fn what_is_no_program_is_foreign() {
-        assert_eq!(linkage_of(Path::new("/etc/passwd")).unwrap(), Linkage::Foreign);
+        assert_eq!(
+            linkage_of(Path::new("/etc/passwd")).unwrap(),
+            Linkage::Foreign
+        );
     }
 
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        not(target_feature = "crt-static")
+    ))]
     #[test]
     fn a_program_with_an_interpreter_is_dynamic() {
         let own = std::env::current_exe().unwrap();

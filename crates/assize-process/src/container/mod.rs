@@ -10,13 +10,15 @@ mod image;
 mod inside;
 mod lifetime;
 mod linkage;
+mod provision;
 mod sweep;
 mod usage;
 
-pub use lifetime::{Container, ContainerSpec, Forward, Mount, Within};
 pub use engine::{Engine, EngineKind};
 pub use image::{Build, context_fingerprint};
 pub(crate) use inside::{MARKER, run_inside};
+pub use lifetime::{Container, ContainerSpec, Forward, Mount, Within, own_program};
 pub use linkage::{Linkage, linkage_of};
+pub use provision::{BUILD_LIMIT, ImageSource, engine_for, image_for};
 pub use sweep::Swept;
 pub use usage::ContainerUse;

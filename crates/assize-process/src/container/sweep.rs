@@ -40,7 +40,10 @@ impl Engine {
         for id in ids {
             let form = "{{.Name}} {{index .Config.Labels \"assize.owner\"}}";
             // One that has gone meanwhile is not ours to remove.
-            let Ok(found) = self.call("inspect", ["inspect", "--format", form, id]).await else {
+            let Ok(found) = self
+                .call("inspect", ["inspect", "--format", form, id])
+                .await
+            else {
                 continue;
             };
             let (name, owner) = found.trim().split_once(' ').unwrap_or((found.trim(), ""));

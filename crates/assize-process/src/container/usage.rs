@@ -28,7 +28,9 @@ impl Cgroups {
     /// Those of a process that `name` stands in the command line of. A number from another machine is a stranger's here.
     pub(super) fn of(pid: u32, name: &str) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let is_ours = line.split(|&byte| byte == 0).any(|word| word == name.as_bytes());
+        let is_ours = line
+            .split(|&byte| byte == 0)
+            .any(|word| word == name.as_bytes());
         if !is_ours {
             return None;
         }
@@ -63,7 +65,8 @@ impl Cgroups {
     }
 
     fn cpu(&self) -> Option<Duration> {
-        let from_v1 = || number(&self.cpu.as_ref()?.join("cpuacct.usage")).map(Duration::from_nanos);
+        let from_v1 =
+            || number(&self.cpu.as_ref()?.join("cpuacct.usage")).map(Duration::from_nanos);
         let from_v2 = || {
             let file = self.unified.as_ref()?.join("cpu.stat");
             field(&file, "usage_usec").map(Duration::from_micros)
@@ -78,7 +81,12 @@ impl Cgroups {
     }
 
     fn oom_kills(&self) -> Option<u64> {
-        let from_v1 = || field(&self.memory.as_ref()?.join("memory.oom_control"), "oom_kill");
+        let from_v1 = || {
+            field(
+                &self.memory.as_ref()?.join("memory.oom_control"),
+                "oom_kill",
+            )
+        };
         let from_v2 = || field(&self.unified.as_ref()?.join("memory.events"), "oom_kill");
         from_v1().or_else(from_v2)
     }

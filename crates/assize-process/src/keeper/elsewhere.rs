@@ -1,6 +1,7 @@
 //! Commands that the keeper runs to end what its program only spoke for: a container, for which the program is the client.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,23 +18,26 @@ pub(super) fn ask(order: &Order) -> bool {
     asked.is_some_and(|elsewhere| start(order, &elsewhere.ask).is_some())
 }
 
-/// Runs the command that ends it, and waits for that.
-pub(super) fn end(order: &Order, is_stopped: bool) {
+/// Runs the command that ends it, if that is due, and waits for that. `false`: it was not due.
+pub(super) fn end(order: &Order, is_stopped: bool) -> bool {
     let Some(elsewhere) = &order.elsewhere else {
-        return;
+        return false;
     };
-    if (is_stopped || elsewhere.always)
-        && let Some(mut child) = start(order, &elsewhere.end)
-    {
-        let deadline = Instant::now() + PATIENCE;
-        while matches!(child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                let _ = child.kill();
-                return;
-            }
-            sleep(Duration::from_millis(5));
-        }
+    if !is_stopped && !elsewhere.always {
+        return false;
     }
+    let Some(mut child) = start(order, &elsewhere.end) else {
+        return true;
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            break;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 fn start(order: &Order, argv: &[OsString]) -> Option<Child> {
@@ -45,6 +49,8 @@ fn start(order: &Order, argv: &[OsString]) -> Option<Child> {
         .env_clear()
         .envs(order.env.iter().map(|(name, value)| (name, value)))
         .current_dir(&order.cwd)
+        // Not in the keeper's own group, which must not be stopped or killed with the tree.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -191,9 +191,9 @@ impl Watch {
         let mut wish = [0];
         if news.contains(PollFlags::POLLIN) && nix::unistd::read(stdin.as_fd(), &mut wish) == Ok(1)
         {
-            self.stop(Stopped::Cancelled);
-            if wish != [CANCEL] {
-                self.start_killing();
+            match wish {
+                [CANCEL] => self.stop(Stopped::Cancelled),
+                _ => self.kill(Stopped::Cancelled),
             }
         } else if !news.is_empty() || self.outbox.is_host_gone() {
             self.is_host_gone = true;
@@ -259,6 +259,14 @@ impl Watch {
         }
     }
 
+    /// Kills the program without asking.
+    fn kill(&mut self, why: Stopped) {
+        if self.phase == Phase::Running {
+            self.stopped = Some(why);
+        }
+        self.start_killing();
+    }
+
     fn ask_rest(&mut self, until: Instant) {
         self.leftovers = self.leftovers.max(self.tree.count_others());
         // Helpers of a client are left alone: they end by themselves, or are killed.
@@ -269,15 +277,19 @@ impl Watch {
         self.shorten(LEFTOVER_GRACE);
     }
 
-    /// Ends what the program spoke for, if it was stopped or if that is to be done in any case.
-    fn end_elsewhere(&self) {
+    /// Ends what the program spoke for, once, if it was stopped or if that is to be done in any case.
+    fn end_elsewhere(&mut self) {
         let is_stopped = self.stopped.is_some() || self.is_host_gone;
-        elsewhere::end(&self.order, is_stopped);
+        if elsewhere::end(&self.order, is_stopped) {
+            self.order.elsewhere = None;
+        }
     }
 
     fn start_killing(&mut self) {
         if !matches!(self.phase, Phase::Killing { .. } | Phase::Over) {
             sys::hurry();
+            // First what the program spoke for: after that the program ends by itself.
+            self.end_elsewhere();
             self.leftovers = self.leftovers.max(self.tree.count_others());
             self.phase = Phase::Killing {
                 until: Instant::now() + PATIENCE,

@@ -1,7 +1,7 @@
 //! `assize check`: validate everything without running.
 
 use crate::cli::CheckArguments;
-use crate::commands::preflight;
+use crate::commands::{oracle, preflight};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
 use crate::terminal::{plain, print, say, warn};
@@ -45,7 +45,10 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     if let Some(sentence) = removed(&profile.secrets) {
         print(sentence);
     }
-    Ok(Exit::Done)
+    match arguments.oracle {
+        true => oracle::oracle(&suite),
+        false => Ok(Exit::Done),
+    }
 }
 
 /// Which values will be removed, in one sentence. Absent when there are none.

@@ -6,12 +6,15 @@ mod changes;
 mod check;
 mod compare;
 mod consent;
+mod containers;
 mod doctor;
 mod estimate;
 mod export;
 mod gate;
 mod github;
 mod history;
+mod image;
+mod import;
 #[cfg(feature = "sessions")]
 mod imported;
 mod init;
@@ -23,6 +26,7 @@ mod layers;
 mod mcp;
 mod merge;
 mod open_page;
+mod oracle;
 mod pages;
 mod plan;
 mod plugins;
@@ -93,6 +97,8 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Submit(arguments) => submit::submit(&arguments, plugins),
         Command::Mcp(arguments) => mcp::mcp(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
+        Command::Image(arguments) => image::image(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

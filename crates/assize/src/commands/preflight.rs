@@ -1,6 +1,7 @@
 //! What `run` looks at before the first trial: programs, keys, the judge and MCP servers. Nothing here asks a model.
 //! Workspaces are tried by the engine, which uses them afterwards.
 
+use crate::commands::containers;
 use crate::commands::doctor::{located, version};
 use crate::suite::{LoadedSuite, is_path, judges, read_recipe};
 use crate::terminal::{one_line, warn};
@@ -53,6 +54,8 @@ struct Needed<'a> {
     environment: &'a BTreeMap<String, String>,
     recipe: Option<Recipe>,
     program: String,
+    /// It runs in containers only: what this machine has does not matter.
+    is_housed: bool,
 }
 
 /// Looks at everything, and fails with all that is missing. Returns the versions of the agents.
@@ -73,7 +76,9 @@ pub(crate) fn foresee(suite: &LoadedSuite) -> Vec<Obstacle> {
     let profile = &suite.profile;
     let mut obstacles = Vec::new();
     for needed in needed(profile) {
-        obstacles.extend(needed.runnable(&profile.directory).err());
+        if !needed.is_housed {
+            obstacles.extend(needed.runnable(&profile.directory).err());
+        }
         obstacles.extend(needed.signs_in().err());
     }
     obstacles.extend(missing_keys(profile));
@@ -85,6 +90,7 @@ async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) 
     let mut versions = JsonMap::new();
     for needed in needed(profile) {
         match needed.runnable(&profile.directory) {
+            _ if needed.is_housed => {}
             Err(obstacle) => obstacles.push(obstacle),
             Ok(path) => versions.extend(needed.version(&path).await),
         }
@@ -98,6 +104,7 @@ async fn look(profile: &ProfileSuite, scope: Scope) -> (Vec<Obstacle>, JsonMap) 
         for judge in judges(&profile.description) {
             obstacles.extend(unreachable(&Asked::judge(&judge)).await);
         }
+        obstacles.extend(containers::prepare(profile).await);
         let limit = profile.execution.preflight;
         // Servers that are programs may be missing for the same reason as the agents.
         if obstacles.is_empty() && !limit.is_zero() {
@@ -114,12 +121,17 @@ fn needed(profile: &ProfileSuite) -> Vec<Needed<'_>> {
         let agent = (!profile.scenarios.is_empty()).then(|| of_mode(mode, &profile.directory));
         let runners = runners_of(profile, mode);
         let runners = runners.filter_map(|runner| of_runner(mode, runner, &profile.directory));
-        for needed in agent.flatten().into_iter().chain(runners) {
+        let agent = agent.flatten().map(|agent| Needed {
+            is_housed: containers::is_housed(profile, mode),
+            ..agent
+        });
+        for needed in agent.into_iter().chain(runners) {
             let is_same = |known: &&mut Needed<'_>| {
                 known.provider == needed.provider
                     && known.program == needed.program
                     && known.overrides == needed.overrides
                     && known.environment == needed.environment
+                    && known.is_housed == needed.is_housed
             };
             match all.iter_mut().find(is_same) {
                 Some(known) => known.modes.push(&mode.name),
@@ -214,6 +226,7 @@ fn needed_of<'a>(
         environment: &mode.environment,
         program,
         recipe,
+        is_housed: false,
     })
 }
 
@@ -527,7 +540,8 @@ async fn servers(profile: &ProfileSuite, limit: Duration) -> Vec<Obstacle> {
     let began = Instant::now();
     let mut tried: Vec<(&JsonMap, &BTreeMap<String, String>)> = Vec::new();
     let mut obstacles = Vec::new();
-    for mode in &profile.modes {
+    let modes = profile.modes.iter();
+    for mode in modes.filter(|mode| !containers::is_housed(profile, mode)) {
         let key = (&*mode.overrides, &*mode.environment);
         let left = limit.saturating_sub(began.elapsed());
         if left.is_zero() || tried.contains(&key) {

@@ -1,6 +1,7 @@
 //! `assize runs`: list, show, remove and prune.
 
 use crate::cli::{RunsAction, RunsArguments};
+use crate::commands::containers;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{find_run, results_dir, run::print_result};
 use crate::exit::Exit;
@@ -141,6 +142,9 @@ fn prune(results: &Path, keep: usize, dry_run: bool) -> Result<Exit> {
             run.remove()?;
             say(format!("removed {id}"));
         }
+    }
+    if !dry_run {
+        containers::sweep()?;
     }
     Ok(Exit::Done)
 }

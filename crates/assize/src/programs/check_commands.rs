@@ -1,9 +1,18 @@
-//! Commands of `command` checks: hidden files are placed, then the command runs in the workspace.
+//! Commands of `command` checks: hidden files are placed, then the command runs in the workspace, on this machine or in a
+//! fresh container of the agent's image. Verifiers of Harbor tasks are in `harbor.rs`.
 
-use assize_contracts::{BoxError, async_trait};
-use assize_measures::{CommandOutcome, CommandRunner, CommandSpec};
+use super::harbor;
+use crate::suite::harbor::HarborTask;
+use assize_agents::container::{self, Resident, Wanted};
+use assize_contracts::{
+    BoxError, Container as Settings, ContainerEngine, ContainerNetwork, Sandbox, async_trait,
+};
+use assize_measures::{
+    CheckPlace, CommandOutcome, CommandRunner, CommandSpec, HarborSpec, Rewards,
+};
+use assize_process::container::{Mount, Within};
 use assize_process::workspace::{copy_tree, remove_tree};
-use assize_process::{Bound, Command, Status};
+use assize_process::{Bound, Command, Output, Status};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -21,21 +30,15 @@ impl CommandRunner for KeptCommands {
             place(source, spec.workspace, Path::new(target))
                 .map_err(|error| format!("cannot place `{}`: {error}", source.display()))?;
         }
-        let command = Command::from_argv(["sh", "-c", spec.run], spec.workspace)
-            .pass_usual_env()
-            .timeout(spec.timeout)
-            .bound(Bound {
-                head: OUTPUT,
-                tail: OUTPUT,
-            });
-        let command = spec
-            .environment
-            .iter()
-            .fold(command, |command, (name, value)| command.env(name, value));
-        let output = command
-            .run_to_end()
-            .await
-            .map_err(|error| error.explained())?;
+        let output = match (spec.place, &*spec.context.sandbox.sandbox) {
+            (CheckPlace::LikeAgent, Sandbox::Container(settings)) => {
+                in_container(spec, settings).await?
+            }
+            _ => {
+                let command = command(spec, Command::pass_usual_env).run_to_end().await;
+                command.map_err(|error| error.explained())?
+            }
+        };
         let mut text = format!("{}{}", output.stdout.text(), output.stderr.text());
         let exit = match (output.exit.stopped, output.exit.status) {
             (None, Some(Status::Exited(code))) => Some(code),
@@ -46,6 +49,74 @@ impl CommandRunner for KeptCommands {
         };
         Ok(CommandOutcome { exit, output: text })
     }
+
+    async fn verify(&self, spec: &HarborSpec<'_>) -> Result<Rewards, BoxError> {
+        let (task, _) = HarborTask::read(spec.task).map_err(|problems| {
+            let first = problems.first().map(|problem| problem.message.clone());
+            first.unwrap_or_else(|| "the task cannot be read".to_owned())
+        })?;
+        let handle = spec.context.container.as_ref();
+        let handle = handle.ok_or("the container in which the agent worked is gone")?;
+        let agents = container::attach(handle).await;
+        let agents = agents.map_err(|error| error.explained())?;
+        let setting = harbor::Setting {
+            sandbox: spec.context.sandbox.clone(),
+            engine: engine_of(&spec.context.sandbox.sandbox),
+            trial: format!("{} {}", task.id, spec.context.mode),
+        };
+        Ok(harbor::verify(&task, &agents, &setting).await?)
+    }
+}
+
+fn engine_of(sandbox: &Sandbox) -> ContainerEngine {
+    match sandbox {
+        Sandbox::Container(settings) => settings.engine,
+        _ => ContainerEngine::Auto,
+    }
+}
+
+/// The command of a check in the workspace, on top of an environment.
+fn command(spec: &CommandSpec<'_>, surround: impl Fn(Command) -> Command) -> Command {
+    let command = Command::from_argv(["sh", "-c", spec.run], spec.workspace);
+    let command = surround(command).timeout(spec.timeout).bound(Bound {
+        head: OUTPUT,
+        tail: OUTPUT,
+    });
+    let variables = spec.environment.iter();
+    variables.fold(command, |command, (name, value)| command.env(name, value))
+}
+
+/// Runs the command in a fresh container of the agent's image, with the workspace that the agent left and without the model.
+async fn in_container(spec: &CommandSpec<'_>, settings: &Settings) -> Result<Output, BoxError> {
+    let settings = Settings {
+        network: match settings.network {
+            ContainerNetwork::Open => ContainerNetwork::Open,
+            _ => ContainerNetwork::None,
+        },
+        ..settings.clone()
+    };
+    let wanted = Wanted {
+        settings: &settings,
+        sandbox: &spec.context.sandbox,
+        trial: format!("check {} {}", spec.context.mode, spec.context.iteration),
+        mounts: vec![Mount::same(spec.workspace)],
+        agent: None,
+        resident: Resident::Check,
+    };
+    let own = container::start(wanted)
+        .await
+        .map_err(|error| error.explained())?;
+    let within = Within {
+        workdir: Some(spec.workspace.to_owned()),
+        user: None,
+    };
+    let command = own.exec(command(spec, |command| command), &within);
+    let output = command
+        .run_to_end()
+        .await
+        .map_err(|error| error.explained());
+    own.end().await.map_err(|error| error.explained())?;
+    Ok(output?)
 }
 
 /// Puts a file or directory into the workspace in place of whatever the agent left there. The agent's links are not

@@ -334,6 +334,8 @@ impl EnvironmentValue {
 pub struct Scenarios {
     /// Files, or patterns of files, relative to the suite.
     pub paths: Vec<String>,
+    /// Directories of Harbor tasks, or directories with such below them, relative to the suite.
+    pub harbor: Vec<String>,
     /// Only these.
     pub ids: Option<Vec<String>>,
     /// Only those of this set.

@@ -1,6 +1,7 @@
 //! From a suite file to the experiment that the engine runs. Everything that can be wrong is found here.
 
 mod capture;
+mod containers;
 mod description;
 mod foresight;
 mod gates;
@@ -143,6 +144,7 @@ fn load_document(
         surroundings: BTreeMap::new(),
         factorial,
         problems: Vec::new(),
+        remarks: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
     match loaded {
@@ -194,6 +196,9 @@ pub(crate) fn has_layers(path: &Path) -> bool {
         let document = with_modes(Document::read(&path).ok()?);
         let (document, _) = interpolate(document).ok()?;
         let file: SuiteFile = document.read_as(LATER).ok()?;
+        if containers::has_container(&file) {
+            return None;
+        }
         let patterns = file.scenarios.map(|scenarios| scenarios.paths)?;
         let directory = directory_of(&path);
         Some(scenarios::any_has_layers(&directory, &patterns))
@@ -248,6 +253,8 @@ struct Loader<'a> {
     /// The factors that the modes come from.
     factorial: Option<FactorialRecord>,
     problems: Vec<Problem>,
+    /// What was noticed while files were read.
+    remarks: Vec<String>,
 }
 
 impl Loader<'_> {
@@ -275,6 +282,7 @@ impl Loader<'_> {
         self.keep_keys_secret(&file, &modes, &secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
+        self.check_housing(&file, &modes, &scenarios);
         let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios, &secrets);
         let mut collectors = self.collectors(&file, &modes);
@@ -284,7 +292,9 @@ impl Loader<'_> {
         let hooks = self.hooks(&file, &directory);
         let prices = self.prices(&file, &directory);
         let evaluators = self.evaluators(&file, judge.as_ref(), &directory, &secrets);
+        let needs_proxy = containers::any_reaches_model_alone(&file, &modes, &scenarios);
         let proxy = self.proxy(&file, &directory, &prices, &secrets);
+        let proxy = proxy.map(|proxy| proxy.for_everybody_if(needs_proxy));
         let places = self.places(&file, &directory, &scenarios);
         self.check_sandboxes(&modes, &scenarios, &places, proxy.as_ref());
         let behind_proxy = |source| match &proxy {
@@ -368,7 +378,8 @@ impl Loader<'_> {
             }
         };
         self.refuse_secret_ids(&profile);
-        let mut remarks = self.remarks(&profile);
+        let mut remarks = std::mem::take(&mut self.remarks);
+        remarks.extend(self.remarks(&profile));
         let walls = self.walls(&file, &profile);
         remarks.extend(sandbox::remarks(&walls));
         if !walls.is_empty() {
@@ -386,6 +397,13 @@ impl Loader<'_> {
             Some(given) => given.clone(),
             None => file.results_dir(&directory),
         };
+        let revealing = containers::revealing_mounts(&profile, &results_dir);
+        if !revealing.is_empty() {
+            for message in revealing {
+                self.problem(&["sandbox"], message);
+            }
+            return None;
+        }
         Some(LoadedSuite {
             path: self.document.path().to_owned(),
             results_dir,

@@ -11,6 +11,7 @@ mod document;
 mod environment;
 mod factors;
 mod file;
+pub(crate) mod harbor;
 mod hooks;
 mod load;
 mod places;

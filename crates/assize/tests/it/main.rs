@@ -20,6 +20,7 @@ mod first_hour;
 mod from_git;
 mod from_session;
 mod gates;
+mod harbor;
 mod history;
 mod init;
 mod judging;

@@ -546,14 +546,49 @@ fn checks_hooks_and_set_up_commands_stay_outside() {
 fn a_wall_that_cannot_be_had_is_refused_where_it_stands() {
     for (suite, scenario, expected) in [
         (
-            "sandbox: { container: { image: debian } }",
+            "sandbox: { container: {} }",
             "",
-            "assize.yaml:3:1: `container` is not available yet",
+            "assize.yaml:3:12: found neither `image` nor `build`",
         ),
         (
             "",
-            "sandbox: { container: { image: debian } }",
-            "s.yaml:3:1: `container` is not available yet",
+            "sandbox: { container: { image: debian, build: . } }",
+            "s.yaml:3:12: found `image` and `build`",
+        ),
+        (
+            "sandbox: { container: { build: nowhere } }",
+            "",
+            "there is no `Dockerfile` in `nowhere`",
+        ),
+        (
+            "sandbox: { container: { image: debian, memory_mb: 1 } }",
+            "",
+            "expected at least 8 megabytes",
+        ),
+        (
+            "sandbox: { container: { image: debian, cpus: 0 } }",
+            "",
+            "expected a number greater than 0",
+        ),
+        (
+            "sandbox: { container: { image: debian, mounts: [data] } }",
+            "",
+            "expected `HOST:INSIDE`",
+        ),
+        (
+            "sandbox: { container: { image: debian, mounts: [\".:/suite:ro\"] } }",
+            "",
+            "would show agents the suite",
+        ),
+        (
+            "sandbox: { container: { image: debian, network: model } }\ncapture: { proxy: off }",
+            "",
+            "through the proxy alone",
+        ),
+        (
+            "provider: { uses: simulated }\nsandbox: { container: { image: debian } }\nmodes: { a: {} }",
+            "",
+            "cannot be put into a container",
         ),
         ("sandbox: gaurd", "", "unknown value `gaurd`"),
         (
@@ -563,7 +598,12 @@ fn a_wall_that_cannot_be_had_is_refused_where_it_stands() {
         ),
         ("sandbox: { guard: { hide: [/] } }", "", "`hide` names `/`"),
     ] {
-        let said = Sandbox::of("true", suite, scenario).refused(&["check"]);
+        let sandbox = Sandbox::of("true", suite, scenario);
+        if suite.starts_with("provider") {
+            let whole = format!("scenarios: {{ paths: [s.yaml] }}\n{suite}\n");
+            sandbox.write("assize.yaml", &whole);
+        }
+        let said = sandbox.refused(&["check"]);
         assert!(said.contains(expected), "{said}");
     }
 }

@@ -4,7 +4,8 @@ use super::super::project_tests::{Tests, quoted, tests_by_language, tests_of};
 use super::commits::{Candidate, Commit};
 use crate::programs::KeptCommands;
 use crate::terminal::one_line;
-use assize_measures::{CommandOutcome, CommandRunner, CommandSpec};
+use assize_contracts::ScorerContext;
+use assize_measures::{CheckPlace, CommandOutcome, CommandRunner, CommandSpec};
 use assize_process::workspace::{Draft, Workspaces};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -184,6 +185,8 @@ impl Prover<'_> {
             files: state.files,
             timeout: self.timeout.min(left),
             environment: &BTreeMap::new(),
+            place: CheckPlace::Host,
+            context: &ScorerContext::default(),
         };
         let outcome = KeptCommands.run(&spec).await;
         let CommandOutcome { exit, output } = outcome.map_err(|error| error.to_string())?;

@@ -84,6 +84,14 @@ pub(super) struct Proxied {
 }
 
 impl Proxied {
+    /// The same, but also in front of providers that did not ask for it, where they have no other way to a model.
+    pub(super) fn for_everybody_if(self, is_needed: bool) -> Self {
+        Self {
+            is_asked: self.is_asked || is_needed,
+            ..self
+        }
+    }
+
     pub(super) fn source(&self, source: ProviderSource) -> ProviderSource {
         match self.is_capturable(&*source.instance()) {
             true => wrapped(source, &self.capture),

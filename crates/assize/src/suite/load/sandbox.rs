@@ -1,8 +1,9 @@
 //! The wall around agents: which one counts for a mode, what it hides, and what cannot be asked of it.
 
-use super::Loader;
 use super::capture::Proxied;
+use super::containers::{self, SuiteSide};
 use super::scenarios::files_matching;
+use super::{Loader, directory_of};
 use crate::suite::document::Document;
 use crate::suite::file::{ModeSpec, RunnerSpec, SuiteFile};
 use crate::suite::problem::Problem;
@@ -32,7 +33,16 @@ impl Loader<'_> {
         };
         let sandbox = spec.sandbox.clone().or_else(|| file.sandbox.clone());
         let sandbox = sandbox.unwrap_or_default();
-        if let Some(problem) = refusal(&self.document, keys, &sandbox) {
+        let has_own_images = file
+            .scenarios
+            .as_ref()
+            .is_some_and(|scenarios| !scenarios.harbor.is_empty());
+        let directory = directory_of(self.document.path());
+        let side = SuiteSide {
+            directory: &directory,
+            has_own_images,
+        };
+        if let Some(problem) = refusal(&self.document, keys, &sandbox, &side) {
             self.add(problem);
         }
         Arc::new(sandbox)
@@ -59,12 +69,17 @@ impl Loader<'_> {
                 .flatten()
                 .for_each(|found| self.add(found));
         }
+        let directory = directory_of(self.document.path());
+        let side = SuiteSide {
+            directory: &directory,
+            has_own_images: false,
+        };
         for LoadedScenario { scenario, document } in scenarios {
             let Some(own) = &scenario.sandbox else {
                 continue;
             };
             let found = [
-                refusal(document, &["sandbox"], own),
+                refusal(document, &["sandbox"], own, &side),
                 shown_answer(document, &["sandbox"], own, places),
             ];
             found
@@ -290,12 +305,14 @@ impl Loader<'_> {
 }
 
 /// The reason why a wall cannot be had, at its place in the file.
-fn refusal(document: &Document, keys: &[&str], sandbox: &Sandbox) -> Option<Problem> {
+fn refusal(
+    document: &Document,
+    keys: &[&str],
+    sandbox: &Sandbox,
+    side: &SuiteSide<'_>,
+) -> Option<Problem> {
     match sandbox {
-        Sandbox::Container(_) => {
-            let problem = document.problem(keys, "`container` is not available yet");
-            Some(problem.hint("`guard` keeps agents away from the checks without a container"))
-        }
+        Sandbox::Container(container) => containers::refusal(document, keys, container, side),
         Sandbox::Guard(guard) if guard.hide.iter().any(|path| path == Path::new("/")) => {
             let problem = document.problem(keys, "`hide` names `/`, without which nothing can run");
             Some(problem.hint("name the directories that agents must not read"))

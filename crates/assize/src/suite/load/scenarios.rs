@@ -14,8 +14,17 @@ pub(super) fn any_has_layers(directory: &Path, patterns: &[String]) -> bool {
     let paths = patterns
         .iter()
         .filter_map(|pattern| files_matching(directory, pattern).ok());
-    paths.flatten().any(|path| {
-        let document = Document::read(&path).ok();
+    let documents = paths.flatten().map(|path| Document::read(&path).ok());
+    let documents: Vec<Option<Document>> = documents.collect();
+    let is_housed = |document: &&Document| document.value().pointer("/sandbox/container").is_some();
+    if documents
+        .iter()
+        .flatten()
+        .any(|document| is_housed(&document))
+    {
+        return false;
+    }
+    documents.iter().any(|document| {
         let workspace = document
             .as_ref()
             .and_then(|read| read.value().get("workspace"));
@@ -67,6 +76,7 @@ impl Loader<'_> {
                 }
             }
         }
+        loaded.extend(self.harbor_scenarios(file, spec, directory));
         self.refuse_duplicates(&loaded);
         let mut chosen = self.choose(spec, loaded);
         // What names files that are not there is not looked at any further: all else about it would follow from that.

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$GREETING" > /app/greeting.txt
