@@ -13,8 +13,7 @@ use crate::settings::{problem, read};
 use assize_contracts::{
     Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelUse, OverrideProblem,
     PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
-    SessionProvider,
-    SessionTrace, async_trait,
+    SessionProvider, SessionTrace, async_trait,
 };
 use serde::Deserialize;
 use serde_json::json;

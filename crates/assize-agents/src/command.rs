@@ -10,8 +10,9 @@ mod tests;
 
 use assize_contracts::{
     Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelCall, ModelUse,
-    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
-    SessionProvider, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
+    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing,
+    SessionHandle, SessionProvider, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause,
+    async_trait,
 };
 pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};

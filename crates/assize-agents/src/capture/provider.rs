@@ -10,8 +10,9 @@ use crate::lock;
 use assize_contracts::{
     CompletionReason, Concurrency, ContainerNetwork, CreateSessionParams, JsonMap, Millis,
     ModelDoor, ModelUse, Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig,
-    ProviderError, ProviderScope, Sandbox, Sandboxing, SessionHandle, SessionProvider, SessionSandbox,
-    SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait, with_causes,
+    ProviderError, ProviderScope, Sandbox, Sandboxing, SessionHandle, SessionProvider,
+    SessionSandbox, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait,
+    with_causes,
 };
 use assize_llm::Prices;
 use assize_secrets::Secrets;
