@@ -10,8 +10,8 @@ use anyhow::Result;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
 use assize_agents::{Credential, Recipe, SignIn, SignInProblem};
 use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
-use assize_process::Command;
 use assize_process::workspace::{default_root, survey};
+use assize_process::{Command, GuardVersion};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
     }
     if arguments.agents.is_empty() {
         tell_workspaces(arguments.json)?;
+        tell_sandboxes(arguments.json);
     }
     Ok(Exit::Done)
 }
@@ -87,6 +88,34 @@ fn tell_workspaces(as_json: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Which walls around agents this machine has, and why it lacks others.
+fn tell_sandboxes(as_json: bool) {
+    let guard = GuardVersion::of_this_machine();
+    if as_json {
+        let guard = json!({
+            "level": "guard",
+            "works": guard.is_ok(),
+            "version": guard.as_ref().ok().map(|version| version.0),
+            "missing": guard.as_ref().map_or_else(|_| Vec::new(), |version| version.missing()),
+            "reason": guard.as_ref().err(),
+        });
+        print(json!({ "sandbox": [guard] }).to_string());
+        return;
+    }
+    match guard {
+        Ok(version) => {
+            print(format!("agents are kept by guard (Landlock {})", version.0));
+            for missing in version.missing() {
+                say(format!("guard is not whole: {missing}"));
+            }
+        }
+        Err(reason) => {
+            print("agents are kept by no sandbox");
+            say(format!("guard does not work: {reason}"));
+        }
+    }
 }
 
 /// Agents by name, by a recipe's file, or all of a suite.

@@ -23,6 +23,7 @@ mod record;
 mod sessions;
 mod sign_in;
 mod skills;
+mod walls;
 
 use harness::{Test, quick, slow};
 
@@ -54,6 +55,10 @@ const TESTS: &[Test] = tests! {
     quick []: mcp::chat;
     quick ["claude"]: skills::claude_code, skills::in_a_subagent;
     quick ["codex"]: skills::codex;
+    quick ["claude"]: walls::claude_code;
+    quick ["codex"]: walls::codex;
+    slow ["opencode"]: walls::opencode;
+    slow ["gemini"]: walls::gemini;
     quick ["opencode", "rg"]: skills::opencode;
     quick ["gemini"]: skills::gemini;
     slow ["qwen"]: skills::qwen;
