@@ -54,18 +54,18 @@ fn attacks_fail(agent: &Agent) {
         let suite = offline.read("assize.yaml");
         let wall = format!("\nsandbox: {{ guard: {{ network: {network} }} }}\n");
         offline.write("assize.yaml", &(suite + &wall));
-        let mut command = format!("S={}; (", offline.path("").display());
-        ATTACKS
-            .iter()
-            .for_each(|attack| command.push_str(&format!("{attack}; ")));
+        // In a file, because some agents refuse long commands.
+        let directory = offline.path("");
+        let directory = directory.to_str().unwrap().trim_end_matches('/');
+        let mut script = format!("S={directory}\n{}\n", ATTACKS.join("\n"));
         if network == "model" {
             // The LLM's own port, past the proxy.
-            command.push_str(
-                "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 8099), 2)\" && echo got in; ",
-            );
+            let connect = "import socket; socket.create_connection(('127.0.0.1', 8099), 2)";
+            script.push_str(&format!("python3 -c \"{connect}\" && echo got in\n"));
         }
-        command.push_str("echo tried) > report.txt 2>&1");
-        let offline = offline.with_llm(&["--command", &command]);
+        script.push_str("echo tried\n");
+        offline.write("workspace/attack.sh", &script);
+        let offline = offline.with_llm(&["--command", "sh attack.sh > report.txt 2>&1"]);
         let row = agent.run(&offline).remove(0);
         assert_eq!(row["outcome"], "pass", "{network}: {row:#}");
         let report = offline.run_directory().join("report/report.md");

@@ -191,8 +191,16 @@ impl Loader<'_> {
         answers.insert(file.results_dir(&suite));
         let answers: Vec<PathBuf> = answers.iter().map(|path| resolved(path)).collect();
         let mut hidden: BTreeSet<PathBuf> = answers.iter().cloned().collect();
-        if !is_around_home(&suite) {
-            hidden.insert(suite.clone());
+        match can_be_hidden(&suite) {
+            true => drop(hidden.insert(suite.clone())),
+            // Only its own files, and the directories that they have below it.
+            false => {
+                let directories = answers.iter().filter_map(|answer| answer.parent());
+                let below = directories.filter(|directory| {
+                    directory.starts_with(resolved(&suite)) && can_be_hidden(directory)
+                });
+                hidden.extend(below.map(Path::to_owned));
+            }
         }
         hidden.extend(git_directory(&suite));
         let workspaces = scenarios
@@ -425,12 +433,16 @@ fn distant_server(overrides: &serde_json::Map<String, Value>) -> Option<String> 
     })
 }
 
-/// A directory that holds the user's tools as well cannot be hidden as a whole.
-fn is_around_home(directory: &Path) -> bool {
-    let directory = resolved(directory);
+fn home() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let home = home.filter(|home| home.is_absolute());
-    directory == Path::new("/") || home.is_some_and(|home| resolved(&home).starts_with(&directory))
+    let home = home.filter(|home| home.is_absolute())?;
+    Some(resolved(&home))
+}
+
+/// The user's home and the whole system hold tools as well, so they cannot be hidden.
+fn can_be_hidden(directory: &Path) -> bool {
+    let directory = resolved(directory);
+    directory != Path::new("/") && home().is_none_or(|home| home != directory)
 }
 
 /// Where git keeps the history of a directory: what is hidden in it lies there, too.
@@ -456,20 +468,24 @@ fn history_of(workspace: &WorkspaceSpec, suite: &Path) -> Vec<PathBuf> {
     };
     let repository = suite.join(&git.repo);
     let mut hidden = Vec::from_iter(git_directory(&repository));
-    if !is_around_home(&repository) {
+    if can_be_hidden(&repository) {
         hidden.push(repository);
     }
     hidden
 }
 
-/// Directories of `PATH` inside hidden ones, each with what its programs need beside them: an environment of Python that
+/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: an environment of Python that
 /// lies in the suite, for example.
 fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
     let holds_answers = |path: &Path| answers.iter().any(|answer| answer.starts_with(path));
     let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
-    let mut tools = Vec::new();
+    // A home below the suite is still the user's.
+    let mut tools: Vec<PathBuf> = home()
+        .filter(|home| is_hidden(home) && !holds_answers(home))
+        .into_iter()
+        .collect();
     for entry in std::env::split_paths(&path).filter(|entry| entry.is_absolute()) {
         let entry = resolved(&entry);
         let around = entry.parent().filter(|around| is_hidden(around));
