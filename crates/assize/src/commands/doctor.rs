@@ -10,6 +10,7 @@ use anyhow::Result;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
 use assize_agents::{Credential, Recipe, SignIn, SignInProblem};
 use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
+use assize_process::container::Engine;
 use assize_process::workspace::{default_root, survey};
 use assize_process::{Command, GuardVersion};
 use comfy_table::{Table, presets};
@@ -57,7 +58,9 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
     }
     if arguments.agents.is_empty() {
         tell_workspaces(arguments.json)?;
-        tell_sandboxes(arguments.json);
+        let engine = runtime.block_on(Engine::find(None));
+        let engine = engine.map_err(|error| error.explained());
+        tell_sandboxes(arguments.json, &engine);
     }
     Ok(Exit::Done)
 }
@@ -91,7 +94,7 @@ fn tell_workspaces(as_json: bool) -> Result<()> {
 }
 
 /// Which walls around agents this machine has, and why it lacks others.
-fn tell_sandboxes(as_json: bool) {
+fn tell_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
     let guard = GuardVersion::of_this_machine();
     if as_json {
         let guard = json!({
@@ -101,7 +104,13 @@ fn tell_sandboxes(as_json: bool) {
             "missing": guard.as_ref().map_or_else(|_| Vec::new(), |version| version.missing()),
             "reason": guard.as_ref().err(),
         });
-        print(json!({ "sandbox": [guard] }).to_string());
+        let container = json!({
+            "level": "container",
+            "works": engine.is_ok(),
+            "engine": engine.as_ref().ok().map(|engine| engine.kind().as_str()),
+            "reason": engine.as_ref().err(),
+        });
+        print(json!({ "sandbox": [guard, container] }).to_string());
         return;
     }
     match guard {
@@ -115,6 +124,13 @@ fn tell_sandboxes(as_json: bool) {
             print("agents are kept by no sandbox");
             say(format!("guard does not work: {reason}"));
         }
+    }
+    match engine {
+        Ok(engine) => print(format!("containers are run by {}", engine.kind().as_str())),
+        Err(reason) => say(format!(
+            "container does not work: {}",
+            one_line(reason, 200)
+        )),
     }
 }
 
