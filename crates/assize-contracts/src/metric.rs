@@ -445,6 +445,12 @@ fn score(name: &'static str) -> Metric {
 }
 
 impl Metric {
+    /// The metric that tells whether a trial used the skill on trial: 0 or 1.
+    pub const SKILL_ACTIVATED: &'static str = "skill_activated";
+
+    /// The metric that tells whether a trial should use it: 0 or 1.
+    pub const SKILL_SHOULD_TRIGGER: &'static str = "skill_should_trigger";
+
     /// A metric about which only the name is known.
     pub fn unknown(name: impl Into<Cow<'static, str>>) -> Self {
         Self {

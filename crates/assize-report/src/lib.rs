@@ -28,6 +28,7 @@ mod reason;
 mod scenario_change;
 mod success;
 mod summary;
+mod triggers;
 mod versions;
 
 mod number;
@@ -82,6 +83,7 @@ pub use rows::{RowBytes, read_rows};
 pub use scenario_change::{ChangeKind, PassCount, ScenarioChange, scenario_changes};
 pub use success::{Chances, SuccessSummary};
 pub use summary::{ModeSummary, Named, ScenarioSummary, Summary};
+pub use triggers::{TriggerRate, Triggers};
 pub use versions::{changed_metrics, not_comparable};
 pub use words::{
     EXPLORATORY, advice, clause, closing_line, p_value, scopes_note, sentence, verdict_line,

@@ -13,7 +13,9 @@ use crate::reason::MOST_LISTED;
 use crate::summary::TYPICAL_TASKS;
 use crate::wall;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
-use crate::{Comparison, EFFECTS_NOTE, ModeSummary, Summary, effect_sentence, percent};
+use crate::{
+    Comparison, EFFECTS_NOTE, ModeSummary, Summary, TriggerRate, effect_sentence, percent,
+};
 use assize_contracts::RowField;
 use assize_stats::{Statistic, Verdict};
 use std::fmt::Write;
@@ -35,6 +37,7 @@ fn write_page(page: &mut String, summary: &Summary, title: &str) -> std::fmt::Re
     page.push_str(&gate_section(summary, 2));
     write_glance(page, summary)?;
     write_comparisons(page, summary)?;
+    write_skills(page, summary)?;
     write_own_metrics(page, summary)?;
     write_scenarios(page, summary)?;
     write_checks(page, summary)?;
@@ -288,6 +291,67 @@ fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
 }
 
 /// Labels with their figures, and the confusion matrix: expected from top to bottom, what came out from left to right.
+/// When skills were used, and whether they should have been.
+fn write_skills(page: &mut String, summary: &Summary) -> std::fmt::Result {
+    let heading = [
+        "Mode",
+        "Used",
+        "Offered",
+        "Turn of first use",
+        "Time to it",
+        "Tokens before it",
+        "Tokens of its text",
+    ];
+    let columns = [
+        "skill_activated",
+        "skill_offered",
+        "skill_activation_turn",
+        "skill_time_to_activation_ms",
+        "skill_tokens_to_activation",
+        "skill_text_tokens",
+    ];
+    let mut table = Table::new("Use of skills", &heading);
+    for (name, mode) in summary.modes.iter() {
+        if mode.metrics.find(columns[0]).is_none() {
+            continue;
+        }
+        let cell = |column: &&str| {
+            let metric = summary.catalog.metric(column);
+            let found = mode.metrics.find(column);
+            match metric.is_ratio() {
+                true => found
+                    .and_then(|found| found.mean)
+                    .map_or_else(not_available, percent),
+                false => found
+                    .and_then(|found| found.median)
+                    .map_or_else(not_available, |median| crate::amount(&metric, median)),
+            }
+        };
+        let mut row = vec![safe(name)];
+        row.extend(columns.iter().map(cell));
+        table.row(row);
+    }
+    table.write(page)?;
+    let mut table = Table::new(
+        "Does it trigger",
+        &["Mode", "Recall", "Precision", "False triggers"],
+    );
+    for (name, mode) in summary.modes.iter() {
+        if let Some(found) = &mode.triggers {
+            let cell = |rate: &Option<TriggerRate>| {
+                rate.as_ref().map_or_else(not_available, TriggerRate::words)
+            };
+            table.row(vec![
+                safe(name),
+                cell(&found.recall),
+                cell(&found.precision),
+                cell(&found.false_triggers),
+            ]);
+        }
+    }
+    table.write(page)
+}
+
 fn write_labels(page: &mut String, summary: &Summary) -> std::fmt::Result {
     for (mode, found) in summary.modes.iter() {
         for (metric, found) in found.classification.iter() {

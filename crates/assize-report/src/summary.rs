@@ -6,8 +6,8 @@ use crate::reason::{Reason, Tally};
 use crate::scenario_change::{PassCount, ScenarioCounts};
 use crate::{
     Analysis, Caution, Chances, Classification, Comparison, FactorEffect, GateResult, JudgeSummary,
-    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, amount,
-    caution, cells, effects, looks, metric, success,
+    MetricSummary, Planned, ReportError, Row, SuccessSummary, SummaryBuilder, TextCounts, Triggers,
+    amount, caution, cells, effects, looks, metric, success,
 };
 use assize_contracts::{Catalog, Metric, Nature, RowField, WallRecord};
 use assize_stats::{CostPerSuccess, Level, Scope, Statistic, cost_per_success};
@@ -119,6 +119,9 @@ pub struct ModeSummary {
     /// Texts that collectors, scorers and evaluators told, by metric: how often each value came.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub texts: Named<TextCounts>,
+    /// Whether a skill is used when it should be. Absent where no scenario says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<Triggers>,
     /// Checks by `scenario/id`; where scenarios are left out, also by their id over all scenarios.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
@@ -400,6 +403,7 @@ fn modes(
         let cells: Vec<&Cell> = arm.cells.values().collect();
         let mut mode = mode(builder, arm, &cells, level);
         mode.checks = checks(builder, arm, told);
+        mode.triggers = Triggers::of(&builder.names, &cells, level);
         let labels = arm.labels.iter();
         let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
         mode.classification = Named(labels.collect());
@@ -487,6 +491,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         retried: cells.iter().map(|cell| u64::from(cell.retried)).sum(),
         classification: Named(Vec::new()),
         texts: Named(Vec::new()),
+        triggers: None,
         checks: Named(Vec::new()),
         reasons: reasons(builder, cells),
     }

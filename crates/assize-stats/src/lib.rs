@@ -60,6 +60,7 @@ mod proportion;
 mod success;
 mod task_t;
 
+mod ablation;
 mod adjust;
 mod design;
 mod equivalence;
@@ -76,6 +77,10 @@ mod factorial;
 
 mod compare;
 
+pub use ablation::{
+    AblationBudget, AblationFinding, BalancedSubsets, CLAIM_ERROR, ConfirmedEffect,
+    LONGEST_SHORTLIST, ScreenedEffect, ScreenedTrial, confirm_ablation,
+};
 pub use adjust::{AdjustMethod, HolmFamily, adjust_p_values, holm_family};
 pub use agreement::{
     CohensKappa, KappaWeights, KrippendorffAlpha, PooledAlpha, RatingLevel, VoteSums, cohens_kappa,
@@ -121,8 +126,8 @@ pub use permutation::{
 };
 pub use power::{PowerInputs, PowerPlan, power_plan};
 pub use proportion::{
-    PairedOutcomes, ProportionInterval, ProportionMethod, Tally, mcnemar_exact,
-    paired_proportion_diff_ci, proportion_ci, proportion_diff_ci,
+    PairedOutcomes, ProportionInterval, ProportionMethod, Tally, effective_proportion_ci,
+    mcnemar_exact, paired_proportion_diff_ci, proportion_ci, proportion_diff_ci,
 };
 pub use reduction::{ReductionInterval, bootstrap_reduction_ci};
 pub use sample::{Sample, Screened};

@@ -127,6 +127,19 @@ pub fn proportion_ci(
     })
 }
 
+/// Interval of a rate that carries the information of so many independent trials, which need not be a whole number. None for a rate
+/// outside 0 to 1 or without information.
+pub fn effective_proportion_ci(rate: f64, trials: f64, level: Level) -> Option<ProportionInterval> {
+    let is_rate = (0.0..=1.0).contains(&rate) && trials > 0.0;
+    let bounds = is_rate.then(|| wilson(rate, trials, normal_quantile(1.0 - level.tail())))?;
+    Some(ProportionInterval {
+        point_estimate: rate,
+        lower: bounds.lower,
+        upper: bounds.upper,
+        confidence_level: level,
+    })
+}
+
 /// Newcombe's interval of rate A minus rate B (1998, method 10); none if a side has no trials.
 pub fn proportion_diff_ci(a: Tally, b: Tally, level: Level) -> Option<ProportionInterval> {
     let a = proportion_ci(a, ProportionMethod::Wilson, level)?;

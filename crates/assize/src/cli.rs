@@ -147,6 +147,10 @@ pub(crate) enum Command {
     Merge(MergeArguments),
     /// Run a suite as shards on Slurm, Kubernetes or Ray, and collect the results
     Submit(Box<SubmitArguments>),
+    /// Try a skill with and without: does it trigger, does it help, what does it cost?
+    Skill(SkillArguments),
+    /// Find out which sections of an instruction file earn their place
+    Instructions(InstructionsArguments),
     /// Serve suites and runs to coding agents over MCP, on stdin and stdout
     Mcp(McpArguments),
     /// Look at what others wrote, such as Harbor tasks, and make it usable here
@@ -165,7 +169,10 @@ pub(crate) enum Command {
 impl Command {
     /// The command makes a run, which has a directory for the log.
     pub(crate) fn makes_a_run(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Try(_) | Self::Plan(_))
+        matches!(
+            self,
+            Self::Run(_) | Self::Try(_) | Self::Plan(_) | Self::Skill(_) | Self::Instructions(_)
+        )
     }
 
     /// Whether this process is a plugin of another one.
@@ -226,6 +233,162 @@ pub(crate) struct TryArguments {
     /// Show the report in the browser at the end
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SkillArguments {
+    #[command(subcommand)]
+    pub(crate) action: SkillAction,
+}
+
+/// What to do with a skill.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillAction {
+    /// Run the tasks of a skill with and without it, and say whether it triggers, helps and what it costs
+    Test(SkillTestArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize skill test skills/review                       its own evals, with Claude Code
+  assize skill test skills/review --agent codex -n 10
+  assize skill test skills/review --neighbour skills/pdf --tasks triggers.json
+  assize skill test skills/review --agent simulated     without a key, to see what comes out
+
+Tasks are those of DIR/evals: evals.json, triggers.json, and directories with prompt.md and graders.")]
+pub(crate) struct SkillTestArguments {
+    /// The directory of the skill, with its SKILL.md
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The agent that is given the skill (may be repeated: a run each)
+    #[arg(long, value_name = "NAME", default_value = "claude-code")]
+    pub(crate) agent: Vec<String>,
+    /// The tasks: evals.json, a trigger file, a directory of cases or a promptfoo configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tasks: Option<PathBuf>,
+    /// Runs of each task with and without the skill
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repetitions: u32,
+    /// The model of the agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// A skill beside it, to see which one is chosen (may be repeated)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) neighbour: Vec<PathBuf>,
+    /// Who judges expectations in words, such as anthropic:claude-sonnet-4-5
+    #[arg(long, value_name = "API:MODEL[@URL]")]
+    pub(crate) judge: Option<String>,
+    /// A setting of the agent, such as `skill_effect=0.3` of `simulated` (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, serde_json::Value)>,
+    /// What all random choices derive from
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// Time limit of every task that has none, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 300_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// Where the suite is written [default: .assize/skills/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+    /// The result as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not ask before spending
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Try nothing out before the first trial
+    #[arg(long)]
+    pub(crate) no_preflight: bool,
+    /// Show the report in the browser at the end
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// `name=value`, the value as JSON where it is some.
+fn setting(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("expected a name and a value, such as `skill_effect=0.3`")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((name.to_owned(), value))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstructionsArguments {
+    #[command(subcommand)]
+    pub(crate) action: InstructionsAction,
+}
+
+/// What to do with an instruction file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum InstructionsAction {
+    /// Take sections out and see what happens to success: a screening of all, then a confirmation of a few
+    Ablate(AblateArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assize instructions ablate CLAUDE.md --suite evals --dry-run     how many trials it takes
+  assize instructions ablate CLAUDE.md --suite evals
+  assize instructions ablate CLAUDE.md --suite evals --max-trials 800
+
+Sections begin at headings. The screening leaves each one out of half of the blocks of every scenario; \
+at most 8 are confirmed on fresh trials, and only that is claimed (Holm).")]
+pub(crate) struct AblateArguments {
+    /// The instruction file: CLAUDE.md, AGENTS.md or any other
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The suite whose scenarios show whether a section matters
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    pub(crate) suite: PathBuf,
+    /// The mode of the suite that is given the file [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
+    /// The model, instead of the suite's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The difference of success that it is planned for, in points
+    #[arg(long, value_name = "POINTS", default_value_t = 20.0, value_parser = points)]
+    pub(crate) effect: f64,
+    /// The loss of success that is small enough to take sections out, in points
+    #[arg(long, value_name = "POINTS", default_value_t = 10.0, value_parser = points)]
+    pub(crate) margin: f64,
+    /// The most trials; fewer than planned show only larger effects
+    #[arg(long, value_name = "N")]
+    pub(crate) max_trials: Option<u64>,
+    /// What all random choices derive from
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// Trials at once, instead of the suite's
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrency: Option<usize>,
+    /// Say how many trials it takes, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The result as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Do not ask before spending
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Try nothing out before the first trial
+    #[arg(long)]
+    pub(crate) no_preflight: bool,
+}
+
+fn points(text: &str) -> Result<f64, String> {
+    let points: f64 = text.parse().map_err(|_| "expected a number of points")?;
+    match (1.0..=100.0).contains(&points) {
+        true => Ok(points),
+        false => Err("expected 1 to 100 points".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -439,12 +602,19 @@ pub(crate) struct CheckArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats:
-  harbor    directories with a task.toml: prints what each task asks for and what of it cannot be had
+  harbor                directories with a task.toml: what each asks for, and what cannot be had
+  evals-json            evals/evals.json of a skill, in skill-creator's form
+  triggers              [{ \"query\": …, \"should_trigger\": true }]
+  claude-plugin-eval    directories with prompt.md or case.yaml and graders
+  promptfoo             promptfooconfig.yaml
+
+What has no equivalent is listed, never dropped.
 
 Examples:
   assize import harbor tasks
-  assize import harbor tasks --save my-suite    write a suite that runs them
-  assize check --oracle my-suite                prove them before money is spent")]
+  assize import harbor tasks --out my-suite               write a suite that runs them
+  assize check --oracle my-suite                          prove them before money is spent
+  assize import evals-json skills/review --out my-suite   the evals of a skill, with and without it")]
 pub(crate) struct ImportArguments {
     /// Whose form it is
     #[arg(value_name = "FORMAT")]
@@ -453,7 +623,7 @@ pub(crate) struct ImportArguments {
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
     /// Write a suite into this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "out", alias = "save", value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
     /// Print one JSON object per line
     #[arg(long)]

@@ -21,6 +21,7 @@ mod init;
 mod init_agent;
 mod init_git;
 mod init_session;
+mod instructions;
 mod last_run;
 mod layers;
 mod mcp;
@@ -48,6 +49,7 @@ mod shards;
 mod show;
 mod show_run;
 mod show_task;
+mod skill;
 mod submit;
 mod try_out;
 mod verdict;
@@ -96,8 +98,10 @@ pub(crate) fn run(command: Command, plugins: &Plugins) -> Result<Exit> {
         Command::Score(arguments) => score::score(&arguments, plugins),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Submit(arguments) => submit::submit(&arguments, plugins),
-        Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Skill(arguments) => skill::skill(&arguments, plugins),
+        Command::Instructions(arguments) => instructions::instructions(&arguments, plugins),
+        Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Image(arguments) => image::image(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions { shell } => {

@@ -343,7 +343,7 @@ fn show_plan(profile: &ProfileSuite, as_json: bool) -> Result<Exit> {
 }
 
 /// Asks before agents, runners or a judge can cost something.
-fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
+pub(super) fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
     let profile = &suite.profile;
     let is_free = |mode: &Mode| {
         let says_so = mode.overrides.get("free") == Some(&Value::Bool(true));

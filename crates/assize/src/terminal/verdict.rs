@@ -41,6 +41,7 @@ pub(crate) fn print_summary(summary: &Summary, run: &str) {
         }
     }
     print_effects(summary);
+    print_triggers(summary);
     print_gates(&summary.gates);
     print_cautions([summary]);
 }
@@ -63,6 +64,16 @@ pub(crate) fn print_effects(summary: &Summary) {
         print(format!("  {mark} {}", line.trim_start()));
     }
     print(style(wrapped(EFFECTS_NOTE, "    ")).dim().to_string());
+}
+
+/// Whether skills were used when they should have been.
+fn print_triggers(summary: &Summary) {
+    for (name, mode) in summary.modes.iter() {
+        if let Some(found) = &mode.triggers {
+            let line = format!("skill in {name}: {}", found.words());
+            print(wrapped(&plain(&line), ""));
+        }
+    }
 }
 
 /// Cautions about the trials and the deciding metrics, each once; the others are in the report.

@@ -22,6 +22,7 @@ mod from_session;
 mod gates;
 mod harbor;
 mod history;
+mod imports;
 mod init;
 mod judging;
 mod lab;
@@ -56,6 +57,7 @@ mod score;
 #[cfg(feature = "sessions")]
 mod sessions;
 mod shards;
+mod skill_commands;
 mod skills;
 mod snapshots;
 mod stored_runs;

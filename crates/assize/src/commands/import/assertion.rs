@@ -1,0 +1,307 @@
+//! Assertions of other tools as checks or criteria.
+
+use serde_json::{Value, json};
+
+/// What an assertion becomes.
+#[derive(Debug, PartialEq)]
+pub(super) enum Made {
+    /// Checks that a program makes.
+    Checks(Vec<Value>),
+    /// A criterion for a judge.
+    Criterion(String),
+    /// Nothing: the reason why.
+    Nothing(String),
+}
+
+/// An assertion by its type and value. `not-` before a type negates it.
+pub(super) fn made_of(assertion: &Value) -> Made {
+    let text = |key: &str| assertion.get(key).and_then(Value::as_str);
+    let kind = text("type").unwrap_or_default().to_owned();
+    let (negated, kind) = match kind.strip_prefix("not-") {
+        Some(kind) => (true, kind.to_owned()),
+        None => (false, kind),
+    };
+    let value = ["value", "text", "pattern", "expected"]
+        .iter()
+        .find_map(|key| assertion.get(key))
+        .unwrap_or(&Value::Null);
+    let made = of_kind(&kind, value, assertion);
+    match made {
+        Made::Checks(checks) => {
+            let finished = checks
+                .into_iter()
+                .map(|check| finished(check, negated, assertion));
+            Made::Checks(finished.collect())
+        }
+        Made::Criterion(_) if negated => Made::Nothing(format!(
+            "the negation of `{kind}` cannot be judged by a criterion"
+        )),
+        made => made,
+    }
+}
+
+/// The check with what is said about it: weight, name, negation.
+fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
+    let mut check = match negated {
+        true => json!({ "not": check }),
+        false => check,
+    };
+    if let Some(weight) = assertion
+        .get("weight")
+        .and_then(Value::as_u64)
+        .filter(|n| (1..=1000).contains(n))
+    {
+        check["weight"] = weight.into();
+    }
+    if assertion.get("weight").and_then(Value::as_u64) == Some(0) {
+        check["required"] = false.into();
+    }
+    check
+}
+
+fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
+    let one = |check: Value| Made::Checks(vec![check]);
+    let texts = || -> Vec<String> {
+        match value {
+            Value::Array(items) => items.iter().map(as_text).collect(),
+            Value::Null => Vec::new(),
+            other => vec![as_text(other)],
+        }
+    };
+    let escaped = |texts: &[String]| -> String {
+        let parts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
+        parts.join("|")
+    };
+    match kind {
+        _ if is_template(value) => {
+            Made::Nothing(format!("the value of `{kind}` is code or a file"))
+        }
+        "equals" if !value.is_null() => match value {
+            Value::Object(_) | Value::Array(_) => one(json!({"output": {"json": value}})),
+            text => one(json!({"output": {"equals": as_text(text)}})),
+        },
+        "contains" | "contains-all" if !value.is_null() => {
+            let checks = texts()
+                .into_iter()
+                .map(|text| json!({"output": {"contains": text}}));
+            Made::Checks(checks.collect())
+        }
+        "icontains" | "icontains-all" if !value.is_null() => {
+            let checks = texts().into_iter().map(
+                |text| json!({"output": {"matches": format!("(?i){}", regex::escape(&text))}}),
+            );
+            Made::Checks(checks.collect())
+        }
+        "contains-any" => one(json!({"output": {"matches": escaped(&texts())}})),
+        "icontains-any" => {
+            one(json!({"output": {"matches": format!("(?i){}", escaped(&texts()))}}))
+        }
+        "starts-with" if !value.is_null() => {
+            one(json!({"output": {"matches": format!("^{}", regex::escape(&as_text(value)))}}))
+        }
+        "regex" | "matches" => match as_text(value) {
+            pattern if regex::Regex::new(&pattern).is_ok() => regex_check(&pattern, assertion),
+            pattern => Made::Nothing(format!(
+                "`{pattern}` is a regular expression of another language"
+            )),
+        },
+        "is-json" => match value {
+            Value::Object(_) => one(json!({"output": {"schema": value}})),
+            _ => one(json!({"output": {"json": true}})),
+        },
+        "cost" => match number(assertion, &["threshold", "value", "max"]) {
+            Some(most) => one(json!({"limit": {"cost_usd": most}})),
+            None => Made::Nothing("`cost` names no threshold".to_owned()),
+        },
+        "latency" => match number(assertion, &["threshold", "value", "max"]) {
+            Some(most) => one(json!({"limit": {"wall_ms": most}})),
+            None => Made::Nothing("`latency` names no threshold".to_owned()),
+        },
+        "file_exists" | "file-exists" => match text_of(assertion, &["path", "file", "value"]) {
+            Some(path) => one(json!({"file": {"path": path, "exists": true}})),
+            None => Made::Nothing(format!("`{kind}` names no path")),
+        },
+        "tool_used" | "tool-used" => tool_used(assertion),
+        "tool_order" | "tool-order" => {
+            let tools = ["tools", "order", "value"]
+                .iter()
+                .find_map(|key| assertion.get(key)?.as_array());
+            match tools {
+                Some(tools) => one(json!({"tool": {"order": tools}})),
+                None => Made::Nothing(format!("`{kind}` names no tools")),
+            }
+        }
+        "skill-used" | "skill_used" => match text_of(assertion, &["skill", "value", "name"]) {
+            Some(skill) => one(json!({"skill": {"used": skill}, "required": false})),
+            None => Made::Nothing(format!("`{kind}` names no skill")),
+        },
+        "llm"
+        | "llm-rubric"
+        | "g-eval"
+        | "model-graded-closedqa"
+        | "factuality"
+        | "model-graded-factuality"
+        | "answer-relevance"
+        | "context-faithfulness" => {
+            match text_of(
+                assertion,
+                &[
+                    "value",
+                    "rubric",
+                    "prompt",
+                    "criteria",
+                    "text",
+                    "description",
+                ],
+            ) {
+                Some(text) if kind.contains("factuality") => {
+                    Made::Criterion(format!("The answer agrees with this reference: {text}"))
+                }
+                Some(text) => Made::Criterion(text),
+                None => Made::Nothing(format!("`{kind}` says nothing to judge by")),
+            }
+        }
+        "baseline" => Made::Nothing(
+            "`baseline` compares with a run without the plugin; write `with: SKILL` in the suite"
+                .to_owned(),
+        ),
+        "" => Made::Nothing("the assertion has no type".to_owned()),
+        other => Made::Nothing(format!("`{other}` has no equivalent")),
+    }
+}
+
+/// A pattern for the answer, or for a file where one is named.
+fn regex_check(pattern: &str, assertion: &Value) -> Made {
+    let target = text_of(assertion, &["file", "path"]);
+    Made::Checks(vec![match target {
+        Some(path) => json!({"file": {"path": path, "matches": pattern}}),
+        None => json!({"output": {"matches": pattern}}),
+    }])
+}
+
+/// A call of the tool for skills is the use of a skill, which a mode without it cannot show: it decides nothing.
+fn tool_used(assertion: &Value) -> Made {
+    let Some(tool) = text_of(assertion, &["tool", "name", "value"]) else {
+        return Made::Nothing("`tool_used` names no tool".to_owned());
+    };
+    let (least, most) = (assertion["min"].as_u64(), assertion["max"].as_u64());
+    let skill = text_of(assertion, &["skill"])
+        .or_else(|| text_of(&assertion["args"], &["skill", "name"]))
+        .or_else(|| text_of(&assertion["input"], &["skill", "name"]));
+    if tool.eq_ignore_ascii_case("skill") {
+        let mut check = match (skill, most) {
+            (Some(skill), Some(0)) => json!({"skill": {"unused": skill}}),
+            (Some(skill), _) => json!({"skill": {"used": skill}}),
+            (None, _) => tool_check(&tool, least, most),
+        };
+        check["required"] = false.into();
+        return Made::Checks(vec![check]);
+    }
+    Made::Checks(vec![tool_check(&tool, least, most)])
+}
+
+fn tool_check(tool: &str, least: Option<u64>, most: Option<u64>) -> Value {
+    let mut asked = json!({"called": tool});
+    if let Some(least) = least {
+        asked["at_least"] = least.into();
+    }
+    if let Some(most) = most {
+        asked["at_most"] = most.into();
+    }
+    json!({ "tool": asked })
+}
+
+fn text_of(value: &Value, keys: &[&str]) -> Option<String> {
+    let found = keys.iter().find_map(|key| value.get(key)?.as_str());
+    found
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
+
+fn number(value: &Value, keys: &[&str]) -> Option<f64> {
+    keys.iter().find_map(|key| value.get(key)?.as_f64())
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Files and code are not read.
+fn is_template(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| {
+        text.starts_with("file://") || text.contains("{%") || text.starts_with("javascript:")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checks(assertion: Value) -> Value {
+        match made_of(&assertion) {
+            Made::Checks(checks) => checks.into(),
+            other => panic!("{assertion}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn assertions_with_an_equivalent_become_checks() {
+        for (assertion, expected) in [
+            (
+                json!({"type": "contains", "value": "a"}),
+                json!([{"output": {"contains": "a"}}]),
+            ),
+            (
+                json!({"type": "not-contains", "value": "a"}),
+                json!([{"not": {"output": {"contains": "a"}}}]),
+            ),
+            (
+                json!({"type": "contains-all", "value": ["a", "b"]}),
+                json!([{"output": {"contains": "a"}}, {"output": {"contains": "b"}}]),
+            ),
+            (
+                json!({"type": "icontains", "value": "a.b"}),
+                json!([{"output": {"matches": "(?i)a\\.b"}}]),
+            ),
+            (
+                json!({"type": "contains-any", "value": ["a", "b+"]}),
+                json!([{"output": {"matches": "a|b\\+"}}]),
+            ),
+            (
+                json!({"type": "latency", "threshold": 500}),
+                json!([{"limit": {"wall_ms": 500.0}}]),
+            ),
+            (
+                json!({"type": "tool_used", "tool": "Bash", "min": 1, "max": 3}),
+                json!([{"tool": {"called": "Bash", "at_least": 1, "at_most": 3}}]),
+            ),
+            (
+                json!({"type": "tool_used", "tool": "Skill", "skill": "x"}),
+                json!([{"skill": {"used": "x"}, "required": false}]),
+            ),
+            (
+                json!({"type": "file_exists", "path": "o.txt"}),
+                json!([{"file": {"path": "o.txt", "exists": true}}]),
+            ),
+            (
+                json!({"type": "equals", "value": "a", "weight": 2}),
+                json!([{"output": {"equals": "a"}, "weight": 2}]),
+            ),
+        ] {
+            assert_eq!(checks(assertion.clone()), expected, "{assertion}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_judge_is_a_criterion_and_the_rest_is_listed() {
+        let rubric = json!({"type": "llm-rubric", "value": "is polite"});
+        assert_eq!(made_of(&rubric), Made::Criterion("is polite".to_owned()));
+        for kind in ["javascript", "python", "similar", "webhook", ""] {
+            let made = made_of(&json!({"type": kind, "value": "x"}));
+            assert!(matches!(made, Made::Nothing(_)), "{kind}: {made:?}");
+        }
+    }
+}
