@@ -419,11 +419,6 @@ mod tests {
             found += named.iter().filter(helps).count() as u64;
             harmful += u64::from(named.contains(&(199, AblationFinding::Hurts)));
         }
-        println!(
-            "{} trials an ablation; falsely named in {falsely} of {ABLATIONS}, planted found {found} of {}, harmful {harmful}",
-            budget.trials(),
-            3 * ABLATIONS
-        );
         assert!(falsely * 100 <= ABLATIONS * 5, "falsely named in {falsely}");
         assert!(found * 100 >= 3 * ABLATIONS * 80, "found {found}");
         assert!(harmful * 100 >= ABLATIONS * 80, "harmful found {harmful}");
