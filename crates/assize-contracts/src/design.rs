@@ -146,6 +146,24 @@ pub struct LookRecord {
     /// Comparisons that were decided by then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<DecidedRecord>,
+    /// Arms that are done before their last repetition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<StoppedRecord>,
+}
+
+/// An arm of which a look started nothing more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StoppedRecord {
+    /// Its mode.
+    pub mode: String,
+    /// Its model.
+    pub model: String,
+    /// Repetitions it has.
+    pub after: u32,
+    /// `decided` or `futile`.
+    pub reason: String,
 }
 
 /// A comparison that a look decided.

@@ -58,7 +58,7 @@ pub use cell_key::CellKey;
 pub use collector::{Collector, CustomMetric, MetricValue};
 pub use design::{
     Budget, DecidedRecord, FactorRecord, FactorialMode, FactorialRecord, LookRecord, Spent,
-    StoppingMethod, UntilSpec,
+    StoppedRecord, StoppingMethod, UntilSpec,
 };
 pub use evaluator::{Evaluator, PartialScores};
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};

@@ -60,6 +60,13 @@ pub enum Event<'a> {
     },
     /// The warm-up is over; the trials that count begin.
     WarmupFinished,
+    /// A declared look at the run.
+    Looked {
+        /// Rounds that are complete.
+        rounds: u32,
+        /// The outcome, for people.
+        text: &'a str,
+    },
     /// Something that weakens the result.
     Caution(&'a Caution),
     /// Nothing more will happen.

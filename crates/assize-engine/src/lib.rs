@@ -3,6 +3,7 @@
 //! Read in this order: `suite` is the input of a run, `plan` turns it into cells, `schedule` works through them,
 //! `trial` does one with an agent and `task` one with a capability, `store` keeps the result. [`run_profile_suite`] is the way in.
 
+mod budget;
 mod event;
 mod plan;
 mod random;
@@ -14,6 +15,7 @@ mod hooks;
 mod instances;
 mod preflight;
 mod schedule;
+mod steering;
 mod task;
 mod trial;
 mod voids;
@@ -26,6 +28,7 @@ mod profile;
 mod rescore;
 pub mod store;
 
+pub use budget::{Amounts, BudgetStop, Ledger, dearest_block};
 pub use event::{Event, Listener, TrialBrief};
 pub use plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 pub use profile::{
@@ -33,6 +36,7 @@ pub use profile::{
 };
 pub use rescore::{Keeping, Rescored, score_again};
 pub use shard::{Shard, ShardError, ShardPlan};
+pub use steering::{Look, Steering, StoppedArm};
 pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};
 pub use task::{
     Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,

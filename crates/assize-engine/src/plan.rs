@@ -29,7 +29,7 @@ impl Order {
 }
 
 /// A condition that is compared with others: a mode with a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Arm {
     /// The mode's name.
     pub mode: String,

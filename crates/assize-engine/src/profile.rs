@@ -1,5 +1,6 @@
 //! A whole run: resolve modes, open the run directory, start providers, work through the cells, end everything.
 
+use crate::budget::{BudgetStop, Ledger};
 use crate::event::{Event, Listener};
 use crate::guard::guarded;
 use crate::hooks::Hooks;
@@ -12,16 +13,20 @@ use crate::store::{
     CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, ShardRecord, StoreError,
     WriterHandle, list_named, new_run_id,
 };
-use crate::suite::{Mode, ProfileSuite};
+use crate::suite::{Execution, Mode, ProfileSuite};
 use crate::task::UsedRunner;
 use crate::trial::{Cancelled, Trials};
 use crate::voids::{VoidReason, Voids};
 use crate::workspace::{self, TrialWorkspaces};
-use assize_contracts::{Caution, CautionCode, HookEvent, PluginError, RunContext, Timestamp};
+use assize_contracts::{
+    Caution, CautionCode, HookEvent, PluginError, ProfileRow, RunContext, Timestamp,
+};
 use assize_secrets::Redactor;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +53,8 @@ pub struct ProfileSuiteResult {
     pub open: u64,
     /// The causes of this command's void trials.
     pub voids: Vec<VoidReason>,
+    /// Why the budget ended the run, where it did.
+    pub budget: Option<BudgetStop>,
 }
 
 impl ProfileSuiteResult {
@@ -154,6 +161,8 @@ pub async fn run_profile_suite(
         done,
     });
 
+    let began = Instant::now();
+    let ledger = ledger(&suite, &plan, &open, &directory)?;
     let cancel = cancel.child_token();
     let writer = run.into_writer(Arc::clone(&listener), cancel.clone());
     let redactor = Redactor::new(&suite.secrets);
@@ -175,8 +184,12 @@ pub async fn run_profile_suite(
         voids: Voids::new(suite.execution.stop_after_voids, redactor.clone()),
         encoder: Encoder::new(redactor, suite.output.store_traces),
         stop: cancel.child_token(),
+        ledger: ledger.map(Mutex::new),
+        began,
     });
     let run = Run {
+        directory: directory.clone(),
+        skipped: AtomicU64::new(0),
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
@@ -197,7 +210,12 @@ pub async fn run_profile_suite(
 
     let written = written?;
     let done = done + written.trials();
-    let open = planned.saturating_sub(done);
+    // Cells of arms that a look has stopped are not missing.
+    let open = planned
+        .saturating_sub(done)
+        .saturating_sub(run.skipped.load(Ordering::Relaxed));
+    let budget = run.budget_stop().filter(|_| open > 0);
+    run.report_budget(budget.as_ref());
     written.close(if open == 0 {
         RunState::Complete
     } else {
@@ -215,7 +233,39 @@ pub async fn run_profile_suite(
         done,
         open,
         voids: run.scheduler.voids.reasons(),
+        budget,
     })
+}
+
+/// The ledger of a run, with what its earlier starts spent. None where nothing is limited.
+fn ledger(
+    suite: &ProfileSuite,
+    plan: &Plan,
+    open: &[u32],
+    directory: &Path,
+) -> Result<Option<Ledger>, EngineError> {
+    let Execution {
+        budget,
+        expected_block,
+        ..
+    } = &suite.execution;
+    if budget.is_unlimited() {
+        return Ok(None);
+    }
+    let mut ledger = Ledger::new(*budget, *expected_block, 0.0);
+    let run = RunDirectory::open(directory)?;
+    for row in run.warmup_rows() {
+        ledger.add(row.spent());
+    }
+    let rows: Vec<ProfileRow> = run.rows()?.collect::<Result<_, _>>()?;
+    let mut open_of_block: HashMap<u32, u32> = HashMap::new();
+    for position in open {
+        *open_of_block.entry(plan.cell(*position).block).or_default() += 1;
+    }
+    ledger.remember(&rows, |block| {
+        open_of_block.get(&block).copied().unwrap_or(0)
+    });
+    Ok(Some(ledger))
 }
 
 /// Runners that the suite, or they themselves, limit.
@@ -456,6 +506,9 @@ fn manifest(
 /// A run under way.
 struct Run {
     scheduler: Arc<Scheduler>,
+    directory: PathBuf,
+    /// Cells of arms that a look has stopped.
+    skipped: AtomicU64,
     warm_up: bool,
 }
 
@@ -490,6 +543,7 @@ impl Run {
         writer: WriterHandle,
     ) -> Result<(), EngineError> {
         let stages = self.stages(cells);
+        let mut stopped: BTreeSet<u32> = BTreeSet::new();
         let arms: BTreeSet<u32> = stages
             .iter()
             .flat_map(|stage| &stage.cells)
@@ -517,15 +571,16 @@ impl Run {
                     self.report(errors);
                 }
             }
-            if self.warm_up && number == 0 && !self.scheduler.stop.is_cancelled() {
-                self.scheduler
-                    .warm_up(stage.cells[0], instances, &writer)
-                    .await;
+            if let Some(first) = stage.cells.first()
+                && self.warm_up
+                && number == 0
+                && !self.scheduler.stop.is_cancelled()
+            {
+                self.scheduler.warm_up(*first, instances, &writer).await;
             }
             let serving = Arc::new(instances.clone());
-            self.scheduler
-                .run(stage.cells.clone(), &serving, &writer)
-                .await;
+            let cells = self.going_on(&stage.cells, &stopped);
+            let left = self.scheduler.run(cells, &serving, &writer).await;
             if let Some(mode) = stage
                 .mode
                 .as_ref()
@@ -533,15 +588,78 @@ impl Run {
             {
                 self.report(self.hooks().around_mode(HookEvent::AfterMode, mode).await);
             }
-            if self.scheduler.stop.is_cancelled() {
+            // A budget that covers no further block ends the run, too.
+            if self.scheduler.stop.is_cancelled() || left > 0 {
                 break;
+            }
+            // Where everything is decided there is nothing left to look for.
+            let is_over = stopped.len() == self.scheduler.plan.arms.len();
+            if let Some(rounds) = stage.look_after.filter(|_| !is_over) {
+                writer.settled().await;
+                self.look(rounds, &mut stopped).await;
             }
         }
         Ok(())
     }
 
+    /// The cells whose arms no look has stopped; the others are counted.
+    fn going_on(&self, cells: &[u32], stopped: &BTreeSet<u32>) -> Vec<u32> {
+        let is_on = |position: &&u32| !stopped.contains(&self.scheduler.plan.cell(**position).arm);
+        let on: Vec<u32> = cells.iter().filter(is_on).copied().collect();
+        let skipped = (cells.len() - on.len()) as u64;
+        self.skipped.fetch_add(skipped, Ordering::Relaxed);
+        on
+    }
+
+    /// Lets the suite's steering look at what is there.
+    async fn look(&self, rounds: u32, stopped: &mut BTreeSet<u32>) {
+        let Some(steering) = self.suite().steering.clone() else {
+            return;
+        };
+        let directory = self.directory.clone();
+        let looking = tokio::task::spawn_blocking(move || steering.look(&directory, rounds));
+        // A look that fails decides nothing.
+        let Ok(look) = looking.await else {
+            return;
+        };
+        for found in look.stopped {
+            let mut arms = self.scheduler.plan.arms.iter();
+            stopped.extend(arms.position(|arm| *arm == found.arm).map(|arm| arm as u32));
+        }
+        if let Some(text) = &look.text {
+            let listener = &self.scheduler.trials.listener;
+            listener.on_event(&Event::Looked { rounds, text });
+        }
+    }
+
+    fn budget_stop(&self) -> Option<BudgetStop> {
+        let (ledger, now) = self.scheduler.ledger()?;
+        ledger.stop(now)
+    }
+
+    fn report_budget(&self, stop: Option<&BudgetStop>) {
+        let caution = match stop {
+            None => return,
+            Some(BudgetStop::Reached { .. }) => Caution::about_all(
+                CautionCode::BudgetReached,
+                "the budget does not cover another block; the run stops at whole blocks",
+            ),
+            Some(BudgetStop::Unknown { what }) => Caution::about_all(
+                CautionCode::BudgetUnknown,
+                format!(
+                    "the {what} of a trial is unknown, so the budget cannot be kept; no further block is started"
+                ),
+            ),
+        };
+        let listener = &self.scheduler.trials.listener;
+        listener.on_event(&Event::Caution(&caution));
+    }
+
     /// One stage for all cells, or one per arm where modes must run one after another.
     fn stages(&self, cells: Vec<u32>) -> Vec<Stage> {
+        if let Some(steering) = &self.suite().steering {
+            return self.looked_at(cells, &steering.looks());
+        }
         if cells.is_empty() {
             return Vec::new();
         }
@@ -550,6 +668,7 @@ impl Run {
                 mode: None,
                 exclusive_arm: None,
                 cells,
+                look_after: None,
             }];
         }
         let arm_of = |position: u32| self.scheduler.plan.cell(position).arm;
@@ -561,9 +680,31 @@ impl Run {
                     mode: Some(self.scheduler.plan.arms[arm as usize].mode.clone()),
                     exclusive_arm: Some(arm).filter(|arm| self.is_exclusive(*arm)),
                     cells: cells.to_vec(),
+                    look_after: None,
                 }
             })
             .collect()
+    }
+
+    /// A stage up to each look, and one for what comes after the last.
+    fn looked_at(&self, cells: Vec<u32>, looks: &[u32]) -> Vec<Stage> {
+        let round = |position: &u32| self.scheduler.plan.cell(*position).iteration;
+        let mut stages: Vec<Stage> = looks
+            .iter()
+            .map(|rounds| Some(*rounds))
+            .chain([None])
+            .map(|look_after| Stage {
+                mode: None,
+                exclusive_arm: None,
+                cells: Vec::new(),
+                look_after,
+            })
+            .collect();
+        for position in cells {
+            let stage = looks.partition_point(|rounds| *rounds <= round(&position));
+            stages[stage].cells.push(position);
+        }
+        stages
     }
 
     fn is_exclusive(&self, arm: u32) -> bool {
@@ -634,4 +775,6 @@ struct Stage {
     exclusive_arm: Option<u32>,
     /// Places in the plan.
     cells: Vec<u32>,
+    /// The complete rounds that are looked at when the stage is done.
+    look_after: Option<u32>,
 }

@@ -1,5 +1,6 @@
 //! Works through cells: so many at once, no more than its limit per provider, always the earliest cell that may start.
 
+use crate::budget::Ledger;
 use crate::event::Event;
 use crate::instances::{Instance, Instances};
 use crate::plan::{Cell, Plan};
@@ -9,8 +10,9 @@ use crate::task::TaskSlot;
 use crate::trial::{Cancelled, Slot, TrialCell, Trials};
 use crate::voids::{VoidReason, Voids};
 use assize_contracts::{Caution, CautionCode, Outcome, ProfileRow};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,16 +25,20 @@ pub(crate) struct Scheduler {
     pub(crate) voids: Voids,
     /// Nothing more is started; running trials continue.
     pub(crate) stop: CancellationToken,
+    /// The budget. Absent where nothing is limited.
+    pub(crate) ledger: Option<Mutex<Ledger>>,
+    /// The moment that the ledger's times count from.
+    pub(crate) began: Instant,
 }
 
 impl Scheduler {
-    /// Runs the cells and hands each finished trial to the writer.
+    /// Runs the cells and hands each finished trial to the writer. Returns the number of cells that were not started.
     pub(crate) async fn run(
         self: &Arc<Self>,
         cells: Vec<u32>,
         instances: &Arc<Instances>,
         writer: &WriterHandle,
-    ) {
+    ) -> usize {
         let concurrency = self
             .trials
             .suite
@@ -47,6 +53,14 @@ impl Scheduler {
             workers.spawn(work);
         }
         workers.join_all().await;
+        queue.left()
+    }
+
+    /// The ledger, and the time on its clock.
+    pub(crate) fn ledger(&self) -> Option<(MutexGuard<'_, Ledger>, f64)> {
+        let ledger = self.ledger.as_ref()?;
+        let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((ledger, self.began.elapsed().as_secs_f64() * 1000.0))
     }
 
     async fn work(
@@ -63,9 +77,15 @@ impl Scheduler {
                         self.stop.cancel();
                     }
                     self.note_void(&record.row);
+                    if let Some((mut ledger, now)) = self.ledger() {
+                        ledger.settle(cell.block, record.row.spent(), now);
+                    }
                     writer.write(self.encoder.encode(record)).await;
                 }
                 Err(Cancelled) => {
+                    if let Some((mut ledger, now)) = self.ledger() {
+                        ledger.give_up(cell.block, now);
+                    }
                     let position = Some(u64::from(cell.position));
                     self.trials
                         .listener
@@ -117,6 +137,9 @@ impl Scheduler {
             },
         };
         if let Ok(record) = trial {
+            if let Some((mut ledger, _)) = self.ledger() {
+                ledger.add(record.row.spent());
+            }
             writer.write_warmup(self.encoder.encode(record)).await;
         }
         self.trials.listener.on_event(&Event::WarmupFinished);
@@ -177,6 +200,8 @@ struct Queue {
     /// The lane of tasks, if there are any.
     tasks: Option<usize>,
     freed: Notify,
+    /// Cells of every block, where there is a budget.
+    cells_of_block: HashMap<u32, u32>,
 }
 
 #[derive(Default)]
@@ -217,7 +242,14 @@ impl Queue {
             lane_of_arm: BTreeMap::new(),
             tasks: None,
             freed: Notify::new(),
+            cells_of_block: HashMap::new(),
         };
+        if scheduler.ledger.is_some() {
+            for position in &cells {
+                let block = plan.cell(*position).block;
+                *queue.cells_of_block.entry(block).or_default() += 1;
+            }
+        }
         let mut lanes = Lanes::default();
         if plan.scenarios.is_empty() {
             queue.tasks = Some(lanes.add(Room::UNLIMITED, None));
@@ -281,11 +313,36 @@ impl Queue {
         for lane in &mut lanes.all {
             self.skip_stopped(lane);
         }
-        match lanes.take() {
+        let (taken, has_budget) = match self.scheduler.ledger() {
+            None => (lanes.take(), false),
+            Some((mut ledger, now)) => (self.take_within(&mut lanes, &mut ledger, now), true),
+        };
+        let is_idle = || lanes.all.iter().all(|lane| lane.room.running == 0);
+        match taken {
             Some(position) => Next::Cell(self.scheduler.plan.cell(position)),
             None if lanes.all.iter().all(|lane| lane.waiting.is_empty()) => Next::Done,
+            // Nothing runs whose end could leave more of the budget.
+            None if has_budget && is_idle() => Next::Done,
             None => Next::Wait,
         }
+    }
+
+    /// The earliest cell of a started block, or of one that the budget still covers.
+    fn take_within(&self, lanes: &mut Lanes, ledger: &mut Ledger, now: f64) -> Option<u32> {
+        let plan = &self.scheduler.plan;
+        let another = ledger.may_start_another(now);
+        let is_allowed = |position: &u32| another || ledger.is_open(plan.cell(*position).block);
+        let position = lanes.take_first(is_allowed)?;
+        let block = plan.cell(position).block;
+        let cells = self.cells_of_block.get(&block).copied().unwrap_or(1);
+        ledger.start(block, cells, now);
+        Some(position)
+    }
+
+    /// Cells that were not started.
+    fn left(&self) -> usize {
+        let lanes = self.lanes();
+        lanes.all.iter().map(|lane| lane.waiting.len()).sum()
     }
 
     /// Leaves the cells of stopped modes open.
@@ -300,6 +357,9 @@ impl Queue {
                 return;
             }
             lane.waiting.pop_front();
+            if let Some((mut ledger, now)) = scheduler.ledger() {
+                ledger.give_up(cell.block, now);
+            }
         }
     }
 
@@ -347,6 +407,32 @@ impl Lanes {
         earliest.room.running += 1;
         if let Some(number) = earliest.provider {
             providers[number].running += 1;
+        }
+        Some(position)
+    }
+
+    /// The earliest allowed cell of a lane that has room.
+    fn take_first(&mut self, is_allowed: impl Fn(&u32) -> bool) -> Option<u32> {
+        let providers = &self.providers;
+        let has_room = |lane: &Lane| {
+            let provider = lane.provider;
+            lane.room.is_free() && provider.is_none_or(|number| providers[number].is_free())
+        };
+        let lanes = self.all.iter().enumerate();
+        let first = |(number, lane): (usize, &Lane)| {
+            let place = lane.waiting.iter().position(&is_allowed)?;
+            Some((lane.waiting[place], number, place))
+        };
+        let earliest = lanes
+            .filter(|(_, lane)| has_room(lane))
+            .filter_map(first)
+            .min();
+        let (position, number, place) = earliest?;
+        let lane = &mut self.all[number];
+        lane.waiting.remove(place);
+        lane.room.running += 1;
+        if let Some(provider) = lane.provider {
+            self.providers[provider].running += 1;
         }
         Some(position)
     }

@@ -1,12 +1,14 @@
 //! The input of a run: the experiment as values and the plugins as objects, names already resolved.
 
+use crate::budget::Amounts;
 use crate::plan::{Arm, Cell, Order, Plan, PlanError, Subjects};
 use crate::profile::EngineError;
 use crate::profile::RunTarget;
 use crate::shard::ShardPlan;
+use crate::steering::Steering;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
-    Analyzer, BaseScenario, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
+    Analyzer, BaseScenario, Budget, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
     ProviderScope, ProviderSource, Reading, RunHooks, Sandbox, SandboxPlaces, Scorer,
     SessionSandbox,
 };
@@ -57,6 +59,8 @@ pub struct ProfileSuite {
     pub mode_resolver: Option<Arc<dyn ModeResolver>>,
     /// Called around runs, modes and trials.
     pub hooks: Vec<Arc<dyn RunHooks>>,
+    /// Looks at the run while it grows; without it, it is looked at when it has ended.
+    pub steering: Option<Arc<dyn Steering>>,
     /// Prices tokens; without it, costs are what agents report.
     pub prices: Option<Prices>,
     /// Values that must not reach any record.
@@ -113,6 +117,10 @@ pub struct Execution {
     /// How long trying out the set-ups of workspaces may take before the first trial; zero tries none. Nothing is tried in
     /// resumed runs.
     pub preflight: Duration,
+    /// The most that the run may spend. It stops at whole blocks.
+    pub budget: Budget,
+    /// The dearest block of an earlier run of this kind, to reserve by from the first block on.
+    pub expected_block: Option<Amounts>,
     /// The part of the plan that is run here. Absent: all of it. A resumed run keeps its own.
     pub shard: Option<ShardPlan>,
 }
@@ -130,6 +138,8 @@ impl Default for Execution {
             fail_fast: false,
             stop_after_voids: 3,
             preflight: Duration::ZERO,
+            budget: Budget::default(),
+            expected_block: None,
             shard: None,
         }
     }
@@ -191,6 +201,7 @@ impl ProfileSuite {
             evaluators: Vec::new(),
             mode_resolver: None,
             hooks: Vec::new(),
+            steering: None,
             prices: None,
             secrets: Secrets::default(),
             description: JsonMap::new(),

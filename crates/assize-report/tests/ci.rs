@@ -309,6 +309,7 @@ fn a_testcase_is_a_scenario_in_a_mode_with_its_pass_rate() {
             .map(|mode| PlannedArm {
                 mode: mode.to_owned(),
                 model: "m".to_owned(),
+                repetitions: None,
             })
             .to_vec(),
         scenarios: ["good", "bad", "lost", "later"].map(str::to_owned).to_vec(),

@@ -276,6 +276,7 @@ fn trials_and_modes_that_were_planned_and_not_run_are_missing() {
                 .map(|mode| PlannedArm {
                     mode: (*mode).to_owned(),
                     model: "m".to_owned(),
+                    repetitions: None,
                 })
                 .collect(),
             scenarios: (0..5).map(|n| format!("s{n}")).collect(),

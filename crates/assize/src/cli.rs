@@ -44,6 +44,16 @@ fn positive<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
         .ok_or_else(expected)
 }
 
+/// The arguments of `assize run`, from the words of a command line.
+pub(crate) fn run_arguments(
+    words: impl IntoIterator<Item = String>,
+) -> Result<RunArguments, clap::Error> {
+    match Arguments::try_parse_from(words)?.command {
+        Command::Run(arguments) => Ok(*arguments),
+        _ => Err(clap::Error::new(ErrorKind::InvalidSubcommand)),
+    }
+}
+
 fn hint(error: &clap::Error, given: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -766,6 +776,8 @@ pub(crate) struct RunArguments {
     /// Start nothing more after the first trial that does not pass
     #[arg(long, help_heading = "How to run")]
     pub(crate) fail_fast: bool,
+    #[command(flatten)]
+    pub(crate) design: plan::DesignArguments,
     /// Directory of runs, instead of the suite's `results_dir`
     #[arg(
         long,

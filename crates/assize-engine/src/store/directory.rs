@@ -151,6 +151,15 @@ impl RunDirectory {
         index::read_derived(&self.path, name, version)
     }
 
+    /// The rows of warm-up trials. Those that cannot be read are left out: they count for nothing but their cost.
+    pub fn warmup_rows(&self) -> Vec<ProfileRow> {
+        let text = std::fs::read(self.file(RunFile::Warmup)).unwrap_or_default();
+        let lines = text.split(|byte| *byte == b'\n');
+        lines
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect()
+    }
+
     /// Keeps what follows from rows and manifest, to save making it again. Nothing is lost where that cannot be done.
     pub fn keep_derived(&self, name: &str, version: &str, text: &[u8]) {
         if let Err(error) = index::keep_derived(&self.path, name, version, text) {

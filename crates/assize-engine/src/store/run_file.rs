@@ -26,6 +26,8 @@ pub enum RunFile {
     Superseded,
     /// Scores of tasks that were scored again.
     SupersededScores,
+    /// Every state of the data at which verdicts were shown.
+    Looks,
     /// The diagnostic log.
     Log,
     /// The folder of reports.
@@ -50,6 +52,7 @@ impl RunFile {
             Self::Warmup => "warmup.jsonl",
             Self::Superseded => "superseded.jsonl",
             Self::SupersededScores => "superseded-scores.jsonl",
+            Self::Looks => "looks.jsonl",
             Self::Log => "log.jsonl",
             Self::Report => "report",
             Self::Uploaded => "uploaded.json",

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// Trials that may wait for the disk before trials wait for the writer.
@@ -224,6 +224,8 @@ impl SeenMetrics {
 enum Message {
     Trial(Encoded),
     Warmup(Encoded),
+    /// Answered when everything before it is durable.
+    Barrier(oneshot::Sender<()>),
 }
 
 /// The way to the writing thread.
@@ -280,6 +282,14 @@ impl WriterHandle {
     /// Hands a trial over. Waits when the disk is behind. After a failure trials go nowhere.
     pub(crate) async fn write(&self, trial: Encoded) {
         let _ = self.0.send(Message::Trial(trial)).await;
+    }
+
+    /// Waits until everything handed over so far is durable.
+    pub(crate) async fn settled(&self) {
+        let (sender, receiver) = oneshot::channel();
+        if self.0.send(Message::Barrier(sender)).await.is_ok() {
+            let _ = receiver.await;
+        }
     }
 
     /// Hands the warm-up over; it is kept apart from the trials.
@@ -390,7 +400,11 @@ impl WriterThread {
                 batch.push(message);
             }
             self.commit(&batch)?;
-            batch.clear();
+            for message in batch.drain(..) {
+                if let Message::Barrier(waiting) = message {
+                    let _ = waiting.send(());
+                }
+            }
         }
         Ok(self)
     }
@@ -401,6 +415,7 @@ impl WriterThread {
         self.batch.clear();
         for message in batch {
             match message {
+                Message::Barrier(_) => {}
                 Message::Warmup(trial) => self.warmup.append(&trial.row_line)?,
                 Message::Trial(trial) => {
                     self.note_places(trial);

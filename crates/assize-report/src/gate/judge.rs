@@ -41,6 +41,8 @@ pub struct PlannedArm {
     pub mode: String,
     /// The model.
     pub model: String,
+    /// Its own number of repetitions, where a look has stopped it early.
+    pub repetitions: Option<u64>,
 }
 
 /// Trials of another run that modes are compared with, each with the same mode there.
@@ -70,7 +72,9 @@ pub struct GateContext {
 impl Planned {
     /// How many trials were meant to be run.
     pub fn trials(&self) -> u64 {
-        self.arms.len() as u64 * (self.scenarios.len() as u64 + self.tasks) * self.repetitions
+        let repetitions = |arm: &PlannedArm| arm.repetitions.unwrap_or(self.repetitions);
+        let all: u64 = self.arms.iter().map(repetitions).sum();
+        all * (self.scenarios.len() as u64 + self.tasks)
     }
 }
 

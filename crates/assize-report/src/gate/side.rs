@@ -133,7 +133,10 @@ impl<'a> Side<'a> {
     fn covered(&self, counted: u64, what: &str) -> Result<f64, String> {
         let rows: u64 = self.arm.cells.values().map(Cell::all_trials).sum();
         let planned = self.planned.map_or(0, |plan| {
-            (plan.scenarios.len() as u64 + plan.tasks) * plan.repetitions
+            let is_it =
+                |arm: &&super::PlannedArm| arm.mode == self.arm.mode && arm.model == self.arm.model;
+            let own = plan.arms.iter().find(is_it).and_then(|arm| arm.repetitions);
+            (plan.scenarios.len() as u64 + plan.tasks) * own.unwrap_or(plan.repetitions)
         });
         let expected = planned.max(rows);
         let coverage = counted as f64 / expected.max(1) as f64;

@@ -1,5 +1,6 @@
 //! Arguments about the design of an experiment: `assize plan`, and what `assize run` takes of it.
 
+use assize_contracts::Budget;
 use assize_report::{Detect, PlanBudget};
 use assize_stats::Level;
 use clap::Args;
@@ -38,6 +39,9 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "BLOCKS", num_args = 0..=1, default_missing_value = "12",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) pilot: Option<u32>,
+    /// Run one mode against itself: what would be called different by chance
+    #[arg(long, conflicts_with_all = ["pilot", "from"])]
+    pub(crate) aa: bool,
     /// Repetitions of each scenario in each mode
     #[arg(short = 'n', long, value_name = "N", env = "ASSIZE_REPETITIONS",
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -57,6 +61,64 @@ pub(crate) struct PlanArguments {
     /// Do not ask before a pilot that can cost money
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+impl PlanArguments {
+    /// The words of the run of one mode against itself.
+    pub(crate) fn as_aa_run(&self) -> Vec<String> {
+        let mut words = vec!["--aa".to_owned()];
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        for mode in &self.mode {
+            option("--mode", mode.clone());
+        }
+        for scenario in &self.scenario {
+            option("--scenario", scenario.clone());
+        }
+        if let Some(repetitions) = self.repetitions {
+            option("--repetitions", repetitions.to_string());
+        }
+        if let Some(output) = &self.output {
+            option("--output", output.display().to_string());
+        }
+        for (is_set, flag) in [(self.json, "--json"), (self.yes, "--yes")] {
+            words.extend(is_set.then(|| flag.to_owned()));
+        }
+        words.extend(self.path.as_ref().map(|path| path.display().to_string()));
+        words
+    }
+}
+
+/// What a run may spend, and running a mode against itself.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct DesignArguments {
+    /// Run one mode against itself (the first, or --mode): what would be called different by chance
+    #[arg(long, help_heading = "How to run")]
+    pub(crate) aa: bool,
+    /// Spend at most so many dollars, the judge's included; stops at whole blocks
+    #[arg(long, value_name = "USD", env = "ASSIZE_MAX_COST", help_heading = "How to run", value_parser = amount)]
+    pub(crate) max_cost: Option<f64>,
+    /// Spend at most so many tokens
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ASSIZE_MAX_TOKENS",
+        help_heading = "How to run"
+    )]
+    pub(crate) max_tokens: Option<u64>,
+    /// Run for at most so many minutes
+    #[arg(long, value_name = "MINUTES", env = "ASSIZE_MAX_TIME", help_heading = "How to run", value_parser = amount)]
+    pub(crate) max_time: Option<f64>,
+}
+
+impl DesignArguments {
+    /// The budget that the flags name.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            usd: self.max_cost,
+            tokens: self.max_tokens,
+            minutes: self.max_time,
+        }
+    }
 }
 
 fn amount(text: &str) -> Result<f64, String> {

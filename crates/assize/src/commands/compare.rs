@@ -10,21 +10,22 @@ use crate::terminal::{
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_report::{
-    Analysis, ChangeKind, Comparison, EXPLORATORY, PassCount, Planned, ScenarioChange, Summary,
-    SummaryBuilder, Unfinished, closing_line, scenario_changes, sentence,
+    Analysis, ChangeKind, Comparison, EXPLORATORY, LooksReading, PassCount, Planned,
+    ScenarioChange, Summary, SummaryBuilder, Unfinished, closing_line, scenario_changes, sentence,
 };
+use assize_stats::{Looks, Stopping};
 use console::style;
 
 /// More names of a kind than this are listed only when asked for.
 const MOST_SHOWN: usize = 10;
 
 pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result<Exit> {
-    let first = Source::find(&arguments.a, &arguments.place, plugins)?;
+    let first = Source::find(&arguments.a, &arguments.place, plugins)?.looked_at("compare")?;
     let analysis = analysis(arguments, &first.analysis);
     let summaries = match &arguments.b {
         None => vec![verdict::summarize(&[first], &analysis)?],
         Some(name) => {
-            let second = Source::find(name, &arguments.place, plugins)?;
+            let second = Source::find(name, &arguments.place, plugins)?.looked_at("compare")?;
             if first.is_same(&second) {
                 return Err(UsageError::new("a run cannot be compared with itself").into());
             }
@@ -132,8 +133,28 @@ fn compare_runs(first: &Source, second: &Source, analysis: &Analysis) -> Result<
         builders.push(builder);
         analyses.push(pair);
     }
+    let looks = looks_at(first, second);
+    for pair in &mut analyses {
+        pair.looks.clone_from(&looks);
+    }
     let pairs = builders.into_iter().zip(&analyses).collect();
     Ok(SummaryBuilder::finish_together(pairs)?)
+}
+
+/// Looks at two growing runs: the one that was looked at more often counts.
+fn looks_at(first: &Source, second: &Source) -> Option<LooksReading> {
+    let both = [first, second]
+        .into_iter()
+        .filter_map(|source| source.looks.as_ref());
+    let most = both.max_by_key(|reading| reading.number)?;
+    Some(LooksReading {
+        looks: Looks {
+            stopping: Stopping::Undeclared { looks: most.number },
+            decided: Vec::new(),
+        },
+        declared: None,
+        ..most.clone()
+    })
 }
 
 /// How far the trials of one mode of both runs have come, where some are missing.

@@ -12,7 +12,7 @@ use assize_report::{Gate, GateError, Summary, gates_note};
 use assize_stats::GateVerdict;
 
 pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit> {
-    let source = Source::find(&arguments.run, &arguments.place, plugins)?;
+    let source = Source::find(&arguments.run, &arguments.place, plugins)?.looked_at("gate")?;
     let baseline = baseline::find(&arguments.against, &arguments.place, plugins)?;
     let gates = gates(arguments, &source)?;
     let wanted = Wanted {

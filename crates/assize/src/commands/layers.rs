@@ -17,7 +17,7 @@ pub(super) fn prepare(command: &Command, plugins: &Plugins) {
         }
         Command::Plan(arguments) => {
             let path = arguments.path.clone().unwrap_or_else(|| ".".into());
-            arguments.pilot.is_some() && suite::has_layers(&path)
+            (arguments.pilot.is_some() || arguments.aa) && suite::has_layers(&path)
         }
         Command::Try(arguments) => arguments.workspace.is_some(),
         _ => false,

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod baseline;
+mod budget;
 mod changes;
 mod check;
 mod compare;
@@ -24,8 +25,10 @@ mod init_session;
 mod instructions;
 mod last_run;
 mod layers;
+mod looks;
 mod mcp;
 mod merge;
+mod noise;
 mod open_page;
 mod oracle;
 mod pages;

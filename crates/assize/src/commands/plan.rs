@@ -23,6 +23,9 @@ use std::sync::Arc;
 const PILOT_REPETITIONS: u32 = 2;
 
 pub(crate) fn plan(arguments: &PlanArguments, plugins: &Plugins) -> Result<Exit> {
+    if arguments.aa {
+        return run::run(&run::of_words(&arguments.as_aa_run())?, plugins);
+    }
     let suite = load(arguments, &Selection::default(), plugins)?;
     let source = match (&arguments.pilot, &arguments.from) {
         (Some(blocks), _) => Some(run_pilot(arguments, *blocks, &suite, plugins)?),

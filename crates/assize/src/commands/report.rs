@@ -133,7 +133,7 @@ fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>
         if let Some(source) = crate::commands::imported::source(name, arguments)? {
             return Ok(source);
         }
-        Source::find(name, &arguments.place, plugins)
+        Source::find(name, &arguments.place, plugins)?.looked_at("report")
     };
     names.iter().map(find).collect()
 }

@@ -8,7 +8,7 @@ use crate::commands::preflight::{self, Scope};
 use crate::commands::results::Uploads;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{UsageError, find_run};
-use crate::commands::{baseline, consent, github, plan, report, shards};
+use crate::commands::{baseline, budget, consent, github, looks, noise, plan, report, shards};
 use crate::diagnostics;
 use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection, judges};
@@ -37,6 +37,8 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         None => fresh(arguments, plugins)?,
     };
     let is_resumed = !matches!(target, RunTarget::New(_));
+    looks::steer(&mut suite.profile, &target)?;
+    budget::prepare(&mut suite)?;
     let is_shard = shards::is_shard(&suite.profile, &target);
     for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
         warn(remark);
@@ -94,6 +96,14 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         show_the_way_to_a_real_agent();
     }
     Ok(exit)
+}
+
+/// The arguments of a run, from the words of a command line.
+pub(super) fn of_words(words: &[String]) -> Result<RunArguments> {
+    let before = ["assize", "run"].into_iter().map(str::to_owned);
+    Ok(crate::cli::run_arguments(
+        before.chain(words.iter().cloned()),
+    )?)
 }
 
 /// Holds the size of the plan against `--max-trials`, before anything is spent.
@@ -208,8 +218,10 @@ fn resumed(
         timeout_ms: flags.timeout_ms,
         results_dir: flags.results_dir,
         fail_fast: flags.fail_fast,
+        budget: flags.budget,
         ..Selection::of_run(plan)
     };
+    let selection = noise::resumed(selection, &run);
     let mut suite = suite::load(&path, &selection, plugins)?;
     if let Some(record) = &run.manifest().shard {
         shards::choose_again(&mut suite, record.shard, &arguments.sharding)?;
@@ -292,6 +304,8 @@ fn selection(arguments: &RunArguments) -> Selection {
         results_dir: arguments.output.clone(),
         fail_fast: arguments.fail_fast,
         tasks: None,
+        budget: arguments.design.budget(),
+        aa: arguments.design.aa,
     }
 }
 
@@ -509,7 +523,7 @@ pub(super) struct Judged {
 
 /// Summarizes a run, judges its gates and writes its report.
 pub(super) fn judge(result: &ProfileSuiteResult, baseline: Option<&Source>) -> Result<Judged> {
-    let sources = [Source::of_run(&result.run()?)?];
+    let sources = [Source::of_run(&result.run()?)?.looked_at("run")?];
     let mut summary = verdict::judge(
         &sources[0],
         &sources[0].gates()?,
@@ -551,6 +565,12 @@ fn conclude(
             say_voids(&result.voids);
         }
         false => print_result(&summary, &result.directory),
+    }
+    if arguments.design.aa {
+        noise::conclude(&summary, &result.directory, &result.run()?.manifest().name);
+    }
+    if let Some(stop) = &result.budget {
+        say(plain(&budget::words(stop)));
     }
     if result.open > 0 {
         let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);

@@ -34,6 +34,8 @@ pub(super) fn choose_again(
         Some(source) => costs_of(&suite.profile, source, &suite.results_dir)?,
     };
     suite.profile.execution.shard = Some(ShardPlan { shard, costs });
+    let budget = suite.profile.execution.budget;
+    suite.profile.execution.budget = budget.divided(shard.count);
     if let Some(running) = sharding.running_shards {
         divide_limits(&mut suite.profile, running as usize);
     }

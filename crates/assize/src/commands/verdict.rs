@@ -1,14 +1,14 @@
 //! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
-use crate::commands::{UsageError, baseline, missing_run, results_dir};
+use crate::commands::{UsageError, baseline, looks, missing_run, noise, results_dir};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
-use assize_contracts::{Catalog, CautionCode, Plugins, Reading, WallRecord};
-use assize_engine::store::{Manifest, RunDirectory, RunFile};
+use assize_contracts::{Catalog, CautionCode, Plugins, Reading, UntilSpec, WallRecord};
+use assize_engine::store::{Manifest, RunDirectory, RunFile, read_looks};
 use assize_report::{
-    Analysis, Caution, Gate, GateContext, Planned, PlannedArm, Reference, Summary, SummaryBuilder,
-    Unfinished, changed_metrics, judge_gates, not_comparable,
+    Analysis, Caution, Gate, GateContext, LooksReading, Planned, PlannedArm, Reference, Summary,
+    SummaryBuilder, Unfinished, changed_metrics, judge_gates, not_comparable,
 };
 use assize_stats::{Family, Scope};
 use std::fs::File;
@@ -42,6 +42,8 @@ pub(crate) struct Source {
     /// The logs that the rows were made of.
     #[cfg(feature = "sessions")]
     pub(crate) logs: Option<std::sync::Arc<crate::commands::imported::ImportedLogs>>,
+    /// The looks that its verdicts pay for. Absent until one is counted.
+    pub(crate) looks: Option<LooksReading>,
 }
 
 impl Source {
@@ -67,7 +69,25 @@ impl Source {
             run: Some(run.path().to_owned()),
             #[cfg(feature = "sessions")]
             logs: None,
+            looks: None,
         })
+    }
+
+    /// Counts a look at its data by this command: verdicts pay for every state that was looked at.
+    pub(crate) fn looked_at(mut self, command: &str) -> Result<Self> {
+        self.looks = looks::count(&self, command)?;
+        Ok(self)
+    }
+
+    /// The stopping rule that was declared before its first trial.
+    pub(crate) fn until(&self) -> Option<&UntilSpec> {
+        self.reading.until.as_ref()
+    }
+
+    /// The most repetitions of any arm.
+    pub(crate) fn repetitions(&self) -> u32 {
+        let planned = self.planned.as_ref().map_or(1, |plan| plan.repetitions);
+        u32::try_from(planned).unwrap_or(u32::MAX)
     }
 
     /// A file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
@@ -102,6 +122,7 @@ impl Source {
             run_id: None,
             reading: Reading::default(),
             planned: None,
+            looks: None,
             #[cfg(feature = "sessions")]
             logs: None,
         }
@@ -185,9 +206,14 @@ fn walls(manifest: &Manifest) -> Vec<WallRecord> {
 
 fn planned(run: &RunDirectory) -> Planned {
     let plan = &run.manifest().plan;
+    let stopped = looks::stopped_in(&read_looks(run.path()));
     let arm = |arm: &assize_engine::Arm| PlannedArm {
         mode: arm.mode.clone(),
         model: arm.model.clone(),
+        repetitions: stopped
+            .iter()
+            .find(|stop| stop.mode == arm.mode && stop.model == arm.model)
+            .map(|stop| stop.after.into()),
     };
     Planned {
         arms: plan.arms.iter().map(arm).collect(),
@@ -202,7 +228,10 @@ pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summa
     let trials = read(sources)?;
     let mut analysis = ordered(analysis, sources);
     analysis.unfinished = unfinished(sources, trials.trials());
-    Ok(trials.finish(&analysis)?)
+    let mut summary = trials.finish(&analysis)?;
+    let noise = noise::caution(sources, &summary);
+    summary.cautions.extend(noise);
+    Ok(summary)
 }
 
 /// How far runs have come of which some cells have no row yet. None when all are complete or nothing is known of a plan.
@@ -279,6 +308,8 @@ pub(crate) fn judge(
     let mut summary = trials.finish(&analysis)?;
     let outdated = outdated.map(|reference| outdated_baseline(reference, &summary.catalog));
     summary.cautions.extend(outdated);
+    let noise = noise::caution(sources, &summary);
+    summary.cautions.extend(noise);
     summary.gates = judged;
     summary.planned = context.planned;
     Ok(summary)
@@ -314,6 +345,11 @@ fn read(sources: &[Source]) -> Result<SummaryBuilder> {
 /// The analysis with the modes in the order of the suites.
 pub(crate) fn ordered(analysis: &Analysis, sources: &[Source]) -> Analysis {
     let mut analysis = analysis.clone();
+    if let [source] = sources
+        && source.looks.is_some()
+    {
+        analysis.looks.clone_from(&source.looks);
+    }
     for version in sources.iter().flat_map(|source| &source.analysis.prices) {
         if !analysis.prices.contains(version) {
             analysis.prices.push(version.clone());

@@ -5,7 +5,7 @@ use super::factors::FactorialSpec;
 use super::hooks::HooksSpec;
 use super::plugin_programs::PluginEntry;
 use crate::diagnostics::LogLevel;
-use assize_contracts::{AnalysisSpec, GateSpec, Sandbox};
+use assize_contracts::{AnalysisSpec, Budget, GateSpec, Sandbox, UntilSpec};
 use assize_engine::{KeepWorkspace, Order};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Keys of capabilities that are not there yet.
-pub(super) const LATER: &[&str] = &["until", "budget", "log_level", "logLevel"];
+pub(super) const LATER: &[&str] = &["log_level", "logLevel"];
 
 /// What to run, under which conditions, measured how.
 #[derive(Debug, Deserialize)]
@@ -485,6 +485,10 @@ pub struct ExecutionSpec {
     pub stop_after_voids: Option<u32>,
     /// How many seconds trying out workspaces and MCP servers may take before the first trial. Default: 60; 0 tries none.
     pub preflight: Option<u64>,
+    /// When the run stops before its last repetition. Declared before the first trial.
+    pub until: Option<UntilSpec>,
+    /// The most that the run may spend: `usd`, `tokens`, `minutes`. It stops at whole blocks.
+    pub budget: Option<Budget>,
 }
 
 /// The model that scores rubrics.

@@ -3,6 +3,7 @@
 mod capture;
 mod containers;
 mod description;
+mod design;
 mod foresight;
 mod gates;
 mod judge;
@@ -312,6 +313,7 @@ impl Loader<'_> {
             .map_providers(behind_proxy);
         let tasks = self.tasks(&file, &directory, &mut modes, &scenarios, &for_runners);
         self.limits(&file, &providers);
+        self.design(&file);
         self.analysis(&file);
         let gates = self.gates(&file, &collectors);
         if !self.problems.is_empty() {
@@ -351,6 +353,7 @@ impl Loader<'_> {
             analyzers,
             mode_resolver: resolver,
             hooks,
+            steering: None,
             description: JsonMap::new(),
             reading: Reading {
                 analysis: file.analysis.clone(),
@@ -359,9 +362,9 @@ impl Loader<'_> {
                 prices: vec![prices.version().to_owned()],
                 primary: Analysis::planned_primary(&file.analysis),
                 factorial: self.factorial.clone(),
-                until: None,
+                until: file.execution.until.clone().filter(|_| !self.selection.aa),
             },
-            provenance: JsonMap::new(),
+            provenance: self.aa_mark(),
             prices: Some(prices),
             secrets,
         };
@@ -475,6 +478,7 @@ impl Loader<'_> {
         Execution {
             repetitions: flags
                 .repetitions
+                .or(spec.until.as_ref().and_then(|until| until.max_repetitions))
                 .or(spec.repetitions)
                 .unwrap_or(default.repetitions),
             order: flags.order.or(spec.order).unwrap_or(default.order),
@@ -490,6 +494,8 @@ impl Loader<'_> {
             stop_after_voids: spec.stop_after_voids.unwrap_or(default.stop_after_voids),
             preflight: spec.preflight.map_or(PREFLIGHT, Duration::from_secs),
             shard: None,
+            budget: spec.budget.unwrap_or_default().overridden_by(&flags.budget),
+            expected_block: None,
         }
     }
 

@@ -41,3 +41,6 @@ pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};
 pub use scenario::{ScenarioFile, WorkspaceFile};
 pub use selection::{Selection, TaskSelection};
+
+/// The name of the second of two equal modes of an A/A run ends in this.
+pub(crate) const AGAIN: &str = " (again)";

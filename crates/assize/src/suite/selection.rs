@@ -1,5 +1,6 @@
 //! What of a suite is run: flags narrow it down.
 
+use assize_contracts::Budget;
 use assize_engine::Order;
 use assize_engine::store::PlanRecord;
 use std::path::PathBuf;
@@ -35,6 +36,10 @@ pub struct Selection {
     pub results_dir: Option<PathBuf>,
     /// Stop after the first trial that does not pass.
     pub fail_fast: bool,
+    /// Instead of the suite's, limit by limit.
+    pub budget: Budget,
+    /// One mode against itself: the first of those chosen, twice.
+    pub aa: bool,
     /// Which tasks an earlier run had. Absent: those that the flags above choose.
     pub tasks: Option<TaskSelection>,
 }

@@ -165,6 +165,7 @@ impl Listener for Progress {
             Event::TrialCancelled { position } => {
                 state.running.remove(position);
             }
+            Event::Looked { text, .. } => state.line(text),
             Event::Caution(caution) => {
                 let text = caution.text.clone();
                 state.aside(|| warn(&text));

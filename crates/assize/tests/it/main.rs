@@ -5,6 +5,7 @@
 mod agreement;
 mod analyze;
 mod bad_input;
+mod budgets;
 mod capture;
 mod checks;
 mod ci;
@@ -66,6 +67,7 @@ mod submit;
 mod support;
 mod terminals;
 mod try_commands;
+mod until;
 mod verdict;
 mod voids;
 mod walkthroughs;

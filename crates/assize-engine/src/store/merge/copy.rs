@@ -31,6 +31,7 @@ pub(super) struct Target {
     warmup: Output,
     superseded: Output,
     superseded_scores: Output,
+    looks: Output,
     log: Output,
     trace_index: Output,
     /// Not buffered: whole frames are copied by the system.
@@ -92,6 +93,7 @@ impl Target {
             warmup: output(RunFile::Warmup),
             superseded: output(RunFile::Superseded),
             superseded_scores: output(RunFile::SupersededScores),
+            looks: output(RunFile::Looks),
             log: output(RunFile::Log),
             trace_index: Output::new(traces.join(trace_pack::INDEX)),
             traces: None,
@@ -362,6 +364,10 @@ impl Target {
                 }
             }
         }
+        let mut lines = Lines::open(&RunFile::Looks.within(run))?;
+        while let Some(line) = lines.next()? {
+            self.looks.write(line)?;
+        }
         let mut lines = Lines::open(&RunFile::SupersededScores.within(run))?;
         while let Some(line) = lines.next()? {
             if let Ok(score) = serde_json::from_slice::<ScoreHead>(line) {
@@ -417,6 +423,7 @@ impl Target {
             &mut self.warmup,
             &mut self.superseded,
             &mut self.superseded_scores,
+            &mut self.looks,
             &mut self.log,
             &mut self.trace_index,
         ] {

@@ -16,7 +16,8 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
             .cloned()
     };
     let mode = |mode: &Mode| {
-        let own = written(&["modes", &mode.name]).unwrap_or(Value::Null);
+        let name = mode.name.trim_end_matches(crate::suite::AGAIN);
+        let own = written(&["modes", name]).unwrap_or(Value::Null);
         let provider = own
             .get("provider")
             .cloned()

@@ -74,10 +74,14 @@ impl Loader<'_> {
         for (name, spec) in &others {
             self.surround_unchosen(file, name, spec);
         }
-        chosen
+        let modes: Vec<Mode> = chosen
             .into_iter()
             .filter_map(|(name, spec)| self.mode(file, name, spec))
-            .collect()
+            .collect();
+        match self.selection.aa {
+            true => self.twice(modes),
+            false => modes,
+        }
     }
 
     pub(super) fn mode(&mut self, file: &SuiteFile, name: String, spec: ModeSpec) -> Option<Mode> {

@@ -1,0 +1,70 @@
+//! Simulated experiments for docs/planning.md: error rates over all looks, power against the plan's promise, trials saved, and how often the
+//! ranges of plans hold. `cargo run --release -p assize-stats --example stopping -- [EXPERIMENTS] [SEED]`.
+
+mod simulate;
+
+use simulate::{Rule, Setting, need_in_range, promised_power, sequential};
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let experiments = words
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(4000);
+    let seed = words.next().and_then(|word| word.parse().ok()).unwrap_or(1);
+    let base = Setting {
+        scenarios: 8,
+        looks: 5,
+        most: 10,
+        delta: 0.0,
+        omega: 0.0,
+        sigma: 0.4,
+    };
+    println!("{experiments} experiments of 8 scenarios, at most 10 rounds, seed {seed}");
+    println!(
+        "| rule | looks | spread of the effect | false verdicts | power at 20 % | promised | rounds run |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (rule, name) in [
+        (Rule::None, "none"),
+        (Rule::ObrienFleming, "obrien-fleming"),
+        (Rule::Anytime, "anytime"),
+    ] {
+        for (looks, omega) in [(1, 0.0), (5, 0.0), (5, 0.2), (10, 0.1)] {
+            let setting = Setting {
+                looks,
+                omega,
+                ..base
+            };
+            let real = Setting {
+                delta: 0.2,
+                ..setting
+            };
+            let same = sequential(&setting, rule, experiments, seed);
+            let other = sequential(&real, rule, experiments, seed + 1);
+            println!(
+                "| {name} | {looks} | {omega} | {:.1} % | {:.1} % | {:.1} % | {:.1} |",
+                100.0 * same.decided,
+                100.0 * other.decided,
+                100.0 * promised_power(&real),
+                other.mean_rounds
+            );
+        }
+    }
+    println!("\n| pilot | spread of the effect | ranges that hold the true need |");
+    println!("| --- | --- | --- |");
+    for scenarios in [5, 8, 12, 20] {
+        for omega in [0.1, 0.2, 0.3] {
+            let setting = Setting {
+                scenarios,
+                omega,
+                ..base
+            };
+            let share = need_in_range(&setting, 0.22, 5, experiments, seed);
+            println!(
+                "| {scenarios} scenarios × 5 | {omega} | {:.0} % |",
+                100.0 * share
+            );
+        }
+    }
+}

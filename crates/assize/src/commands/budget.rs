@@ -1,0 +1,144 @@
+//! The budget of a run: refused where it cannot be kept, and what is said when it ended the run.
+
+use crate::commands::UsageError;
+use crate::suite::LoadedSuite;
+use anyhow::Result;
+use assize_contracts::{ProfileRow, TokenBreakdown};
+use assize_engine::store::{RunDirectory, list};
+use assize_engine::{Amounts, BudgetStop, Mode, ProfileSuite, dearest_block};
+use assize_report::{duration, money, quantity};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Agents that tell what their sessions cost.
+const TELL_COST: [&str; 1] = ["claude-code"];
+
+/// Refuses a limit on dollars where nobody will know them, and finds out what blocks like these cost before.
+pub(super) fn prepare(suite: &mut LoadedSuite) -> Result<()> {
+    let budget = suite.profile.execution.budget;
+    if budget.is_unlimited() {
+        return Ok(());
+    }
+    if let Some(reason) = suite.profile.sequential_because() {
+        return Err(UsageError {
+            message: format!("a budget cannot stop at whole blocks here, because {reason}"),
+            hint: Some("limit the run by `--repetitions` and `--scenario` instead".to_owned()),
+        }
+        .into());
+    }
+    let earlier = earlier_rows(suite)?;
+    if budget.usd.is_some() {
+        refuse_unknown_cost(&suite.profile, &earlier)?;
+    }
+    suite.profile.execution.expected_block = expected(&suite.profile, &earlier);
+    Ok(())
+}
+
+/// The trials of the newest run of the same suite, without those of modes that are not run now.
+fn earlier_rows(suite: &LoadedSuite) -> Result<Vec<ProfileRow>> {
+    let modes: BTreeSet<&str> = suite
+        .profile
+        .modes
+        .iter()
+        .map(|mode| mode.name.as_str())
+        .collect();
+    let runs = list(&suite.results_dir).unwrap_or_default();
+    let is_same = |run: &&RunDirectory| run.manifest().name == suite.profile.name;
+    for run in runs.iter().rev().filter(is_same) {
+        let rows = run.rows()?.filter_map(Result::ok);
+        let rows: Vec<ProfileRow> = rows
+            .filter(|row| modes.contains(row.mode.as_str()))
+            .collect();
+        if !rows.is_empty() {
+            return Ok(rows);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The dearest block of the earlier run, if it had all modes of this one.
+fn expected(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Option<Amounts> {
+    let seen: BTreeSet<&str> = earlier.iter().map(|row| row.mode.as_str()).collect();
+    let has_all = profile
+        .modes
+        .iter()
+        .all(|mode| seen.contains(mode.name.as_str()));
+    dearest_block(earlier, &profile.execution.budget).filter(|_| has_all)
+}
+
+fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result<(), UsageError> {
+    let is_seen = |mode: &Mode| {
+        let mut trials = earlier
+            .iter()
+            .filter(|row| row.mode == mode.name)
+            .peekable();
+        trials.peek().is_some() && trials.all(|row| row.spent().usd.is_some())
+    };
+    let one = TokenBreakdown {
+        input: Some(1000),
+        output: Some(1000),
+        total: Some(2000),
+        ..TokenBreakdown::default()
+    };
+    let has_price = |model: &str| {
+        let prices = profile.prices.as_ref();
+        prices.is_some_and(|prices| prices.of_totals(model, &one).is_some())
+    };
+    let is_known = |mode: &Mode| {
+        let told = mode
+            .overrides
+            .get("cost_usd")
+            .is_some_and(|cost| !cost.is_null());
+        let own = mode.overrides.get("model").and_then(Value::as_str);
+        let of_runners = mode.runners.values().filter_map(|used| used.runner.model());
+        let mut models: Vec<&str> = profile.models.iter().map(String::as_str).collect();
+        if models.is_empty() {
+            models.extend(own.into_iter().chain(of_runners));
+        }
+        let is_simulated = mode.provider == "simulated";
+        told || is_seen(mode)
+            || (TELL_COST.contains(&mode.provider.as_str()))
+            || (!is_simulated && !models.is_empty() && models.iter().all(|model| has_price(model)))
+    };
+    match profile.modes.iter().find(|mode| !is_known(mode)) {
+        None => Ok(()),
+        Some(mode) => Err(UsageError {
+            message: format!(
+                "the cost of mode `{}` is not known before the run, so a limit on dollars cannot be kept",
+                mode.name
+            ),
+            hint: Some(
+                "limit tokens or minutes instead (`--max-tokens`, `--max-time`), or give the model a price (`prices` in the suite)"
+                    .to_owned(),
+            ),
+        }),
+    }
+}
+
+/// Why the budget ended the run, and what to do.
+pub(super) fn words(stop: &BudgetStop) -> String {
+    match stop {
+        BudgetStop::Reached { spent, dearest } => {
+            let amounts = |amounts: &Amounts| {
+                format!(
+                    "{}, {} tokens, {}",
+                    money(amounts.usd),
+                    quantity(amounts.tokens),
+                    duration(amounts.ms)
+                )
+            };
+            format!(
+                "the budget is used up: {} spent (what is unknown not counted), and another block may take {}; a larger one continues the run",
+                amounts(spent),
+                amounts(dearest)
+            )
+        }
+        BudgetStop::Unknown { what } => format!(
+            "a trial did not tell its {what}, so the budget could not be kept; limit {} instead",
+            match *what {
+                "cost" => "tokens or minutes",
+                _ => "minutes",
+            }
+        ),
+    }
+}

@@ -1,0 +1,159 @@
+//! A/A: one mode run against itself, and the noise that it shows. Kept beside the runs and shown in later reports.
+
+use crate::commands::verdict::Source;
+use crate::suite::Selection;
+use crate::terminal::{plain, print, warn, wrapped};
+use assize_contracts::{Caution, CautionCode, RowField, Timestamp};
+use assize_engine::store::RunDirectory;
+use assize_report::{Comparison, Summary, headline, verdict_word};
+use assize_stats::Verdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::suite::AGAIN;
+/// Among the runs, by the suite's name.
+const FILE: &str = "noise.json";
+
+/// What a mode against itself came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Noise {
+    mode: String,
+    run: String,
+    at: Timestamp,
+    /// By metric: the far end of the interval of its difference, in percent, or in points for success.
+    metrics: BTreeMap<String, f64>,
+    /// Metrics that would have been called different.
+    called: Vec<String>,
+}
+
+/// Says what would have been called different, and keeps it for later reports.
+pub(crate) fn conclude(summary: &Summary, directory: &Path, suite: &str) {
+    let Some(noise) = measure(summary, directory) else {
+        return;
+    };
+    let called = match noise.called.is_empty() {
+        true => "nothing would have been called different".to_owned(),
+        false => format!(
+            "{} would have been called different, by chance alone",
+            noise.called.join(", ")
+        ),
+    };
+    print(wrapped(
+        &plain(&format!(
+            "A/A: {} against itself: {called}. Two runs of the same mode differed by up to {}.",
+            noise.mode,
+            words(&noise.metrics, summary)
+        )),
+        "",
+    ));
+    let Some(results) = directory.parent() else {
+        return;
+    };
+    let mut all = read(results);
+    all.insert(suite.to_owned(), noise);
+    let text = serde_json::to_vec_pretty(&all).unwrap_or_default();
+    if let Err(error) = write(&results.join(FILE), &text) {
+        warn(&format!(
+            "the noise cannot be kept for later reports: {error}"
+        ));
+    }
+}
+
+fn measure(summary: &Summary, directory: &Path) -> Option<Noise> {
+    let mut metrics = BTreeMap::new();
+    let mut called = Vec::new();
+    let mut mode = None;
+    for comparison in &summary.comparisons {
+        mode = Some(comparison.mode_b().to_owned());
+        let ends = match comparison {
+            Comparison::Success(found) => found.ci95,
+            Comparison::Metric(found) => headline(found)
+                .filter(|shown| shown.is_ratio && !shown.is_degenerate())
+                .map(|shown| shown.interval),
+        };
+        if let Some([low, high]) = ends {
+            metrics.insert(comparison.metric().to_owned(), low.abs().max(high.abs()));
+        }
+        let is_called = !matches!(
+            comparison.verdict(),
+            Verdict::Inconclusive | Verdict::NotComparable | Verdict::Equivalent
+        );
+        if is_called {
+            called.push(format!(
+                "{} ({})",
+                comparison.definition().label(),
+                verdict_word(comparison.verdict())
+            ));
+        }
+    }
+    Some(Noise {
+        mode: mode?,
+        run: directory.file_name()?.to_string_lossy().into_owned(),
+        at: Timestamp::now(),
+        metrics,
+        called,
+    })
+}
+
+/// The metrics that people look at first.
+fn words(metrics: &BTreeMap<String, f64>, summary: &Summary) -> String {
+    let of_field = |field: RowField| summary.catalog.name_of(field).to_owned();
+    let shown = [
+        ("success".to_owned(), "points in success"),
+        (of_field(RowField::WallTime), "% in time"),
+        (of_field(RowField::TokensActive), "% in active tokens"),
+        (of_field(RowField::CostTotal), "% in cost"),
+    ];
+    let parts: Vec<String> = shown
+        .iter()
+        .filter_map(|(name, unit)| Some(format!("{:.0} {unit}", metrics.get(name)?)))
+        .collect();
+    match parts.is_empty() {
+        true => "nothing that was measured".to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+/// A resumed A/A run runs the same mode twice again.
+pub(crate) fn resumed(mut selection: Selection, run: &RunDirectory) -> Selection {
+    if run.manifest().provenance.contains_key("aa") {
+        selection.modes.retain(|mode| !mode.ends_with(AGAIN));
+        selection.aa = true;
+    }
+    selection
+}
+
+/// What an earlier A/A run of the same suite says about reports of its other runs.
+pub(crate) fn caution(sources: &[Source], summary: &Summary) -> Option<Caution> {
+    let [source] = sources else {
+        return None;
+    };
+    let run = source.run.as_ref()?;
+    let results: PathBuf = run.parent()?.to_owned();
+    let noise = read(&results).remove(source.suite.as_deref()?)?;
+    let is_itself = run.file_name().is_some_and(|name| *name == *noise.run);
+    if is_itself || noise.metrics.is_empty() || summary.comparisons.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "Noise of this set-up: two runs of the same mode ({}, A/A run {}) differed by up to {}.",
+        noise.mode,
+        noise.run,
+        words(&noise.metrics, summary)
+    );
+    Some(Caution::about_all(CautionCode::NoiseFloor, text))
+}
+
+fn read(results: &Path) -> BTreeMap<String, Noise> {
+    let text = std::fs::read(results.join(FILE)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Written beside and moved into place, so that no reader sees half of it.
+fn write(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_extension(format!("json.{}", std::process::id()));
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
+}
