@@ -117,7 +117,7 @@ impl Walk {
             } else {
                 high = middle;
             }
-            if high - low < 1e-9 {
+            if high - low < 1e-7 {
                 break;
             }
         }
@@ -373,15 +373,7 @@ impl Stopping {
                 earlier_rounds,
                 max_rounds,
             } => {
-                let share = |rounds: f64| facts.fraction(rounds, *max_rounds);
-                let earlier = earlier_rounds
-                    .iter()
-                    .filter(|rounds| **rounds < facts.rounds);
-                let mut fractions: Vec<f64> = earlier.map(|rounds| share(*rounds)).collect();
-                fractions.push(share(facts.rounds));
-                for place in 1..fractions.len() {
-                    fractions[place] = fractions[place].max(fractions[place - 1]);
-                }
+                let fractions = fractions(earlier_rounds, *max_rounds, facts);
                 sequential_p(Spending::ObrienFleming, p, &fractions).max(p)
             }
             Self::Anytime { .. } => {
@@ -391,6 +383,22 @@ impl Stopping {
                 };
                 anytime_p(p, n).max(p)
             }
+        }
+    }
+
+    /// True if a look with this p-value decides at the error rate of the whole design: the same as paying, and quicker.
+    pub fn decides(&self, p: f64, facts: &LookFacts, alpha: Level) -> bool {
+        match self {
+            Self::GroupSequential {
+                earlier_rounds,
+                max_rounds,
+            } => {
+                let fractions = fractions(earlier_rounds, *max_rounds, facts);
+                let bounds = boundaries(Spending::ObrienFleming, &fractions, alpha);
+                let bound = bounds.last().copied().unwrap_or(f64::INFINITY);
+                p <= 2.0 * normal_cdf(-bound)
+            }
+            _ => self.pay(p, facts) <= alpha.value(),
         }
     }
 
@@ -414,6 +422,20 @@ impl Stopping {
             Self::GroupSequential { earlier_rounds, .. } => earlier_rounds.len() as u32 + 1,
         }
     }
+}
+
+/// The shares of information at all looks, this one last. They never fall.
+fn fractions(earlier_rounds: &[f64], max_rounds: f64, facts: &LookFacts) -> Vec<f64> {
+    let share = |rounds: f64| facts.fraction(rounds, max_rounds);
+    let earlier = earlier_rounds
+        .iter()
+        .filter(|rounds| **rounds < facts.rounds);
+    let mut fractions: Vec<f64> = earlier.map(|rounds| share(*rounds)).collect();
+    fractions.push(share(facts.rounds));
+    for place in 1..fractions.len() {
+        fractions[place] = fractions[place].max(fractions[place - 1]);
+    }
+    fractions
 }
 
 /// The chance that a comparison is still decided at the planned end if the true effect is `delta` in the direction of the

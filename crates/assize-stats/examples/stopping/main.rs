@@ -1,9 +1,12 @@
 //! Simulated experiments for docs/planning.md: error rates over all looks, power against the plan's promise, trials saved, and how often the
 //! ranges of plans hold. `cargo run --release -p assize-stats --example stopping -- [EXPERIMENTS] [SEED]`.
 
+#![expect(clippy::print_stdout, reason = "the tables are the result")]
+
 mod simulate;
 
-use simulate::{Rule, Setting, need_in_range, promised_power, sequential};
+use assize_stats::{Components, Level, Question, Statistic};
+use simulate::{Rule, Setting, need_in_range, sequential};
 
 fn main() {
     let mut words = std::env::args().skip(1);
@@ -67,4 +70,26 @@ fn main() {
             );
         }
     }
+}
+
+/// The chance that a fixed design finds the effect, as its plan promises.
+fn promised_power(setting: &Setting) -> f64 {
+    let components = Components {
+        scenarios: setting.scenarios as u64,
+        repetitions: f64::from(setting.most),
+        spread2: 0.0,
+        omega2: setting.omega * setting.omega,
+        within2: 2.0 * setting.sigma * setting.sigma,
+        statistic: Statistic::Mean,
+    };
+    let question = Question {
+        delta: setting.delta,
+        alpha: Level::ALPHA_05,
+        power: Level::POWER_80,
+    };
+    question.power_of(
+        &components,
+        setting.scenarios as u64,
+        f64::from(setting.most),
+    )
 }

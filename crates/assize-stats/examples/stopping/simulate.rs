@@ -5,24 +5,24 @@ use assize_stats::{Components, Level, LookFacts, Question, Scope, Statistic, Sto
 
 /// One kind of experiment.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// Scenarios.
-    pub scenarios: usize,
+    pub(crate) scenarios: usize,
     /// Looks, evenly spread.
-    pub looks: u32,
+    pub(crate) looks: u32,
     /// Most rounds.
-    pub most: u32,
+    pub(crate) most: u32,
     /// The true effect, a log ratio.
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// How much it differs between scenarios.
-    pub omega: f64,
+    pub(crate) omega: f64,
     /// How much single runs vary in one mode.
-    pub sigma: f64,
+    pub(crate) sigma: f64,
 }
 
 /// How looks are paid for.
 #[derive(Debug, Clone, Copy)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// Not at all.
     None,
     /// `obrien-fleming`.
@@ -33,19 +33,19 @@ pub enum Rule {
 
 /// What many experiments came to.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Share in which a look decided.
-    pub decided: f64,
+    pub(crate) decided: f64,
     /// Rounds that were run on average.
-    pub mean_rounds: f64,
+    pub(crate) mean_rounds: f64,
 }
 
 /// A small random source, the same on every platform.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// From a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -57,7 +57,7 @@ impl Random {
     }
 
     /// A standard normal value.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (2.0 * std::f64::consts::PI * self.uniform()).cos()
     }
@@ -117,7 +117,7 @@ impl Experiment {
 }
 
 /// Runs experiments that stop as soon as a look decides at 5 %.
-pub fn sequential(setting: &Setting, rule: Rule, experiments: u32, seed: u64) -> Outcome {
+pub(crate) fn sequential(setting: &Setting, rule: Rule, experiments: u32, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
     let (mut decided, mut rounds_run) = (0_u32, 0_u64);
     for _ in 0..experiments {
@@ -145,7 +145,7 @@ pub fn sequential(setting: &Setting, rule: Rule, experiments: u32, seed: u64) ->
             };
             earlier.push(f64::from(rounds));
             // Paying never makes a p-value smaller.
-            if p <= 0.05 && stopping.pay(p, &facts) <= 0.05 {
+            if p <= 0.05 && stopping.decides(p, &facts, Level::ALPHA_05) {
                 decided += 1;
                 ended = rounds;
                 break;
@@ -160,7 +160,7 @@ pub fn sequential(setting: &Setting, rule: Rule, experiments: u32, seed: u64) ->
 }
 
 /// The share of pilots whose range of needed scenarios holds the true need.
-pub fn need_in_range(
+pub(crate) fn need_in_range(
     setting: &Setting,
     delta: f64,
     repetitions: u32,
@@ -198,27 +198,4 @@ pub fn need_in_range(
         }
     }
     f64::from(held) / f64::from(pilots)
-}
-
-/// The chance that a fixed design finds the effect, as its plan promises.
-#[allow(dead_code, reason = "the tests need a part only")]
-pub fn promised_power(setting: &Setting) -> f64 {
-    let components = Components {
-        scenarios: setting.scenarios as u64,
-        repetitions: f64::from(setting.most),
-        spread2: 0.0,
-        omega2: setting.omega * setting.omega,
-        within2: 2.0 * setting.sigma * setting.sigma,
-        statistic: Statistic::Mean,
-    };
-    let question = Question {
-        delta: setting.delta,
-        alpha: Level::ALPHA_05,
-        power: Level::POWER_80,
-    };
-    question.power_of(
-        &components,
-        setting.scenarios as u64,
-        f64::from(setting.most),
-    )
 }
