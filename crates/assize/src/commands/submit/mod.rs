@@ -330,6 +330,7 @@ fn collect_shards(submission: &Submission, arguments: &CollectArguments) -> Resu
         directory: out,
         done: merged.rows,
         open: merged.planned - merged.rows,
+        budget: None,
         voids: Vec::new(),
     };
     let judged = super::run::judge(&result, None)?;
