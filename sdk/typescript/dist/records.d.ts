@@ -226,6 +226,20 @@ export interface Container {
     readonly mounts?: readonly string[];
     /** The user inside, by name or `UID:GID`. Default: the image's own. */
     readonly user?: string | null;
+    /** The directory inside in which programs start where the scenario has no workspace. Default: the image's own. */
+    readonly workdir?: string | null;
+    /** Variables of everything inside, over the image's own. The mode's variables go before them. */
+    readonly environment?: Readonly<Record<string, string>>;
+    /** A directory inside whose skills the agent is given, where its kind of agent looks for them. */
+    readonly skills_dir?: string | null;
+    /** Lines for the shell inside that are run as root before the agent starts. */
+    readonly setup?: readonly string[];
+    /** A command that must succeed inside before the agent starts. */
+    readonly healthcheck?: Healthcheck | null;
+    /** Add the agent to the image where it is missing, as `assize image build` does. Default: false. */
+    readonly install_agent?: boolean;
+    /** How long building the image may take. Default: 1800000. */
+    readonly build_timeout_ms?: number | null;
 }
 /** The program that runs containers. */
 export type ContainerEngine = "auto" | "docker" | "podman" | "nerdctl";
@@ -386,6 +400,21 @@ export interface Guard {
 }
 /** The TCP connections that `guard` allows. */
 export type GuardNetwork = "open" | "model";
+/** A command that says whether a container is ready, tried again and again. */
+export interface Healthcheck {
+    /** A line for the shell inside. Exit code 0 means ready. */
+    readonly command: string;
+    /** The time between two tries. Default: 5000. */
+    readonly interval_ms: number;
+    /** The time for one try. Default: 30000. */
+    readonly timeout_ms: number;
+    /** Failures in this time after the start do not count. Default: 0. */
+    readonly start_period_ms: number;
+    /** The time between two tries in that period. Default: 5000. */
+    readonly start_interval_ms: number;
+    /** The failures in a row after which the container counts as broken. Default: 3. */
+    readonly retries: number;
+}
 /** An error of a plugin, or of another part of the trial that is not needed for its result: that part is left out. */
 export interface HookError {
     /** The part that failed: a hook (`beforeScenario`), `collector:<id>`, `analyzer:<name>`, `exportSession`, `destroySession`. */
@@ -608,6 +637,8 @@ export interface ProgramUse {
     readonly cpuMs: number | null;
     /** The most memory in use. */
     readonly peakMemoryBytes: number | null;
+    /** Processes that the system killed because the memory of their container was used up. Absent without a container. */
+    readonly oomKills?: number | null;
 }
 /** `$/progress`, from the plugin: how far a request has come. Kept in the plugin's log. */
 export interface ProgressParams {

@@ -58,16 +58,6 @@ fn a_wrong_type_says_what_was_found_and_what_was_expected() {
 }
 
 #[test]
-fn a_capability_that_is_not_there_yet_is_said_to_be_so() {
-    check(
-        &with_scenarios(
-            "provider: { uses: simulated }\nmodes: { a: {} }\nexecution: { until: {} }\n",
-        ),
-        &["assize.yaml:3:14: `until` in `execution` is not available yet"],
-    );
-}
-
-#[test]
 fn an_unknown_provider_scorer_collector_or_analyzer_is_named() {
     check(
         &with_scenarios("modes:\n  a:\n    provider: { uses: simulted }\n"),
