@@ -46,11 +46,13 @@ async fn profile_of(arguments: &RecordArguments) -> Result<Profile> {
     let upstreams = upstreams(&arguments.capture)?;
     let session = proxy.open(upstreams, options());
     let command = follow::command(arguments, &session)?;
-    let started = Timestamp::from_unix_ms(jiff::Timestamp::now().as_millisecond());
     let exit = match follow::is_interactive(arguments.json) {
         true => follow::follow_in_terminal(command).await?,
         false => follow::follow(command, arguments.json).await?,
     };
+    // Reckoned from its end: on a busy machine the keeper may take longer to start than the command to run.
+    let ended = jiff::Timestamp::now().as_millisecond();
+    let started = Timestamp::from_unix_ms(ended - exit.wall.as_millis() as i64);
     session.settle().await;
     let path = match &arguments.out {
         Some(path) => path.clone(),
