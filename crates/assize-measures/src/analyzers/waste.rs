@@ -53,14 +53,14 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         sorted(rows.collect()),
     );
     findings.count("waste_context_refills", refills.len(), "refills");
-    let refilled: u64 = refills.iter().sum();
+    let refilled = total(refills.iter().copied());
     findings.number(
         "waste_refilled_tokens",
         (!refills.is_empty()).then_some(refilled as f64),
         "tokens",
     );
     findings.count("waste_cache_misses", misses.len(), "calls");
-    let missed: u64 = misses.iter().map(|miss| miss.tokens).sum();
+    let missed = total(misses.iter().map(|miss| miss.tokens));
     findings.number(
         "waste_missed_tokens",
         (!misses.is_empty()).then_some(missed as f64),
@@ -176,6 +176,11 @@ fn called(name: &str, input: &Value) -> String {
         Some(text) => format!("{name} {text}"),
         None => name.to_owned(),
     }
+}
+
+/// Logs may claim any number of tokens.
+fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// The prompt of a call. Absent where a part of it is unknown.
