@@ -188,7 +188,7 @@ impl Question {
 }
 
 /// The smallest difference found with the wanted power, in standard errors of its estimate: the exact counterpart of
-/// t[1-alpha/2] + t[power]. None for fewer than two scenarios.
+/// `t[1-alpha/2] + t[power]`. None for fewer than two scenarios.
 pub fn detectable_in_errors(scenarios: u64, alpha: Level, power: Level) -> Option<f64> {
     let df = scenarios.checked_sub(1).filter(|&df| df > 0)? as f64;
     let critical = student_t_quantile(1.0 - alpha.value() / 2.0, df);
