@@ -1,5 +1,5 @@
 //! Scores the trials of a stored run again, by the suite as it is now and without any agent: from the stored traces, from
-//! what agents changed in their workspaces, and from the run records of tasks. How the new scores are kept is in `store/scoring.rs`.
+//! what agents changed in their workspaces, and from the run records of tasks. `store/scoring.rs` keeps the new scores.
 
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
@@ -39,7 +39,7 @@ pub struct Rescored {
 pub enum Keeping {
     /// In the run, in place of the old ones.
     New,
-    /// Nowhere: only to see what would change.
+    /// Stores nothing: only shows what would change.
     Nothing,
 }
 

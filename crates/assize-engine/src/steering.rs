@@ -1,4 +1,4 @@
-//! Looks at a run while it grows: at whole rounds somebody may decide that arms are done.
+//! Looks at a run while it grows: at whole rounds the caller may decide that arms are done.
 
 use crate::plan::Arm;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
+//! One trial, from the first hook to the finished row. The order of calls is a promise to plugin authors.
 
 mod cell;
 mod place;
