@@ -1,4 +1,4 @@
-//! How much the votes of a judge agree over all trials, and how many outcomes hang on a single vote.
+//! The agreement of a judge's votes over all trials, and the number of outcomes that hang on a single vote.
 
 use crate::caution::count;
 use crate::{Caution, CautionCode, Row, percent};
@@ -25,18 +25,18 @@ pub struct JudgeSummary {
     pub alpha: Option<f64>,
     /// Its interval, over trials.
     pub ci95: Option<[f64; 2]>,
-    /// Trials whose outcome one vote would have changed. Absent where rows do not tell.
+    /// Trials whose outcome one vote would have changed. Absent where rows do not record it.
     pub hang_on_one_vote: Option<u64>,
     #[serde(skip)]
     level: Level,
 }
 
-/// What is kept of the votes while rows are read.
+/// The counts of votes while rows are read.
 #[derive(Debug, Default)]
 pub(crate) struct JudgeTally {
     trials: Vec<VoteSums>,
     hanging: u64,
-    /// Trials that tell whether they hang on one vote.
+    /// Trials that record whether they hang on one vote.
     told: u64,
 }
 

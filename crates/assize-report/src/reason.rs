@@ -1,4 +1,4 @@
-//! Why trials did not pass, counted by what is the same in all their messages.
+//! Counts the reasons why trials did not pass, by the text that their messages share.
 
 use crate::arm::Names;
 use crate::row::Row;
@@ -14,27 +14,27 @@ pub(crate) const MOST_LISTED: usize = 20;
 /// Further kinds of messages are counted together.
 const MOST_KINDS: usize = 2000;
 
-/// What is said of messages beyond that.
+/// The name under which messages beyond that are counted.
 const OTHER: &str = "other reasons";
 
 /// A reason why trials of a mode did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
-    /// What became of the trials: `fail` or `void`.
+    /// The outcome of the trials: `fail` or `void`.
     pub outcome: Outcome,
     /// The message of the first such trial.
     pub message: String,
-    /// How many trials.
+    /// The number of trials.
     pub trials: u64,
     /// The session ended with an error, rather than with an answer that checks refused.
     pub is_error: bool,
-    /// The first such trial, where rows tell it.
+    /// The first such trial, where rows name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<TrialPlace>,
 }
 
-/// Where a trial is found.
+/// The key of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialPlace {
@@ -45,7 +45,7 @@ pub struct TrialPlace {
 }
 
 impl TrialPlace {
-    /// What leads to the trial in `report.html`, after the `#`.
+    /// The link to the trial in `report.html`, after the `#`.
     pub(crate) fn anchor(&self) -> String {
         format!("show-{}-{}", self.run_id, self.position)
     }
@@ -81,7 +81,7 @@ impl Reason {
     }
 }
 
-/// How often a reason was met in a cell, and the position of the first such trial.
+/// The count of a reason in a cell, and the position of the first such trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) trials: u32,
@@ -131,7 +131,7 @@ impl Reasons {
         place
     }
 
-    /// What a place and a tally come to.
+    /// The reason for an index and a tally.
     pub(crate) fn told(&self, place: usize, tally: Tally) -> Reason {
         let told = &self.told[place];
         let example = tally.position.map(|position| TrialPlace {

@@ -27,7 +27,7 @@ pub(crate) fn headline(walls: &[WallRecord]) -> Option<String> {
     Some(format!("Sandbox: {told}."))
 }
 
-/// What walls could not keep agents from, each once with the modes concerned.
+/// Cautions about everything that sandboxes could not keep agents from, each once with the modes concerned.
 pub(crate) fn cautions(walls: &[WallRecord]) -> Vec<Caution> {
     let mut cautions: Vec<Caution> = Vec::new();
     for wall in walls {

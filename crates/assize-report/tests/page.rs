@@ -1,4 +1,4 @@
-//! The page as a file: what it holds, what it leaves out and says so, and that nothing in it can act.
+//! The page as a file: its content, the notes about what it leaves out, and that nothing in it can act.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -20,9 +20,9 @@ pub(crate) struct Kind {
     pub(crate) void_unrelated: f64,
     /// The time limits of the second mode and of the others; the median run takes 1.
     pub(crate) limits: Option<[f64; 2]>,
-    /// Rows tell tokens; where they do not, time decides.
+    /// Rows report tokens; where they do not, time decides.
     pub(crate) tells_tokens: bool,
-    /// How much more often the second mode passes.
+    /// The difference by which the second mode passes more often.
     pub(crate) effect: f64,
 }
 
@@ -153,13 +153,13 @@ impl Chance {
     }
 }
 
-/// What the trials of one task under one mode have in common.
+/// The properties that the trials of one task under one mode share.
 struct Cell<'a> {
     kind: &'a Kind,
     names: [String; 3],
     /// The chance to pass.
     rate: f64,
-    /// How long runs take, on the log scale.
+    /// The typical time of runs, on the log scale.
     level: f64,
     is_second: bool,
 }
