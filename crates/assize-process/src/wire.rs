@@ -1,4 +1,4 @@
-//! What host and keeper say to each other: one order down, then frames up. Lengths first, little endian.
+//! The protocol of host and keeper: one order down, then frames up. Lengths first, little endian.
 //! Both ends are the same binary, so there is no version to negotiate.
 
 use std::ffi::OsString;
@@ -28,9 +28,9 @@ pub(crate) struct Order {
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
     pub(crate) open_files: Option<u64>,
-    /// What the program may do, where that is limited.
+    /// The permissions of the program, where they are limited.
     pub(crate) guard: Option<GuardOrder>,
-    /// How that is ended for which the program only speaks.
+    /// The way to end something that the program only stands for.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
 
@@ -84,7 +84,7 @@ impl GuardOrder {
     }
 }
 
-/// What the keeper reports.
+/// A message of the keeper.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Frame {
     Started {
