@@ -29,7 +29,7 @@ pub fn prices(bytes: &[u8]) {
     let _ = crate::prices::parse_file(bytes);
 }
 
-/// What an outline tells is what reading the whole request tells, wherever that can be read.
+/// An outline agrees with reading the whole request, wherever that can be read.
 pub fn outlined(api: Api, path: &str, bytes: &[u8]) {
     let request = ModelRequest::decode(api, path, bytes);
     let outline = RequestOutline::of(api, path, bytes);

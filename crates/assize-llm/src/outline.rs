@@ -7,17 +7,17 @@ use crate::spans::Span;
 use serde_json::Value;
 use std::ops::Range;
 
-/// What a request asks, as far as it can be read. The same as of a [`ModelRequest`](crate::ModelRequest), but results of tools are
-/// only known by their places: each request tells all of them again, and hardly any is new.
+/// The content of a request, as far as it can be read. The same as of a [`ModelRequest`](crate::ModelRequest), but results of tools are
+/// only known by their places: each request repeats all of them, and hardly any is new.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestOutline {
     /// The model asked for.
     pub model: Option<String>,
-    /// How many tools the model may use.
+    /// The number of tools that the model may use.
     pub tools: usize,
     /// The names of those tools, sorted.
     pub tool_names: Vec<String>,
-    /// What the conversation opens with: user messages before the model's first answer.
+    /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
     /// Results of tools, oldest first.
     pub tool_results: Vec<ToldResult>,
@@ -28,7 +28,7 @@ pub struct RequestOutline {
 pub struct ToldResult {
     /// The id of the call. Absent where results go by order.
     pub id: Option<String>,
-    /// The tool's name, where it is told.
+    /// The tool's name, where the request has it.
     pub name: Option<String>,
     api: Api,
     place: Range<usize>,
@@ -58,7 +58,7 @@ impl ToldResult {
 }
 
 impl RequestOutline {
-    /// Looks through a request's body. What cannot be read is absent.
+    /// Looks through a request's body. Unreadable parts are absent.
     pub fn of(api: Api, path: &str, body: &[u8]) -> Self {
         let Some(whole) = Span::parse(body) else {
             return Self {

@@ -19,7 +19,7 @@ pub(super) fn encode(endpoint: &Endpoint, request: &ChatRequest) -> Value {
     }
 }
 
-/// What the model said, ready to be sent back to it.
+/// The model's message, ready to be sent back to it.
 pub(super) fn assistant(answered: &Answered, streamed: bool) -> Message {
     let raw = match (streamed, answered.answer.api) {
         (true, _) => Value::Null,

@@ -1,4 +1,4 @@
-//! What a session cost: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
+//! The cost of a session: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
 
 use super::Prices;
 use assize_contracts::{
@@ -10,7 +10,7 @@ use assize_contracts::{
 pub struct Reckoning {
     /// The figure that counts.
     pub cost: CostBreakdown,
-    /// How it is known.
+    /// The source of the figure.
     pub source: CostSource,
     /// All figures.
     pub readings: CostReadings,
@@ -20,7 +20,7 @@ pub struct Reckoning {
     pub disputed: Option<Usd>,
 }
 
-/// What differs by less is no contradiction, nor is what differs in the last place that was told, down from cents:
+/// A smaller difference is no contradiction, nor is one in the last reported digit, down from cents:
 /// agents round.
 const TOLERANCE: f64 = 0.01;
 
