@@ -203,7 +203,7 @@ fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
 }
 
 /// The tools called, in order: from the trace where it has any, else from the result. That none was called only the
-/// result can say: a trace without any may come from an agent whose calls nobody can see.
+/// result can show: a trace without any may come from an agent whose calls are invisible.
 fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, &'static str> {
     let traced = traced(subject);
     if !traced.is_empty() {
