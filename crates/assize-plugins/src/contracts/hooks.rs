@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 pub(super) struct ProgramHooks {
     program: Arc<PluginProgram>,
     offer: HooksOffer,
-    /// Held while a hook runs, also when nobody waits for it any more.
+    /// Held while a hook runs, also when its caller has left.
     turn: Arc<Mutex<()>>,
 }
 
