@@ -13,12 +13,12 @@ const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"assizeSI";
 
-/// What was found in logs, by file.
+/// The results of reading logs, by file.
 #[derive(Debug, Default)]
 pub struct Index {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
-    /// Where the record of a file stands.
+    /// The position of each file's record.
     records: HashMap<PathBuf, Record>,
     /// Encoded records that are not in the file yet.
     fresh: Vec<(PathBuf, Entry)>,
@@ -90,7 +90,7 @@ struct Heading<'a> {
 }
 
 impl Index {
-    /// An index that is kept nowhere.
+    /// An index that is not stored.
     pub fn none() -> Self {
         Self::default()
     }
@@ -193,7 +193,7 @@ fn write_record(
     writer.write_all(digests)
 }
 
-/// Where every record stands. Nothing if the bytes end too early.
+/// The position of every record. `None` if the bytes end too early.
 fn headings(bytes: &[u8]) -> Option<HashMap<PathBuf, Record>> {
     let rest = bytes
         .strip_prefix(MAGIC)?

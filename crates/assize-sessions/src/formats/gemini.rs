@@ -1,5 +1,5 @@
 //! Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, older ones `.json` with `messages`. Records are applied in order: a message with a
-//! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. What was taken back was spent nevertheless.
+//! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. Their tokens were spent nevertheless.
 
 use super::document::{LARGEST_DOCUMENT, Types, joined_texts};
 use super::{Head, LogFormat, Machine};
@@ -214,7 +214,7 @@ fn tell_answer(
     }
 }
 
-/// Thoughts are beside the output. The cached part is inside the input where the total says so.
+/// Thoughts are beside the output. The cached part is inside the input where the total shows it.
 fn tokens(tokens: &Value, types: &mut Types) -> (TokenBreakdown, bool) {
     let mut count = |key: &str| types.count(&tokens[key]);
     let (input, output, cached) = (count("input"), count("output"), count("cached"));
