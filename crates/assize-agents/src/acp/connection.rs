@@ -12,9 +12,9 @@ pub(super) struct Connection {
     last_id: u64,
 }
 
-/// What the program said.
+/// A message of the program.
 pub(super) struct Message {
-    /// When, in milliseconds since 1970.
+    /// Its arrival, in milliseconds since 1970.
     pub(super) at: i64,
     pub(super) content: Content,
 }
@@ -98,7 +98,7 @@ impl Connection {
     }
 }
 
-/// What is no message is left out: programs print banners.
+/// `None` for anything that is no message: programs print banners.
 fn read(mut message: Value) -> Option<Content> {
     let params = message.get_mut("params").map(Value::take);
     let params = params.unwrap_or_default();

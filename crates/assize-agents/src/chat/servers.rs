@@ -30,10 +30,10 @@ use std::time::Duration;
 /// The least of what the APIs take in one request.
 const MOST_TOOLS: usize = 128;
 
-/// Of a server's words about what went wrong.
+/// The length kept of a server's error message.
 const LONGEST_REASON: usize = 500;
 
-/// How long the servers may take to end, before they are left to their keepers.
+/// The time in which the servers must end, before they are left to their keepers.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 
 pub(super) struct Servers {
@@ -56,7 +56,7 @@ struct Offered {
     spec: ToolSpec,
     /// Its place among the connected.
     server: usize,
-    /// What the server calls it.
+    /// The server's name for it.
     name: String,
 }
 

@@ -33,7 +33,7 @@ enum ProgramEvent {
     },
 }
 
-/// What one or several calls of a model took; several events add up.
+/// The usage of one or several calls of a model; several events add up.
 #[derive(Debug, Deserialize)]
 struct Usage {
     input: Option<u64>,
@@ -98,8 +98,8 @@ pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
     Line::Understood
 }
 
-/// When a call began, how long it took, and whether that is a bound. A call is told when it is over; one that does not
-/// say how long it took began at the earliest when the program last told something else.
+/// The start and duration of a call, and whether it is a bound. A call is reported when it is over; one without a
+/// duration began at the earliest when the program last reported something else.
 fn times(
     story: &Story,
     over: Option<i64>,

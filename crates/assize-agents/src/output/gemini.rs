@@ -5,7 +5,7 @@ use super::{count, text};
 use assize_contracts::{Timestamp, TokenBreakdown};
 use serde_json::Value;
 
-/// How it begins to tell about an LLM that failed.
+/// The beginning of its report of an LLM that failed.
 const API_ERROR: &str = "[API Error";
 
 pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {

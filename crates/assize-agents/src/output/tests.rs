@@ -45,7 +45,7 @@ fn story(agent: &str, case: &str) -> Story {
     story_of(form, &recording(agent, case))
 }
 
-/// What the script of the recordings comes to: all input, cache reads, all output.
+/// The sums of the recordings' script: all input, cache reads, all output.
 fn check_tokens(tokens: TokenBreakdown) {
     let sum = |parts: [Option<u64>; 3]| parts.into_iter().flatten().sum::<u64>();
     let prompt = sum([tokens.input, tokens.cache_read, tokens.cache_write]);

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a program may take to end after it was asked to.
+/// The time in which a program must end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is kept of its complaints.
+/// Bytes kept of its stderr.
 const STDERR: usize = 2000;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! One made-up session: everything is drawn when it is created, told when it is prompted.
+//! One made-up session: everything is drawn when it is created and reported when it is prompted.
 
 use super::repertoire::Simulation;
 use super::settings::{normal, uniform};
@@ -20,10 +20,10 @@ pub(super) struct SimulatedSession {
     id: String,
     created_ms: i64,
     random: Xoshiro256PlusPlus,
-    /// How hard the scenario is: the same for every mode.
+    /// The difficulty of the scenario: the same for every mode.
     difficulty: f64,
     latency: Duration,
-    /// The skill that the session uses, until it has told so.
+    /// The skill that the session uses, until its use is reported.
     skill: Option<String>,
     uses_skill: bool,
     told: Vec<Arc<TraceEvent>>,
@@ -54,7 +54,7 @@ impl SimulatedSession {
         }
     }
 
-    /// How long the coming turn takes.
+    /// Draws the duration of the coming turn.
     pub(super) fn begin_turn(&mut self) -> Duration {
         let factor = self.difficulty.exp();
         let milliseconds = self
@@ -66,7 +66,7 @@ impl SimulatedSession {
         self.latency
     }
 
-    /// What the agent says and used. `share` is how much of the turn there was time for.
+    /// The agent's answer and usage. `share` is the part of the turn that there was time for.
     pub(super) fn end_turn(&mut self, prompt: &str, elapsed: Duration, share: f64) -> PromptResult {
         let succeeds = self.draw_success();
         let tokens = self.draw_tokens(share);
@@ -160,7 +160,7 @@ impl SimulatedSession {
         }
     }
 
-    /// Turns with reasoning and tool calls; the answer is told by the caller.
+    /// Turns with reasoning and tool calls; the caller adds the answer.
     fn tell_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
         let simulation = Arc::clone(&self.simulation);
         let settings = &simulation.settings;
@@ -245,7 +245,7 @@ fn skill_call(skill: &str) -> (Arc<TraceEvent>, ToolCallRecord) {
     (Arc::new(event), record)
 }
 
-/// How many of `total` things fall to one of `parts`, as even as can be.
+/// The share of `total` things that falls to one of `parts`, as even as can be.
 fn part(total: u64, number: u64, parts: u64) -> u64 {
     total / parts + u64::from(number < total % parts)
 }

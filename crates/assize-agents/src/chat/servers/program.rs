@@ -22,7 +22,7 @@ const STDERR: Bound = Bound {
 
 const LONGEST_JUNK: usize = 200;
 
-/// What is known about a server beyond its messages, for saying what went wrong.
+/// Facts about a server beyond its messages, for error messages.
 #[derive(Clone, Default)]
 pub(super) struct ServerNotes(Arc<Mutex<Notes>>);
 
@@ -33,7 +33,7 @@ struct Notes {
 }
 
 impl ServerNotes {
-    /// How the server ended, if it has.
+    /// The way the server ended, if it has.
     pub(super) fn ended(&self) -> Option<String> {
         crate::lock(&self.0).ended.clone()
     }
@@ -111,7 +111,7 @@ impl Transport<RoleClient> for ServerProgram {
         loop {
             match self.program.next().await {
                 Ok(Line { cut: 0, bytes, .. }) => match serde_json::from_slice(&bytes) {
-                    // Nobody waits for them, and there may be many.
+                    // Notifications are ignored, and there may be many.
                     Ok(JsonRpcMessage::Notification(_)) => {}
                     Ok(message) => return Some(message),
                     Err(_) => self.told.note_words(junk(&bytes)),
@@ -144,7 +144,7 @@ fn junk(line: &[u8]) -> String {
 }
 
 impl Drop for ServerProgram {
-    /// Also when the hello takes too long: then what it wrote to stderr is all there is to tell.
+    /// Also when the hello takes too long: then its stderr is all there is to report.
     fn drop(&mut self) {
         if let Some(words) = self.program.last_words() {
             self.told.note_words(words);

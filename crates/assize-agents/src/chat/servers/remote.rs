@@ -35,7 +35,7 @@ pub(super) struct BoundedHttp {
     told: ServerNotes,
 }
 
-/// What went wrong on the way. The address is left out: it may hold a secret.
+/// An error on the way. The address is left out: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct HttpError(String);
@@ -47,9 +47,9 @@ pub(super) fn transport(
     headers: &BTreeMap<String, String>,
     told: &ServerNotes,
 ) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
-    // Fails only when somebody else installed one, which is as good.
+    // Fails only when another one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A secret in a header must not follow a redirect to somebody else.
+    // A secret in a header must not follow a redirect to another host.
     let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let address =
         reqwest::Url::parse(url).map_err(|error| format!("has no usable URL: {error}"))?;
@@ -131,7 +131,7 @@ impl StreamableHttpClient for BoundedHttp {
             .map(drop)
     }
 
-    /// Goes on with an answer that broke off. What servers tell without having been asked is not listened to.
+    /// Resumes an answer that broke off. Unasked messages of servers are ignored.
     async fn get_stream(
         &self,
         url: Arc<str>,

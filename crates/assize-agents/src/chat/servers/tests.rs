@@ -38,14 +38,14 @@ fn program(mode: &str) -> Value {
     json!({"command": ["python3", SERVER], "args": [mode], "env": {"COLOUR": "red"}})
 }
 
-/// What the model was told last.
+/// The last message to the model.
 fn told(talk: &Talk) -> String {
     let request = talk.endpoint.received().pop().unwrap();
     let last = request.body["messages"].as_array().unwrap().last().cloned();
     last.unwrap()["content"].as_str().unwrap().to_owned()
 }
 
-/// Calls one tool of the server and gives what the model was told, and the call as it was recorded.
+/// Calls one tool of the server and returns the result that the model received, and the call as it was recorded.
 async fn call(server: Value, name: &str, arguments: Value) -> (String, ToolCallRecord) {
     let talk = talk(server, &[(name, arguments)]).await.unwrap();
     let result = talk.prompt(LONG).await.unwrap();
