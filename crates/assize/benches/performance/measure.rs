@@ -6,7 +6,7 @@ use std::ops::Add;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a program used.
+/// The resource use of a program.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     /// Seconds, user and system.

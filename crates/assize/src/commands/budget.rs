@@ -1,4 +1,4 @@
-//! The budget of a run: refused where it cannot be kept, and what is said when it ended the run.
+//! The budget of a run: refused where it cannot be kept, and the message when it ended the run.
 
 use crate::commands::UsageError;
 use crate::suite::LoadedSuite;
@@ -10,10 +10,10 @@ use assize_report::{duration, money, quantity};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Agents that tell what their sessions cost.
+/// Agents that report the cost of their sessions.
 const TELL_COST: [&str; 1] = ["claude-code"];
 
-/// Refuses a limit on dollars where nobody will know them, and finds out what blocks like these cost before.
+/// Refuses a limit on dollars where they will be unknown, and finds the cost of earlier blocks like these.
 pub(super) fn prepare(suite: &mut LoadedSuite) -> Result<()> {
     let budget = suite.profile.execution.budget;
     if budget.is_unlimited() {
@@ -115,7 +115,7 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
     }
 }
 
-/// Why the budget ended the run, and what to do.
+/// The reason why the budget ended the run, and the way out.
 pub(super) fn words(stop: &BudgetStop) -> String {
     match stop {
         BudgetStop::Reached { spent, dearest } => {

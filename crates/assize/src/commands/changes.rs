@@ -1,4 +1,4 @@
-//! What agents changed in their workspaces, as a diff: the stored changes against what the workspace was made of.
+//! The changes that agents made to their workspaces, as a diff: the stored changes against the workspace's origin.
 
 use assize_contracts::{ProfileRow, WorkspaceSpec};
 use assize_engine::store::RunDirectory;
@@ -22,7 +22,7 @@ pub(super) struct Changes<'a> {
     origins: HashMap<String, Origin>,
 }
 
-/// What a workspace was made of.
+/// The origin of a workspace.
 #[derive(Clone)]
 enum Origin {
     Nothing,
@@ -31,7 +31,7 @@ enum Origin {
         repository: PathBuf,
         name: String,
     },
-    /// It cannot be told any more, for this reason.
+    /// It is no longer known, for this reason.
     Lost(String),
 }
 
@@ -39,7 +39,7 @@ enum Origin {
 pub(super) struct Diff {
     /// In the unified form. Files that are no text are named.
     pub(super) text: String,
-    /// What should be known about it.
+    /// A remark for the reader, if there is one.
     pub(super) remark: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct ImportedLogs {
     library: LibraryBox,
     sessions: HashMap<CellKey, usize>,
     redact: bool,
-    /// Where the rows lie until the report is written.
+    /// The directory of the rows until the report is written.
     _directory: TempDir,
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn not_randomised() -> Caution {
     Caution::about_all(CautionCode::NotRandomised, text)
 }
 
-/// What all analyzers find, with what the waste cost.
+/// The findings of all analyzers, with the cost of the waste.
 pub(crate) fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = ALL.iter().map(|analyzer| analyzer.find(trace));
     let mut results: BTreeMap<String, AnalysisResult> =

@@ -92,7 +92,7 @@ struct Task {
     prompt: String,
     /// Later messages of the user.
     turns: Vec<String>,
-    /// Absent where git does not tell.
+    /// Absent where git does not know it.
     start: Option<Start>,
     work: Work,
 }

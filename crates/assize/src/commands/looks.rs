@@ -173,7 +173,7 @@ impl Until {
     }
 }
 
-/// What earlier looks at a run were, and this one.
+/// The earlier looks at a run, and this one.
 struct Found {
     records: Vec<LookRecord>,
     state: State,
@@ -206,7 +206,7 @@ impl Found {
         }))
     }
 
-    /// How verdicts at this look pay for all of them.
+    /// The rule by which verdicts at this look pay for all of them.
     fn reading(&self, source: &Source) -> LooksReading {
         let until = Until::of(source.until(), source.repetitions());
         let stopping = match &until {
@@ -320,7 +320,7 @@ fn pairs(source: &Source, state: &State) -> Vec<PairRounds> {
     pairs
 }
 
-/// What reports call an arm where there are several models.
+/// The label of an arm in reports where there are several models.
 fn label(arm: &Arm) -> String {
     format!("{} ({})", arm.mode, arm.model)
 }
@@ -432,7 +432,7 @@ impl UntilSteering {
         })
     }
 
-    /// What is decided now, what cannot be any more, and which arms are therefore done.
+    /// Decides which comparisons are decided now, which cannot be any more, and which arms are therefore done.
     fn judge(&self, summary: &Summary, rounds: u32, already: &[StoppedRecord]) -> Judged {
         let mut judged = Judged::default();
         let alpha = 1.0 - summary.confidence.value();

@@ -4,7 +4,7 @@ use crate::terminal::{plain, warn};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What opens a page where `BROWSER` names nothing.
+/// The program that opens a page where `BROWSER` names none.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {

@@ -1,4 +1,4 @@
-//! What the pages need beside the summary: trials, traces and findings, out of the directories of runs.
+//! The content of the pages beside the summary: trials, traces and findings, out of the directories of runs.
 
 use crate::commands::changes::Changes;
 use crate::commands::show::{final_answer, instructions_of, prompt_of};
@@ -34,7 +34,7 @@ pub(super) struct PagesDraft<'a> {
     sessions: Vec<Session>,
 }
 
-/// What a run has beside its rows, and what its rows say about that.
+/// The data of a run beside its rows, and the part of it that its rows refer to.
 struct StoredRun {
     run: RunDirectory,
     traces: TraceReader,
@@ -90,7 +90,7 @@ impl<'a> PagesDraft<'a> {
         })
     }
 
-    /// Whether rows are needed at all.
+    /// True when rows are needed at all.
     pub(super) fn wants_rows(&self) -> bool {
         self.pages.html.is_some() || self.pages.findings.is_some()
     }
@@ -210,7 +210,7 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// Adds a trace to the pages that want it. What was not found when the trial ran is looked for now.
+    /// Adds a trace to the pages that want it. Findings that were not made when the trial ran are made now.
     fn add_trace(
         &mut self,
         shown: Option<WantedTrace>,
@@ -241,7 +241,7 @@ fn has_logs(_: &[Source]) -> bool {
     false
 }
 
-/// What the usual analyzers find in a trace.
+/// The findings of the usual analyzers in a trace.
 fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = FIVE.iter().map(|analyzer| analyzer.find(trace));
     found.map(|found| (found.analyzer.clone(), found)).collect()
@@ -264,12 +264,12 @@ impl StoredRun {
         Ok(Some(run))
     }
 
-    /// Whether there is anything beside the rows.
+    /// True when there is anything beside the rows.
     fn has_sessions(&self) -> bool {
         !self.traces.is_empty() || self.analysis.exists()
     }
 
-    /// Tells the page what was asked, and what agents were told.
+    /// Adds prompts and instructions to the page.
     fn tell(&self, page: &mut HtmlReport<'_>) {
         let suite = &self.run.manifest().suite;
         let names = |of: &str| suite.get(of).and_then(Value::as_object);
@@ -319,7 +319,7 @@ fn each_bundle(path: &Path, mut visit: impl FnMut(SessionAnalysisBundle)) -> Res
     Ok(())
 }
 
-/// What a mode is, as the suite has it: provider and model, what agents are told and given.
+/// The settings of a mode, as the suite has them: provider and model, instructions and surroundings.
 fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     let mut settings = Vec::new();
     let provider = mode.get("provider");
@@ -358,7 +358,7 @@ fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     let variables = mode.get("environment").and_then(Value::as_object);
     let names = variables.into_iter().flat_map(|variables| variables.keys());
     settings.extend(names.map(|name| ("environment", name.clone())));
-    // What else the provider is told, such as its command.
+    // Further settings of the provider, such as its command.
     let known = ["uses", "model", "mcp_servers", "mcpServers"];
     let others = provider.and_then(Value::as_object).into_iter().flatten();
     let others = others.filter(|(key, _)| !known.contains(&key.as_str()));
@@ -377,7 +377,7 @@ fn setting_line(key: &str, value: &Value) -> String {
     }
 }
 
-/// Where a run was made, and with which versions.
+/// The machine of a run, and its versions.
 fn origin(manifest: &Manifest) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let provenance = &manifest.provenance;

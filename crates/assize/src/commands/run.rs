@@ -130,7 +130,7 @@ fn show_the_way_to_a_real_agent() {
     );
 }
 
-/// What the gates compare with, found before anything is spent.
+/// The reference of the gates, found before anything is spent.
 fn compared_with(arguments: &RunArguments, plugins: &Plugins) -> Result<Option<Source>> {
     let against = Against {
         baseline: arguments.baseline.clone(),
@@ -262,7 +262,7 @@ fn earlier(target: &RunTarget) -> Result<Vec<(String, Outcome)>> {
     Ok(kept)
 }
 
-/// Who resumes a run that has nothing left to do should know, and know what could be done.
+/// Tells a user who resumes a finished run that nothing is left to do, and what could be done.
 fn say_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
     let planned = match &run.manifest().shard {
         Some(shard) => shard.cells,
@@ -481,7 +481,7 @@ async fn cancel_on_signal(cancel: CancellationToken) {
     }
 }
 
-/// What else the manifest should tell: where the suite lies, on what machine, at which commit.
+/// Further facts for the manifest: the suite's directory, the machine, the commit.
 fn provenance(suite: &Path) -> JsonMap {
     let absolute = std::path::absolute(suite).unwrap_or_else(|_| suite.to_owned());
     let directory = absolute.parent().unwrap_or(Path::new("."));
@@ -587,7 +587,7 @@ fn conclude(
     Ok(exit)
 }
 
-/// Why trials are void, the most frequent reasons of each mode.
+/// Prints why trials are void, the most frequent reasons of each mode.
 pub(super) fn say_voids(voids: &[VoidReason]) {
     const MOST: usize = 3;
     let mut of_mode = 0;

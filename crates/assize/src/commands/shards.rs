@@ -1,4 +1,4 @@
-//! `assize run --shard I/N`: which part of the plan this machine runs, and what is said in the end.
+//! `assize run --shard I/N`: the part of the plan that this machine runs, and the message at the end.
 
 use crate::cli::{RunArguments, ShardArguments};
 use crate::commands::UsageError;

@@ -16,7 +16,7 @@ use assize_report::{amount, duration, money, quantity};
 use console::style;
 use serde_json::{Value, json};
 
-/// How much of an input or output is shown unless asked for more.
+/// The length of an input or output that is shown unless asked for more.
 const EXCERPT: usize = 100;
 /// The same for what a check found.
 const FOUND: usize = 400;
@@ -24,10 +24,10 @@ const FOUND: usize = 400;
 const MOST_LINES: usize = 12;
 /// Lines of a diff.
 const MOST_DIFF_LINES: usize = 60;
-/// Why a verdict is what it is takes a few sentences.
+/// The reason of a verdict takes a few sentences.
 const RATIONALE: usize = 1000;
 
-/// What is to be shown.
+/// The thing to show.
 enum Wanted {
     Trial(RunDirectory, u64),
     Trials(RunDirectory, Option<String>),
@@ -124,7 +124,7 @@ fn find(arguments: &ShowArguments, plugins: &Plugins) -> Result<Wanted> {
     .into())
 }
 
-/// What a scenario asks, as the run has it.
+/// The prompt of a scenario, as the run has it.
 pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
     let scenario = run.manifest().suite.get("scenarios")?.get(scenario)?;
     let prompt = scenario.get("prompt")?.as_str()?;
@@ -134,7 +134,7 @@ pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
     Some(all.join("\n\n"))
 }
 
-/// What agents are told in a mode.
+/// The instructions of a mode.
 pub(super) fn instructions_of(run: &RunDirectory, mode: &str) -> Option<String> {
     let mode = run.manifest().suite.get("modes")?.get(mode)?;
     let told = ["system_instructions", "systemInstructions"]
@@ -180,7 +180,7 @@ fn show_lines(text: &str, most: usize, all: bool, shown: impl Fn(&str) -> String
     }
 }
 
-/// Why a trial did not pass, on one line.
+/// The reason why a trial did not pass, on one line.
 pub(super) fn reason(row: &ProfileRow) -> Option<String> {
     if row.outcome == Some(Outcome::Pass) {
         return None;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What an assertion becomes.
+/// The translation of an assertion.
 #[derive(Debug, PartialEq)]
 pub(super) enum Made {
     /// Checks that a program makes.
@@ -40,7 +40,7 @@ pub(super) fn made_of(assertion: &Value) -> Made {
     }
 }
 
-/// The check with what is said about it: weight, name, negation.
+/// The check with its further keys: weight, name, negation.
 fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
     let mut check = match negated {
         true => json!({ "not": check }),

@@ -19,7 +19,7 @@ const LARGEST_TESTS: usize = 16 << 20;
 pub(super) struct Commit {
     pub(super) id: String,
     pub(super) parents: Vec<String>,
-    /// When it was committed, as git writes it.
+    /// The time of the commit, as git writes it.
     pub(super) date: String,
     pub(super) subject: String,
     pub(super) body: String,

@@ -107,7 +107,7 @@ struct Request {
     params: Value,
 }
 
-/// A request to answer. What cannot be understood is answered here; notifications need no answer.
+/// A request to answer. Invalid ones are answered here; notifications need no answer.
 fn parse(line: Line) -> Option<Request> {
     let Line::Whole(bytes) = line else {
         let message = format!("a request may have {LONGEST_REQUEST} bytes at most");

@@ -86,7 +86,7 @@ pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// What the flags say about where requests go.
+/// The services that requests go to, as the flags give them.
 pub(super) fn upstreams(arguments: &CaptureArguments) -> Result<Upstreams> {
     let mut given = BTreeMap::new();
     for text in &arguments.upstream {

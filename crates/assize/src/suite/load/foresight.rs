@@ -1,4 +1,4 @@
-//! What can be known before a run: prompts with names that nothing fills, and checks of tools that nobody will see.
+//! Warnings before a run: prompts with names that nothing fills, and checks of tools that will not be observed.
 
 use crate::suite::capture::{CaptureSpec, ProxySpec};
 use assize_contracts::BaseScenario;
@@ -51,7 +51,7 @@ fn names_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// Remarks about checks of tools in modes whose program tells no tools and is not behind the proxy.
+/// Remarks about checks of tools in modes whose program reports no tools and is not behind the proxy.
 pub(super) fn unseen_tools(profile: &ProfileSuite, capture: Option<&CaptureSpec>) -> Vec<String> {
     let is_captured = capture.is_some_and(|capture| capture.proxy != ProxySpec::Off);
     let mut scenarios = profile.scenarios.iter();
