@@ -96,7 +96,7 @@ impl SessionProvider for CommandProvider {
     fn model_use(&self) -> ModelUse {
         match &self.recipe {
             None => ModelUse::Optional,
-            Some(recipe) if recipe.output.tells_the_end() || recipe.apis.is_empty() => {
+            Some(recipe) if recipe.output.reports_end() || recipe.apis.is_empty() => {
                 ModelUse::Required
             }
             Some(_) => ModelUse::RequiredAndTextIsNoProof,

@@ -47,7 +47,7 @@ impl LineProgram {
 
     /// Writes a line. [`next`](Self::next) reports whether the program still reads: one that has ended explains it on
     /// its other streams.
-    pub(crate) async fn say(&mut self, message: impl std::fmt::Display) {
+    pub(crate) async fn write_line(&mut self, message: impl std::fmt::Display) {
         let line = format!("{message}\n");
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(line.as_bytes()).await;

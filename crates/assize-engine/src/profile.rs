@@ -193,7 +193,7 @@ pub async fn run_profile_suite(
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
-    run.hooks().tell_environments(&suite.modes);
+    run.hooks().announce_environments(&suite.modes);
     let context = run.context();
     let before = run.hooks().around_run(HookEvent::BeforeRun, &context);
     if let Ok(errors) = run.unless_cancelled(before).await {

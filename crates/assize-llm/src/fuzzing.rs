@@ -34,7 +34,7 @@ pub fn outlined(api: Api, path: &str, bytes: &[u8]) {
     let request = ModelRequest::decode(api, path, bytes);
     let outline = RequestOutline::of(api, path, bytes);
     let results = outline.tool_results.iter();
-    let results: Vec<ToolResult> = results.map(|told| told.read(bytes)).collect();
+    let results: Vec<ToolResult> = results.map(|result| result.read(bytes)).collect();
     if serde_json::from_slice::<serde_json::Value>(bytes).is_err() {
         return;
     }

@@ -38,7 +38,7 @@ impl ToldResult {
     /// Reads the result; `body` is that of the request.
     pub fn read(&self, body: &[u8]) -> ToolResult {
         let text = body.get(self.place.clone()).unwrap_or_default();
-        let told: Value = serde_json::from_slice(text).unwrap_or_default();
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
         let plain = |output_of: &Value, is_error| ToolResult {
             id: self.id.clone(),
             name: self.name.clone(),
@@ -47,12 +47,12 @@ impl ToldResult {
         };
         match self.api {
             Api::AnthropicMessages => {
-                let is_error = told["is_error"].as_bool().unwrap_or(false);
-                plain(&told["content"], Some(is_error))
+                let is_error = value["is_error"].as_bool().unwrap_or(false);
+                plain(&value["content"], Some(is_error))
             }
-            Api::OpenAiChat => plain(&told["content"], None),
-            Api::OpenAiResponses => plain(&told["output"], None),
-            Api::Gemini => gemini_result(&told),
+            Api::OpenAiChat => plain(&value["content"], None),
+            Api::OpenAiResponses => plain(&value["output"], None),
+            Api::Gemini => gemini_result(&value),
         }
     }
 }
@@ -182,13 +182,13 @@ impl Reader<'_> {
         }
     }
 
-    fn add_result(&mut self, told: &Span<'_>, id: &Span<'_>, name: Option<&Span<'_>>) {
-        let start = told.text.as_ptr() as usize - self.body.as_ptr() as usize;
+    fn add_result(&mut self, result: &Span<'_>, id: &Span<'_>, name: Option<&Span<'_>>) {
+        let start = result.text.as_ptr() as usize - self.body.as_ptr() as usize;
         self.outline.tool_results.push(ToldResult {
             id: text(&id.read()),
             name: name.and_then(|name| text(&name.read())),
             api: self.api,
-            place: start..start + told.text.len(),
+            place: start..start + result.text.len(),
         });
     }
 }

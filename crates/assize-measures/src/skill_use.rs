@@ -37,7 +37,7 @@ impl<'a> SkillUse<'a> {
         trace: Option<&'a SessionTrace>,
         result: Option<&PromptResult>,
     ) -> Self {
-        let tells_tools = result.is_none_or(|result| result.metrics.tool_calls.is_some());
+        let reports_tools = result.is_none_or(|result| result.metrics.tool_calls.is_some());
         let mut sightings = trace.iter().flat_map(|trace| &trace.skills);
         let on_wire = sightings.find(|sighting| sighting.name == name);
         let mut by_tools = trace.map(|trace| tool_activations(name, trace));
@@ -47,7 +47,7 @@ impl<'a> SkillUse<'a> {
         }
         Self {
             // A call that was seen proves itself.
-            by_tools: by_tools.filter(|found| tells_tools || !found.is_empty()),
+            by_tools: by_tools.filter(|found| reports_tools || !found.is_empty()),
             on_wire,
         }
     }
@@ -306,14 +306,14 @@ mod tests {
         assert_eq!(of(&silent), (Some(false), None));
         silent.skills[0].loads.push(SkillLoad::default());
         assert_eq!(of(&silent), (Some(true), None));
-        let told = PromptResult {
+        let reported = PromptResult {
             metrics: assize_contracts::PromptMetrics {
                 tool_calls: Some(Vec::new()),
                 ..Default::default()
             },
             ..PromptResult::default()
         };
-        let found = SkillUse::of("review", Some(&silent), Some(&told));
+        let found = SkillUse::of("review", Some(&silent), Some(&reported));
         assert_eq!(
             (found.is_used(), found.is_agreed()),
             (Some(true), Some(false))

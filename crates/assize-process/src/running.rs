@@ -182,12 +182,12 @@ impl Running {
     /// Asks the program to end, and kills what is left after its grace. Returns at once; the end comes through
     /// [`wait`](Self::wait).
     pub fn cancel(&self) {
-        tell(&self.control, CANCEL);
+        send_wish(&self.control, CANCEL);
     }
 
     /// Kills the whole tree without asking.
     pub fn kill(&self) {
-        tell(&self.control, KILL);
+        send_wish(&self.control, KILL);
     }
 
     /// A handle to end the program from another task.
@@ -200,14 +200,14 @@ impl Canceller {
     /// As [`Running::cancel`]; nothing happens if the program has ended.
     pub fn cancel(&self) {
         if let Some(control) = self.0.upgrade() {
-            tell(&control, CANCEL);
+            send_wish(&control, CANCEL);
         }
     }
 
     /// As [`Running::kill`]; nothing happens if the program has ended.
     pub fn kill(&self) {
         if let Some(control) = self.0.upgrade() {
-            tell(&control, KILL);
+            send_wish(&control, KILL);
         }
     }
 }
@@ -318,7 +318,7 @@ impl Keeper {
     }
 }
 
-fn tell(control: &OwnedFd, wish: u8) {
+fn send_wish(control: &OwnedFd, wish: u8) {
     match wish {
         KILL => tracing::info!("kill a program with all it started"),
         _ => tracing::info!("ask a program to end"),

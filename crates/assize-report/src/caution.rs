@@ -144,15 +144,15 @@ fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<
         catalog, metrics, ..
     } = &builder.names;
     let is_claim = |name: &String| catalog.metric(name).kind == MetricKind::Claim(field);
-    let told = metrics.names.iter().position(is_claim)?;
+    let claimed = metrics.names.iter().position(is_claim)?;
     let counted = catalog.name_of(field);
     let seen = metrics.find(counted)?;
     let trials = arm.cells.values().flat_map(|cell| {
-        let both = move |trial| (cell.value(told, trial), cell.value(seen, trial));
+        let both = move |trial| (cell.value(claimed, trial), cell.value(seen, trial));
         (0..cell.trials()).map(both)
     });
-    let mut differing = trials.filter(|(told, seen)| told.is_finite() && seen.is_finite());
-    let (told, seen) = differing.next()?;
+    let mut differing = trials.filter(|(claimed, seen)| claimed.is_finite() && seen.is_finite());
+    let (claimed, seen) = differing.next()?;
     let trials = count(differing.count() as u64 + 1, "trial", "trials");
     let shown = |value: f64| match field.is_cost() {
         true => money(value),
@@ -160,7 +160,7 @@ fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<
     };
     Some(format!(
         "{counted} {} reported, {} counted, in {trials}",
-        shown(told),
+        shown(claimed),
         shown(seen)
     ))
 }

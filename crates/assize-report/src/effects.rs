@@ -131,11 +131,11 @@ fn terms(design: &Factorial, record: &FactorialRecord) -> Vec<(EffectTerm, bool)
     let all = terms.clone();
     terms.retain(|(term, declared)| {
         let aliases = design.aliases(term);
-        let is_told_by = |(other, other_declared): &(EffectTerm, bool)| {
+        let is_aliased_by = |(other, other_declared): &(EffectTerm, bool)| {
             let comes_first = (!*other_declared, other) < (!*declared, term);
             aliases.contains(other) && other.levels.len() == 2 && comes_first
         };
-        term.levels.len() == 1 || !all.iter().any(is_told_by)
+        term.levels.len() == 1 || !all.iter().any(is_aliased_by)
     });
     // A pair that no combination varies, or that is the same as a single factor, is nothing of its own.
     terms.retain(|(term, _)| {

@@ -37,7 +37,7 @@ pub(crate) struct JudgeTally {
     trials: Vec<VoteSums>,
     hanging: u64,
     /// Trials that record whether they hang on one vote.
-    told: u64,
+    recorded: u64,
 }
 
 impl JudgeTally {
@@ -54,7 +54,7 @@ impl JudgeTally {
         }
         self.trials.push(sums);
         if let Some(hangs) = row.hangs_on_one_vote() {
-            self.told += 1;
+            self.recorded += 1;
             self.hanging += u64::from(hangs);
         }
     }
@@ -71,7 +71,7 @@ impl JudgeTally {
             trials: self.trials.len() as u64,
             alpha: found.alpha,
             ci95: found.ci95,
-            hang_on_one_vote: (self.told as usize == self.trials.len()).then_some(self.hanging),
+            hang_on_one_vote: (self.recorded as usize == self.trials.len()).then_some(self.hanging),
             level,
         })
     }

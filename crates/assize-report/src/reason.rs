@@ -93,11 +93,11 @@ pub(crate) struct Tally {
 pub(crate) struct Reasons {
     kinds: Names,
     /// By the place of their kind.
-    told: Vec<Told>,
+    known: Vec<KnownReason>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct KnownReason {
     outcome: Outcome,
     message: String,
     run_id: String,
@@ -115,13 +115,13 @@ impl Reasons {
             true => kind_of(outcome, &scope, &message),
             false => format!("{outcome:?} {scope} {message}"),
         };
-        if self.kinds.find(&kind).is_none() && self.told.len() >= MOST_KINDS {
+        if self.kinds.find(&kind).is_none() && self.known.len() >= MOST_KINDS {
             message = OTHER.to_owned();
             kind = kind_of(outcome, "", OTHER);
         }
         let place = self.kinds.place(&kind);
-        if place == self.told.len() {
-            self.told.push(Told {
+        if place == self.known.len() {
+            self.known.push(KnownReason {
                 outcome,
                 message,
                 is_error: row.has_error(),
@@ -132,18 +132,18 @@ impl Reasons {
     }
 
     /// The reason for an index and a tally.
-    pub(crate) fn told(&self, place: usize, tally: Tally) -> Reason {
-        let told = &self.told[place];
+    pub(crate) fn reason(&self, place: usize, tally: Tally) -> Reason {
+        let known = &self.known[place];
         let example = tally.position.map(|position| TrialPlace {
-            run_id: told.run_id.clone(),
+            run_id: known.run_id.clone(),
             position: position.into(),
         });
         Reason {
-            outcome: told.outcome,
-            message: told.message.clone(),
+            outcome: known.outcome,
+            message: known.message.clone(),
             trials: tally.trials.into(),
-            is_error: told.is_error,
-            example: example.filter(|_| told.message != OTHER),
+            is_error: known.is_error,
+            example: example.filter(|_| known.message != OTHER),
         }
     }
 }

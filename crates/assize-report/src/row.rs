@@ -258,7 +258,7 @@ impl<'a> Row<'a> {
 
     /// True when one vote of a judge would have changed the outcome. Absent where the row does not record it.
     pub(crate) fn hangs_on_one_vote(&self) -> Option<bool> {
-        let told: Vec<f64> = self
+        let recorded: Vec<f64> = self
             .extensions
             .0
             .iter()
@@ -274,7 +274,7 @@ impl<'a> Row<'a> {
             .iter()
             .any(|check| !check.passed && check.actual.0.is_empty());
         let could_turn = self.outcome() == Outcome::Pass || !failed_otherwise;
-        (!told.is_empty()).then(|| could_turn && told.contains(&1.0))
+        (!recorded.is_empty()).then(|| could_turn && recorded.contains(&1.0))
     }
 
     /// Everything measured, under the names of the catalog. A metric that a collector put into the extensions comes last.

@@ -212,10 +212,10 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
         let labels = prepare(&mut builder, analysis);
-        let told = told(&builder, analysis.most_scenarios);
-        let modes = modes(&builder, &labels, &told, analysis.confidence);
-        let scenarios = scenarios(&builder, &labels, &told, analysis.confidence);
-        let scenarios_left_out = builder.scenarios.len() - told.len();
+        let listed = listed(&builder, analysis.most_scenarios);
+        let modes = modes(&builder, &labels, &listed, analysis.confidence);
+        let scenarios = scenarios(&builder, &labels, &listed, analysis.confidence);
+        let scenarios_left_out = builder.scenarios.len() - listed.len();
         let mut cautions = caution::of_rows(&builder, &labels, analysis);
         cautions.extend(caution::of_modes(modes.iter().filter_map(
             |(label, mode)| {
@@ -375,34 +375,34 @@ fn labels(arms: &[Arm]) -> Vec<String> {
 
 /// The scenarios that are listed one by one, in their order. Those that did not always pass are of interest, so they come first
 /// where not all can be listed.
-fn told(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
+fn listed(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
     let all = 0..builder.scenarios.len();
     if all.len() <= most {
         return all.collect();
     }
-    let has_trouble = |scenario: &usize| {
+    let is_imperfect = |scenario: &usize| {
         let cells = builder
             .arms
             .iter()
             .filter_map(|arm| arm.cells.get(*scenario));
         cells.into_iter().any(|cell| cell.failed + cell.void > 0)
     };
-    let (trouble, fine): (Vec<usize>, Vec<usize>) = all.partition(has_trouble);
-    let mut told: Vec<usize> = trouble.into_iter().chain(fine).take(most).collect();
-    told.sort_unstable();
-    told
+    let (imperfect, fine): (Vec<usize>, Vec<usize>) = all.partition(is_imperfect);
+    let mut listed: Vec<usize> = imperfect.into_iter().chain(fine).take(most).collect();
+    listed.sort_unstable();
+    listed
 }
 
 fn modes(
     builder: &SummaryBuilder,
     labels: &[String],
-    told: &[usize],
+    listed: &[usize],
     level: Level,
 ) -> Named<ModeSummary> {
     let summary = |(arm, label): (&Arm, &String)| {
         let cells: Vec<&Cell> = arm.cells.values().collect();
         let mut mode = mode(builder, arm, &cells, level);
-        mode.checks = checks(builder, arm, told);
+        mode.checks = checks(builder, arm, listed);
         mode.triggers = Triggers::of(&builder.names, &cells, level);
         let labels = arm.labels.iter();
         let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
@@ -419,9 +419,9 @@ fn modes(
 }
 
 /// The counts of checks that held: over all scenarios where some are left out, then scenario by scenario.
-fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u64)> {
+fn checks(builder: &SummaryBuilder, arm: &Arm, listed: &[usize]) -> Named<(u64, u64)> {
     let mut checks = Vec::new();
-    if told.len() < builder.scenarios.len() {
+    if listed.len() < builder.scenarios.len() {
         let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (word, tally) in arm.cells.values().flat_map(|cell| &cell.checks) {
             let sum = sums.entry(*word).or_default();
@@ -436,7 +436,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u6
         };
         checks.extend(sums.into_iter().map(named));
     }
-    for scenario in told {
+    for scenario in listed {
         let tallies = arm.cells.get(*scenario).map(|cell| &cell.checks);
         checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
             let (scenario, id) = (
@@ -453,7 +453,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u6
 fn scenarios(
     builder: &SummaryBuilder,
     labels: &[String],
-    told: &[usize],
+    listed: &[usize],
     level: Level,
 ) -> Named<ScenarioSummary> {
     let summary = |place: &usize| {
@@ -467,7 +467,7 @@ fn scenarios(
         let modes = Named(modes.collect());
         (id.clone(), ScenarioSummary { modes })
     };
-    Named(told.iter().map(summary).collect())
+    Named(listed.iter().map(summary).collect())
 }
 
 fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
@@ -508,9 +508,9 @@ fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
             (known, new) => known.or(new),
         };
     }
-    let told = tallies.into_iter();
-    let mut reasons: Vec<Reason> = told
-        .map(|(place, tally)| builder.names.reasons.told(place, tally))
+    let tallies = tallies.into_iter();
+    let mut reasons: Vec<Reason> = tallies
+        .map(|(place, tally)| builder.names.reasons.reason(place, tally))
         .collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.trials));
     reasons

@@ -472,8 +472,8 @@ fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
     let summary = summarize(&rows);
     assert_eq!(summary.scenarios.len(), 1000);
     assert_eq!(summary.scenario_count(), 2500);
-    for told in ["t0", "t2490", "t2499"] {
-        assert!(summary.scenarios.find(told).is_some(), "{told}");
+    for listed in ["t0", "t2490", "t2499"] {
+        assert!(summary.scenarios.find(listed).is_some(), "{listed}");
     }
     assert!(summary.scenarios.find("t1500").is_none());
     let mode = summary.modes.find("table").unwrap();

@@ -235,7 +235,7 @@ impl<'a> Walk<'_, 'a> {
                     if !context.model.is_empty() {
                         model = context.model;
                     }
-                    self.tell_call(number, call, context, visit);
+                    self.visit_call(number, call, context, visit);
                     (context, false)
                 }
                 Moment::Item(number) | Moment::ToolEnd(number) => {
@@ -396,7 +396,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn tell_call(
+    fn visit_call(
         &self,
         number: u32,
         call: &DigestCall,

@@ -27,7 +27,7 @@ use table::{Line, Table};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--measure") {
-        return measure::measure_and_tell(&arguments[1..]);
+        return measure::measure_and_print(&arguments[1..]);
     }
     let is_check = arguments.iter().any(|argument| argument == "--check");
     let words = arguments
@@ -248,6 +248,6 @@ fn proxied(table: &mut Table) {
     table.add(
         Line::new(name, &format!("{rounds} requests, beyond the direct one"))
             .cpu((through - direct).max(0.0), 0.003)
-            .told_beside("direct request", through / direct),
+            .shown_beside("direct request", through / direct),
     );
 }

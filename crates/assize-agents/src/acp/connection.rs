@@ -49,25 +49,25 @@ impl Connection {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
         id
     }
 
-    pub(super) async fn tell(&mut self, method: &str, params: &impl Serialize) {
+    pub(super) async fn notify(&mut self, method: &str, params: &impl Serialize) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     pub(super) async fn answer(&mut self, id: Value, result: &impl Serialize) {
         let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     /// Says that something cannot be done here.
     pub(super) async fn refuse(&mut self, id: Value, method: &str) {
         let error = json!({"code": -32601, "message": format!("`{method}` is not offered")});
         let message = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     /// The next message. An error when the program has ended. Cancel-safe.

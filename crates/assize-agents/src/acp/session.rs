@@ -133,7 +133,7 @@ impl AcpSession {
         }
         let over = assize_contracts::unix_ms_now();
         let stop = json!({"sessionId": self.id});
-        self.connection.tell("session/cancel", &stop).await;
+        self.connection.notify("session/cancel", &stop).await;
         let talk = self.answer_to(asked, turn);
         if tokio::time::timeout(CANCEL_PATIENCE, talk).await.is_err() {
             self.connection.kill();
@@ -298,7 +298,7 @@ impl Turn {
     /// Adds an update. Unknown ones are ignored.
     pub(super) fn update(&mut self, params: &Value, at: i64) {
         match Update::read(params) {
-            Some(Update::Text(text)) => self.story.say_more(&text, Some(at)),
+            Some(Update::Text(text)) => self.story.extend_text(&text, Some(at)),
             Some(Update::Thought(text)) => self.story.think_more(&text, Some(at)),
             Some(Update::Tool(call)) => self.report_tool(&call, at),
             Some(Update::Cost(cost)) => self.cost = Some(cost),

@@ -270,7 +270,7 @@ impl Turn {
 
     /// An exit code is no proof: some agents end with 0 whatever happened.
     fn is_without_end(&self) -> bool {
-        self.settings.output.tells_the_end() && !self.story.is_done
+        self.settings.output.reports_end() && !self.story.is_done
     }
 
     fn result(&self, exit: &Exit) -> PromptResult {

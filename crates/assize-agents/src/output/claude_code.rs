@@ -52,7 +52,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 
 fn said(block: &Value, at: Option<i64>, story: &mut Story) {
     match text(block, &["type"]) {
-        Some("text") => story.say(text(block, &["text"]).unwrap_or_default(), at),
+        Some("text") => story.add_text(text(block, &["text"]).unwrap_or_default(), at),
         Some("thinking") => story.think(text(block, &["thinking"]).unwrap_or_default(), at),
         Some("tool_use") => {
             let id = text(block, &["id"]).unwrap_or_default();

@@ -43,7 +43,7 @@ fn completed(item: &Value, at: Option<i64>, story: &mut Story) {
         "agent_message" => {
             // Every message is whole; the last one is the answer.
             story.answer.clear();
-            story.say(said, at);
+            story.add_text(said, at);
         }
         "error" => match text(item, &["message"]).unwrap_or_default() {
             notice if notice.starts_with(UNKNOWN_MODEL) => {}

@@ -49,7 +49,7 @@ impl OutputForm {
     }
 
     /// The form is an agent's own and says when a turn has come to its end.
-    pub(crate) fn tells_the_end(self) -> bool {
+    pub(crate) fn reports_end(self) -> bool {
         !matches!(self, Self::Text | Self::Events)
     }
 

@@ -145,7 +145,7 @@ impl Story {
         }
     }
 
-    pub(super) fn say(&mut self, text: &str, at: Option<i64>) {
+    pub(super) fn add_text(&mut self, text: &str, at: Option<i64>) {
         if text.is_empty() {
             return;
         }
@@ -161,14 +161,14 @@ impl Story {
     }
 
     /// Continues the last text, where agents report it in pieces.
-    pub(crate) fn say_more(&mut self, text: &str, at: Option<i64>) {
+    pub(crate) fn extend_text(&mut self, text: &str, at: Option<i64>) {
         let last = self.events.last_mut().map(Arc::make_mut);
         match last {
             Some(TraceEvent::TextOutput { content, .. }) => {
                 content.push_str(text);
                 self.answer.push_str(text);
             }
-            _ => self.say(text, at),
+            _ => self.add_text(text, at),
         }
     }
 

@@ -70,13 +70,13 @@ impl Program {
         let command = names.fold(command, |command, name| command.pass_env(name));
         let variables = setting.environment.iter();
         let command = variables.fold(command, |command, (name, value)| command.env(name, value));
-        let told = [
+        let cell = [
             ("ASSIZE_MODE", setting.mode.clone()),
             ("ASSIZE_MODEL", setting.model.clone()),
             ("ASSIZE_ITERATION", setting.iteration.to_string()),
             ("ASSIZE_SEED", setting.seed.to_string()),
         ];
-        let command = told
+        let command = cell
             .into_iter()
             .fold(command, |command, (name, value)| command.env(name, value));
         let mut command = command

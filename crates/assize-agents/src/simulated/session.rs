@@ -26,7 +26,7 @@ pub(super) struct SimulatedSession {
     /// The skill that the session uses, until its use is reported.
     skill: Option<String>,
     uses_skill: bool,
-    told: Vec<Arc<TraceEvent>>,
+    events: Vec<Arc<TraceEvent>>,
     tokens: Option<TokenBreakdown>,
 }
 
@@ -49,7 +49,7 @@ impl SimulatedSession {
             created_ms,
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
             latency: Duration::ZERO,
-            told: Vec::new(),
+            events: Vec::new(),
             tokens: None,
         }
     }
@@ -70,7 +70,7 @@ impl SimulatedSession {
     pub(super) fn end_turn(&mut self, prompt: &str, elapsed: Duration, share: f64) -> PromptResult {
         let succeeds = self.draw_success();
         let tokens = self.draw_tokens(share);
-        let calls = self.tell_events(share);
+        let calls = self.add_events(share);
         let cost = self.draw_cost(share);
         self.tokens = Some(self.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)));
         let completion_reason = match (
@@ -84,7 +84,7 @@ impl SimulatedSession {
         let text = self.answer(prompt, succeeds);
         if completion_reason != CompletionReason::Timeout {
             let content = text.clone();
-            self.told.push(Arc::new(TraceEvent::TextOutput {
+            self.events.push(Arc::new(TraceEvent::TextOutput {
                 content,
                 token_count: None,
                 context: None,
@@ -104,7 +104,7 @@ impl SimulatedSession {
     }
 
     pub(super) fn trace(&mut self) -> SessionTrace {
-        let events = std::mem::take(&mut self.told);
+        let events = std::mem::take(&mut self.events);
         let tokens = self.tokens.unwrap_or_default();
         let mut trace = SessionTrace::from_events(self.id.clone(), events, tokens);
         trace.simulated = true;
@@ -161,7 +161,7 @@ impl SimulatedSession {
     }
 
     /// Turns with reasoning and tool calls; the caller adds the answer.
-    fn tell_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
+    fn add_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
         let simulation = Arc::clone(&self.simulation);
         let settings = &simulation.settings;
         let factor = self.difficulty.exp();
@@ -182,26 +182,27 @@ impl SimulatedSession {
         let mut records = Vec::with_capacity(calls as usize);
         // One for the session: sessions on other threads would wait for each other to count the users of a shared one.
         let thought = Arc::new(simulation.thought.clone());
-        self.told.reserve((turns + calls + reasoning + 1) as usize);
+        self.events
+            .reserve((turns + calls + reasoning + 1) as usize);
         for turn in 0..turns {
             let at = self.latency.as_millis() as u64 * turn / turns;
-            self.told.push(Arc::new(TraceEvent::TurnBoundary {
+            self.events.push(Arc::new(TraceEvent::TurnBoundary {
                 turn_number: turn,
                 timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
             }));
             for _ in 0..part(reasoning, turn, turns) {
-                self.told.push(Arc::clone(&thought));
+                self.events.push(Arc::clone(&thought));
             }
             if let Some(skill) = self.skill.take() {
                 let (event, record) = skill_call(&skill);
-                self.told.push(event);
+                self.events.push(event);
                 records.push(record);
             }
             for _ in 0..part(calls, turn, turns) {
                 let choice = uniform(&mut self.random);
                 let fails = uniform(&mut self.random) < settings.tool_failure_rate;
                 let (event, record) = simulation.call(choice, fails);
-                self.told.push(event);
+                self.events.push(event);
                 records.push(record);
             }
         }

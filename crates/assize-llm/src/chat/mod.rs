@@ -26,7 +26,7 @@ pub struct ChatClient {
     http: reqwest::Client,
     endpoint: Endpoint,
     /// The endpoint has refused to hold answers to a schema, so the schema goes into the prompt instead.
-    tells_schemas: Arc<AtomicBool>,
+    describes_schemas: Arc<AtomicBool>,
 }
 
 /// The reason why there is no answer. Never holds the key.
@@ -121,7 +121,7 @@ impl ChatClient {
         Ok(Self {
             http,
             endpoint,
-            tells_schemas: Arc::default(),
+            describes_schemas: Arc::default(),
         })
     }
 
@@ -132,18 +132,18 @@ impl ChatClient {
 
     /// Asks for an answer. Where the endpoint cannot hold it to a schema, the model is asked for that form in words.
     pub async fn send(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let Some(told) = request.with_schema_in_words() else {
+        let Some(described) = request.with_schema_in_words() else {
             return self.ask(request).await;
         };
-        if !self.tells_schemas.load(Ordering::Relaxed) {
+        if !self.describes_schemas.load(Ordering::Relaxed) {
             match self.ask(request).await {
                 Err(error) if error.is_about_schemas() => {
-                    self.tells_schemas.store(true, Ordering::Relaxed);
+                    self.describes_schemas.store(true, Ordering::Relaxed);
                 }
                 answered => return answered,
             }
         }
-        self.ask(&told).await
+        self.ask(&described).await
     }
 
     /// Asks, and asks again when the endpoint is busy, as often as it may.

@@ -210,9 +210,9 @@ fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, &'static str> {
         return Ok(traced);
     }
     let result = subject.context.result.as_deref();
-    let told = result.and_then(|result| result.metrics.tool_calls.as_ref());
-    let told = told.ok_or(TOOLS_UNKNOWN)?;
-    Ok(told.iter().map(|call| call.name.as_str()).collect())
+    let reported = result.and_then(|result| result.metrics.tool_calls.as_ref());
+    let reported = reported.ok_or(TOOLS_UNKNOWN)?;
+    Ok(reported.iter().map(|call| call.name.as_str()).collect())
 }
 
 fn traced<'a>(subject: &Subject<'a>) -> Vec<&'a str> {

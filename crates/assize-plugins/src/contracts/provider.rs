@@ -206,11 +206,11 @@ impl SessionProvider for ProgramProvider {
         let params = ProviderShutdownParams {
             provider: Cow::Borrowed(&self.offer.id),
         };
-        let told = program.call::<Nothing>("provider/shutdown", params).await;
+        let answered = program.call::<Nothing>("provider/shutdown", params).await;
         if !Arc::ptr_eq(program, &self.declared) {
             program.end().await;
         }
-        told?;
+        answered?;
         Ok(())
     }
 }

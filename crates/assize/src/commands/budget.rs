@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Agents that report the cost of their sessions.
-const TELL_COST: [&str; 1] = ["claude-code"];
+const REPORT_COST: [&str; 1] = ["claude-code"];
 
 /// Refuses a limit on dollars where they will be unknown, and finds the cost of earlier blocks like these.
 pub(super) fn prepare(suite: &mut LoadedSuite) -> Result<()> {
@@ -85,7 +85,7 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
         prices.is_some_and(|prices| prices.of_totals(model, &one).is_some())
     };
     let is_known = |mode: &Mode| {
-        let told = mode
+        let is_set = mode
             .overrides
             .get("cost_usd")
             .is_some_and(|cost| !cost.is_null());
@@ -96,8 +96,9 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
             models.extend(own.into_iter().chain(of_runners));
         }
         let is_simulated = mode.provider == "simulated";
-        told || is_seen(mode)
-            || (TELL_COST.contains(&mode.provider.as_str()))
+        is_set
+            || is_seen(mode)
+            || (REPORT_COST.contains(&mode.provider.as_str()))
             || (!is_simulated && !models.is_empty() && models.iter().all(|model| has_price(model)))
     };
     match profile.modes.iter().find(|mode| !is_known(mode)) {

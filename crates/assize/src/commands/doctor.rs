@@ -57,16 +57,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
         findings.iter().flat_map(Finding::advice).for_each(say);
     }
     if arguments.agents.is_empty() {
-        tell_workspaces(arguments.json)?;
+        print_workspaces(arguments.json)?;
         let engine = runtime.block_on(Engine::find(None));
         let engine = engine.map_err(|error| error.explained());
-        tell_sandboxes(arguments.json, &engine);
+        print_sandboxes(arguments.json, &engine);
     }
     Ok(Exit::Done)
 }
 
 /// The methods by which workspaces can be made here, the best first.
-fn tell_workspaces(as_json: bool) -> Result<()> {
+fn print_workspaces(as_json: bool) -> Result<()> {
     let root = default_root()?;
     let found = survey(&root);
     if as_json {
@@ -94,7 +94,7 @@ fn tell_workspaces(as_json: bool) -> Result<()> {
 }
 
 /// The sandboxes that this machine has, and the reasons why it lacks others.
-fn tell_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
+fn print_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
     let guard = GuardVersion::of_this_machine();
     if as_json {
         let guard = json!({

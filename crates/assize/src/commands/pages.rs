@@ -71,7 +71,9 @@ impl<'a> PagesDraft<'a> {
         let runs: Vec<Option<StoredRun>> = sources.iter().map(open).collect::<Result<_>>()?;
         let page = || {
             let mut page = HtmlReport::new(summary, PageLimits::default());
-            runs.iter().flatten().for_each(|run| run.tell(&mut page));
+            runs.iter()
+                .flatten()
+                .for_each(|run| run.describe(&mut page));
             page
         };
         let html = html.then(page);
@@ -270,7 +272,7 @@ impl StoredRun {
     }
 
     /// Adds prompts and instructions to the page.
-    fn tell(&self, page: &mut HtmlReport<'_>) {
+    fn describe(&self, page: &mut HtmlReport<'_>) {
         let suite = &self.run.manifest().suite;
         let names = |of: &str| suite.get(of).and_then(Value::as_object);
         for scenario in names("scenarios").into_iter().flat_map(|all| all.keys()) {
@@ -278,8 +280,8 @@ impl StoredRun {
             page.add_prompt(scenario, &prompt.unwrap_or_default());
         }
         for (mode, settings) in names("modes").into_iter().flatten() {
-            let told = instructions_of(&self.run, mode);
-            page.add_instructions(mode, &told.unwrap_or_default());
+            let instructions = instructions_of(&self.run, mode);
+            page.add_instructions(mode, &instructions.unwrap_or_default());
             for (label, value) in mode_settings(settings) {
                 page.add_setting(mode, label, &value);
             }
@@ -332,11 +334,11 @@ fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     };
     let model = overrides("model").and_then(Value::as_str);
     settings.extend(model.map(|model| ("model", model.to_owned())));
-    let told = ["system_instructions", "systemInstructions", "instructions"].iter();
-    let told = told
+    let instructions = ["system_instructions", "systemInstructions", "instructions"].iter();
+    let instructions = instructions
         .filter_map(|key| mode.get(*key)?.as_str())
-        .filter(|told| !told.is_empty());
-    settings.extend(told.map(|told| ("instructions", told.to_owned())));
+        .filter(|instructions| !instructions.is_empty());
+    settings.extend(instructions.map(|instructions| ("instructions", instructions.to_owned())));
     let skills = mode
         .get("skills")
         .and_then(Value::as_array)

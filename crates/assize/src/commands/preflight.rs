@@ -334,7 +334,7 @@ impl Needed<'_> {
             .any(|known| known.name == recipe.name);
         match found {
             Ok(Some(found)) => {
-                self.tell(&recipe.name, &found);
+                self.report_sign_in(&recipe.name, &found);
                 Ok(Some(found))
             }
             // The author of a recipe lists variables that are passed on where they are set.
@@ -346,7 +346,7 @@ impl Needed<'_> {
         }
     }
 
-    fn tell(&self, agent: &str, found: &SignIn) {
+    fn report_sign_in(&self, agent: &str, found: &SignIn) {
         let with = match &found.with {
             Credential::Variable(name) => format!("`{name}`"),
             Credential::Stored { file, .. } => format!("the login at {}", file.display()),

@@ -227,7 +227,7 @@ fn resumed(
         shards::choose_again(&mut suite, record.shard, &arguments.sharding)?;
     }
     if arguments.only.is_none() && !arguments.quiet {
-        say_if_complete(&run, &suite)?;
+        report_if_complete(&run, &suite)?;
     }
     let target = match arguments.only {
         Some(_) => RunTarget::ResumeVoid(run),
@@ -263,7 +263,7 @@ fn earlier(target: &RunTarget) -> Result<Vec<(String, Outcome)>> {
 }
 
 /// Tells a user who resumes a finished run that nothing is left to do, and what could be done.
-fn say_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
+fn report_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
     let planned = match &run.manifest().shard {
         Some(shard) => shard.cells,
         None => suite.profile.plan()?.len() as u64,
@@ -562,7 +562,7 @@ fn conclude(
     match arguments.json {
         true => {
             JsonLines::conclude(&summary);
-            say_voids(&result.voids);
+            print_voids(&result.voids);
         }
         false => print_result(&summary, &result.directory),
     }
@@ -588,7 +588,7 @@ fn conclude(
 }
 
 /// Prints why trials are void, the most frequent reasons of each mode.
-pub(super) fn say_voids(voids: &[VoidReason]) {
+pub(super) fn print_voids(voids: &[VoidReason]) {
     const MOST: usize = 3;
     let mut of_mode = 0;
     for (number, void) in voids.iter().enumerate() {

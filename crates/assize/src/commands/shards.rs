@@ -185,7 +185,7 @@ pub(super) fn run(
 
 /// A shard has no verdict of its own: it says what it did and how to put the shards together.
 fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
-    super::run::say_voids(&result.voids);
+    super::run::print_voids(&result.voids);
     let shard = result
         .run()
         .ok()

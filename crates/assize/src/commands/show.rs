@@ -63,12 +63,12 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     }
     show_row(&row, &run.manifest().catalog(), arguments.full);
     let answer = trace.as_ref().and_then(final_answer);
-    let told = [
+    let texts = [
         ("prompt", prompt_of(&run, &row.scenario_id)),
         ("instructions", instructions_of(&run, &row.mode)),
         ("answer", answer.map(str::to_owned)),
     ];
-    for (title, text) in told {
+    for (title, text) in texts {
         text.into_iter()
             .for_each(|text| show_text(title, &text, arguments.full));
     }
@@ -137,10 +137,10 @@ pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
 /// The instructions of a mode.
 pub(super) fn instructions_of(run: &RunDirectory, mode: &str) -> Option<String> {
     let mode = run.manifest().suite.get("modes")?.get(mode)?;
-    let told = ["system_instructions", "systemInstructions"]
+    let instructions = ["system_instructions", "systemInstructions"]
         .iter()
         .find_map(|key| mode.get(*key)?.as_str())?;
-    (!told.trim().is_empty()).then(|| told.to_owned())
+    (!instructions.trim().is_empty()).then(|| instructions.to_owned())
 }
 
 /// The answer that was judged, whatever else was said.
@@ -190,8 +190,8 @@ pub(super) fn reason(row: &ProfileRow) -> Option<String> {
         "" => format!("check failed: {}", check.id),
         words => format!("check failed: {words}"),
     });
-    let told = row.error.clone().or_else(|| row.error_code.clone());
-    told.or(check)
+    let error = row.error.clone().or_else(|| row.error_code.clone());
+    error.or(check)
 }
 
 fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {

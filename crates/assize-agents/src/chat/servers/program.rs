@@ -56,11 +56,11 @@ pub(super) struct ServerProgram {
     program: LineProgram,
     /// Gone when the server's stdin is to be closed.
     outbox: Option<mpsc::Sender<String>>,
-    told: ServerNotes,
+    notes: ServerNotes,
 }
 
 impl ServerProgram {
-    pub(super) async fn start(command: Command, told: ServerNotes) -> Result<Self, String> {
+    pub(super) async fn start(command: Command, notes: ServerNotes) -> Result<Self, String> {
         let mut command = command.stdin(Stdin::Piped);
         // What it says is taken at once, so there is no need to keep it.
         command.stdout.head = u64::MAX;
@@ -76,7 +76,7 @@ impl ServerProgram {
         Ok(Self {
             program,
             outbox: Some(outbox),
-            told,
+            notes,
         })
     }
 }
@@ -114,17 +114,17 @@ impl Transport<RoleClient> for ServerProgram {
                     // Notifications are ignored, and there may be many.
                     Ok(JsonRpcMessage::Notification(_)) => {}
                     Ok(message) => return Some(message),
-                    Err(_) => self.told.note_words(junk(&bytes)),
+                    Err(_) => self.notes.note_words(junk(&bytes)),
                 },
                 Ok(_) => {
                     let most = LONGEST_LINE >> 20;
-                    self.told
+                    self.notes
                         .note_end(format!("sent a message of more than {most} megabytes"));
                     self.program.kill();
                     return None;
                 }
                 Err(Silence::Ended(how) | Silence::KeeperLost(how)) => {
-                    self.told.note_end(how);
+                    self.notes.note_end(how);
                     return None;
                 }
             }
@@ -147,7 +147,7 @@ impl Drop for ServerProgram {
     /// Also when the hello takes too long: then its stderr is all there is to report.
     fn drop(&mut self) {
         if let Some(words) = self.program.last_words() {
-            self.told.note_words(words);
+            self.notes.note_words(words);
         }
     }
 }

@@ -227,7 +227,7 @@ pub(super) fn import(
         }
         cases.write(directory, &suite_of(&cases, directory))?;
     }
-    tell(&cases, arguments);
+    print_cases(&cases, arguments);
     Ok(Exit::Done)
 }
 
@@ -272,16 +272,16 @@ fn relative(path: &Path, from: &Path) -> String {
     up.chain(down).collect::<Vec<_>>().join("/")
 }
 
-fn tell(cases: &Cases, arguments: &ImportArguments) {
+fn print_cases(cases: &Cases, arguments: &ImportArguments) {
     let checks = |scenario: &Value| scenario["checks"].as_array().map_or(0, Vec::len);
     let checks: usize = cases.scenarios.iter().map(checks).sum();
     if arguments.json {
-        let told = json!({
+        let json_cases = json!({
             "scenarios": cases.scenarios,
             "leftOut": cases.left_out,
             "out": arguments.save,
         });
-        print(told.to_string());
+        print(json_cases.to_string());
         return;
     }
     print(format!(

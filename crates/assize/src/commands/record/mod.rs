@@ -35,7 +35,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit> {
         show::print(&profile);
     }
     if profile.recording.is_empty() {
-        say_that_nothing_came(&profile);
+        report_nothing_captured(&profile);
     }
     Ok(Exit::Recorded(profile.exit_code()))
 }
@@ -169,7 +169,7 @@ fn with_addresses(text: &str, session: &CapturedSession) -> String {
         })
 }
 
-fn say_that_nothing_came(profile: &Profile) {
+fn report_nothing_captured(profile: &Profile) {
     warn(&match profile.recording.other_requests {
         0 => "nothing came through the proxy, so there is nothing to profile".to_owned(),
         others => format!("{others} requests came through the proxy, but no model was asked"),

@@ -59,7 +59,7 @@ pub(super) fn unseen_tools(profile: &ProfileSuite, capture: Option<&CaptureSpec>
     let Some(scenario) = checked.filter(|_| !is_captured) else {
         return Vec::new();
     };
-    let modes = profile.modes.iter().filter(|mode| tells_no_tools(mode));
+    let modes = profile.modes.iter().filter(|mode| reports_no_tools(mode));
     let modes: Vec<String> = modes.map(|mode| format!("`{}`", mode.name)).collect();
     if modes.is_empty() {
         return Vec::new();
@@ -78,7 +78,7 @@ fn is_about_tools(check: &Value) -> bool {
     inner.get("tool").is_some()
 }
 
-fn tells_no_tools(mode: &Mode) -> bool {
+fn reports_no_tools(mode: &Mode) -> bool {
     let output = mode.overrides.get("output").and_then(Value::as_str);
     mode.provider == "command" && matches!(output, None | Some("text" | "json"))
 }
