@@ -103,7 +103,7 @@ impl SessionProvider for CommandProvider {
         }
     }
 
-    /// The keeper ends the program when its time is over; there must be time left to say so.
+    /// The keeper ends the program when its time is over; there must be time left to report it.
     fn timeout_grace(&self) -> Duration {
         LONGEST_GRACE + Duration::from_secs(15)
     }

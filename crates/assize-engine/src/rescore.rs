@@ -173,7 +173,7 @@ impl<'a> Rescorer<'a> {
         if let Some(task) = self.tasks.as_ref().and_then(|tasks| tasks.find(row)) {
             return task.fate(row).await;
         }
-        // Whoever did not get as far as being scored has an outcome that no check can change.
+        // A trial that did not get as far as being scored has an outcome that no check can change.
         if row
             .error_code
             .as_deref()

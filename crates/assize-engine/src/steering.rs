@@ -3,7 +3,7 @@
 use crate::plan::Arm;
 use std::path::Path;
 
-/// Decides at declared looks which arms go on.
+/// Decides at declared looks which arms continue.
 pub trait Steering: Send + Sync {
     /// The numbers of complete rounds at which it looks, rising. A round is every scenario once in every arm.
     fn looks(&self) -> Vec<u32>;

@@ -15,7 +15,7 @@ pub struct ModelAnswer {
     pub api: Api,
     /// The HTTP status.
     pub status: u16,
-    /// The model that says it answered.
+    /// The model that answered, by the API's own word.
     pub model: Option<String>,
     /// Time, tokens and cost.
     pub usage: Usage,

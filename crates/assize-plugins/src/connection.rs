@@ -197,7 +197,7 @@ impl Connection {
                 self.wait().await;
             }
         } else {
-            // Who serves on a socket cannot be ended, so there is nothing but to wait.
+            // A plugin on a socket cannot be ended, so there is nothing but to wait.
             let _ = receiver.await;
         }
         Err(reason)
@@ -412,7 +412,7 @@ impl Shared {
         }
     }
 
-    /// Nothing more will come: whoever waits learns it.
+    /// Nothing more will come: wakes all waiting callers.
     fn end(&self, how: String) {
         let (how, calls) = {
             let mut open = self.open();
@@ -426,7 +426,7 @@ impl Shared {
             ending.get_or_insert(how);
             is_first
         });
-        // Only now, so that those who wake up can say how it ended.
+        // Only now, so that woken callers can report how it ended.
         drop(calls);
     }
 }

@@ -38,7 +38,7 @@ pub mod codes {
     pub const FAILED: i64 = -32000;
 }
 
-/// The first request: who calls, in which version, with what the suite's `options` say.
+/// The first request: the host, its version, and the suite's `options`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

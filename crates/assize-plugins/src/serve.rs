@@ -123,7 +123,7 @@ impl Session {
         if !is_hook {
             return answer();
         }
-        // Whoever cancelled a hook goes on when it is answered, so it must be over by then.
+        // The host that cancelled a hook continues when it is answered, so it must be over by then.
         runtime.spawn(async move {
             let _ = handle.await;
             answer();

@@ -47,7 +47,7 @@ pub(crate) struct Cell {
     pub(crate) subscription: u32,
     /// Passed trials without a single check.
     pub(crate) unchecked: u32,
-    /// Trials that a scorer failed without telling a check: it looks at something all the same.
+    /// Trials that a scorer failed without reporting a check: it looks at something nevertheless.
     pub(crate) failed_unchecked: u32,
     /// One per judged trial.
     marks: Vec<Marks>,

@@ -317,7 +317,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         (Cell::incomplete, CautionCode::Incomplete, |n| {
             let trials = count(n, "trial has", "trials have");
             format!(
-                "{trials} a model call that did not tell all it used: tokens and cost are lower bounds there (≥), and comparisons treat \
+                "{trials} a model call that did not report all it used: tokens and cost are lower bounds there (≥), and comparisons treat \
                  them so."
             )
         }),

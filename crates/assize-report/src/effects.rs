@@ -229,7 +229,7 @@ fn one(
     let place = material.metrics.iter().position(|known| known == name);
     let weights = design.weights(term);
     let (estimate, reason) = match (weights, place) {
-        (None, _) => (None, Some("no combination tells it")),
+        (None, _) => (None, Some("no combination shows it")),
         (Some(weights), _) if name == SUCCESS => {
             let found = success_effect(&trials.outcomes(), &weights, alpha);
             (
@@ -359,7 +359,10 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
     let ends = ends.map_or_else(String::new, |ends| format!("{ends}; "));
     let mixed = match effect.aliases.is_empty() {
         true => String::new(),
-        false => format!("; cannot be told from {}", effect.aliases.join(", ")),
+        false => format!(
+            "; cannot be distinguished from {}",
+            effect.aliases.join(", ")
+        ),
     };
     let word = match effect.verdict {
         Verdict::Lower => "lower",

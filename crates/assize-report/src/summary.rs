@@ -41,7 +41,7 @@ pub struct Summary {
     /// The agreement of a judge's votes. Absent where no trial had several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeSummary>,
-    /// The gates, each held against every mode it speaks about. Whoever judges them puts them here.
+    /// The gates, each judged for every mode it is about. The caller that judges them puts them here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
     /// The planned trials, where known.
@@ -615,7 +615,7 @@ impl Summary {
         });
         let scenarios = (left_out > 0).then(|| {
             format!(
-                "{left_out} of {} scenarios are not told one by one: those with trials that did not pass come first. All \
+                "{left_out} of {} scenarios are not listed one by one: those with trials that did not pass come first. All \
                  count in the numbers of their modes, and `assize report --format csv` lists every trial.",
                 self.scenario_count()
             )

@@ -484,7 +484,7 @@ fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
     assert_eq!(json!(summary)["scenariosLeftOut"], 1500);
     let page = assize_report::render_markdown(&summary, "many");
     assert!(
-        page.contains("1500 of 2500 scenarios are not told one by one"),
+        page.contains("1500 of 2500 scenarios are not listed one by one"),
         "{page}"
     );
     let junit = assize_report::render_junit(&summary, "many");

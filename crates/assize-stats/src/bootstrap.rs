@@ -156,7 +156,7 @@ fn interval_of(
     interval
 }
 
-/// An interval that says nothing, to be filled in when there is something to say.
+/// An empty interval, to be filled in when there is one.
 pub(crate) fn zero_width(point_estimate: f64, options: &BootstrapOptions) -> ConfidenceInterval {
     ConfidenceInterval {
         lower: point_estimate,

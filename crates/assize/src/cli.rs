@@ -133,7 +133,7 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Show metrics over the runs of a suite, and where they changed
     History(HistoryArguments),
-    /// Hold a run against its gates: pass, fail or inconclusive, with exit codes for CI
+    /// Check a run against its gates: pass, fail or inconclusive, with exit codes for CI
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
     Baseline(BaselineArguments),
@@ -612,7 +612,7 @@ pub(crate) struct CheckArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats:
-  harbor                directories with a task.toml: what each asks for, and what cannot be had
+  harbor                directories with a task.toml: what each asks for, and what is not supported
   evals-json            evals/evals.json of a skill, in skill-creator's form
   triggers              [{ \"query\": …, \"should_trigger\": true }]
   claude-plugin-eval    directories with prompt.md or case.yaml and graders
@@ -626,7 +626,7 @@ Examples:
   assize check --oracle my-suite                          prove them before money is spent
   assize import evals-json skills/review --out my-suite   the evals of a skill, with and without it")]
 pub(crate) struct ImportArguments {
-    /// Whose form it is
+    /// Format of the files
     #[arg(value_name = "FORMAT")]
     pub(crate) format: String,
     /// A file or directory in that form
@@ -859,7 +859,7 @@ pub(crate) struct McpArguments {
     /// Most trials of all runs together
     #[arg(long, value_name = "N", requires = "allow_run", value_parser = positive::<u64>)]
     pub(crate) max_trials: Option<u64>,
-    /// No run goes on longer than this after the server has started
+    /// Runs end at the latest so many minutes after the server has started
     #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) max_minutes: Option<u64>,
     /// Most dollars of all runs together; trials of unknown cost end the run

@@ -136,7 +136,7 @@ impl Cassette {
         };
         let tape = match settings.mode {
             CassetteMode::Record => {
-                // A run that goes on adds to what it has; what is recorded again goes before what was.
+                // A resumed run adds to the recordings it has; a repeated request replaces its earlier recording.
                 let file = File::options()
                     .create(true)
                     .append(true)

@@ -1,4 +1,4 @@
-//! The server on the loopback: who may come in, and sessions while they are open.
+//! The server on the loopback: access, and sessions while they are open.
 
 use super::cassette::SessionTape;
 use super::pass::respond;

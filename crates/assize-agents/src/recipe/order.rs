@@ -58,7 +58,7 @@ struct RecipeSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Whose {
-    /// That of whoever runs Assize.
+    /// The login of the user who runs Assize.
     User,
 }
 

@@ -105,7 +105,7 @@ impl Runner for Program {
         VERSION
     }
 
-    /// The keeper ends the program when its time is over; there must be time left to say so.
+    /// The keeper ends the program when its time is over; there must be time left to report it.
     fn timeout_grace(&self) -> Duration {
         GRACE + Duration::from_secs(15)
     }

@@ -158,7 +158,7 @@ impl Trials {
                 chain.take(step, atom);
                 continue;
             }
-            // Who stands in line does not use up time.
+            // Waiting in line does not use up time.
             let before = clock.elapsed();
             let _room = self.room_at_runner(slot, &step).await;
             waited += clock.elapsed().saturating_sub(before);

@@ -98,7 +98,7 @@ fn disputed(
     if metrics.reported_tokens.is_some() {
         return None;
     }
-    // Who knows no price says 0.
+    // Agents that know no price report 0.
     let reported = metrics
         .cost
         .total_usd

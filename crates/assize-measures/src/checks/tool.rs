@@ -8,8 +8,8 @@ use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const TOOLS_UNKNOWN: &str = "nobody saw which tools were called; \
-    let the agent tell its calls (`output: events`) or read its traffic (`capture`)";
+pub(super) const TOOLS_UNKNOWN: &str = "it is unknown which tools were called; \
+    let the agent report its calls (`output: events`) or read its traffic (`capture`)";
 
 pub(super) const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
 

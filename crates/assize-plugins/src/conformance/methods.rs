@@ -446,7 +446,7 @@ async fn try_runner(exchange: &Exchange, offer: &RunnerOffer, findings: &mut Fin
         )?;
         expect(
             record.trace.len() >= 2,
-            "found a trace that does not tell the beginning and the end",
+            "found a trace without a beginning and an end",
         )
     };
     subject

@@ -38,7 +38,7 @@ impl Tree {
         }
     }
 
-    /// Takes leave of those who have died.
+    /// Reaps the processes that have died.
     pub(super) fn reap(&mut self) {
         for _ in 0..BURIALS {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -56,7 +56,7 @@ impl Tree {
         self.has_more_dead = true;
     }
 
-    /// There is no child left. Without a subreaper that says nothing of other descendants, but the group is known.
+    /// There is no child left. Without a subreaper that is no evidence about other descendants, but the group is known.
     fn part(&mut self) {
         self.is_gone = true;
         #[cfg(not(target_os = "linux"))]

@@ -40,7 +40,7 @@ impl LeftOut {
     pub fn in_words(&self) -> Option<String> {
         let unread = self.such_as.as_ref().map(|path| {
             let (count, path) = (self.unread, path.display());
-            format!("{count} files are too large to be read, such as `{path}`: their changes are told by size and time")
+            format!("{count} files are too large to be read, such as `{path}`: their changes are detected by size and time")
         });
         let stopped = self
             .stopped

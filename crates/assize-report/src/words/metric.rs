@@ -291,8 +291,8 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
     if found.limited.is_some() {
         let also = match found.bounded_by {
             BoundedBy::Limit => "a longer limit",
-            BoundedBy::Unknown => "model calls that tell what they used",
-            BoundedBy::Both => "a longer limit and model calls that tell what they used",
+            BoundedBy::Unknown => "model calls that report what they used",
+            BoundedBy::Both => "a longer limit and model calls that report what they used",
         };
         return Some(format!("More tasks would show more, and so would {also}."));
     }

@@ -135,7 +135,7 @@ pub(super) fn words(stop: &BudgetStop) -> String {
             )
         }
         BudgetStop::Unknown { what } => format!(
-            "a trial did not tell its {what}, so the budget could not be kept; limit {} instead",
+            "a trial did not report its {what}, so the budget could not be kept; limit {} instead",
             match *what {
                 "cost" => "tokens or minutes",
                 _ => "minutes",

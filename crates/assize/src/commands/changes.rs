@@ -91,7 +91,7 @@ impl Origin {
             .and_then(|scenarios| scenarios.get(scenario)?.get("workspace"))
             .and_then(|spec| serde_json::from_value::<WorkspaceSpec>(spec.clone()).ok());
         let Some(spec) = spec else {
-            return Self::Lost("the run does not tell what the workspace was made of".to_owned());
+            return Self::Lost("the run does not record what the workspace was made of".to_owned());
         };
         if !spec.setup.is_empty() || !spec.setup_once.is_empty() {
             return Self::Lost("set-up commands may have written them".to_owned());
@@ -109,7 +109,7 @@ impl Origin {
                 name: git.reference.clone(),
             },
             (_, None, None) => Self::Nothing,
-            (None, ..) => Self::Lost("the run does not tell where its suite lies".to_owned()),
+            (None, ..) => Self::Lost("the run does not record where its suite lies".to_owned()),
         }
     }
 

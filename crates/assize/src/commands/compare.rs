@@ -93,7 +93,7 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
     analysis.mixed = arguments.mixed;
     analysis.counts_scenarios = arguments.each || arguments.b.is_some();
     if !arguments.metric.is_empty() {
-        // Who asks for metrics declares them.
+        // Metrics named on the command line are declared ones.
         analysis.metrics = Some(arguments.metric.clone());
         analysis.primary = Some(arguments.metric.clone());
     }

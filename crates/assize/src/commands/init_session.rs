@@ -127,7 +127,7 @@ impl Task {
                 start.found
             )),
             None => warn(
-                "git does not tell which commit the session began from: write the workspace of the task yourself",
+                "git does not show which commit the session began from: write the workspace of the task yourself",
             ),
         }
         let top = start.as_ref().map(|start| start.repository.top.clone());

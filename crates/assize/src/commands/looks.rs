@@ -276,7 +276,7 @@ pub(crate) fn stopped_in(records: &[LookRecord]) -> Vec<StoppedRecord> {
     all.cloned().collect()
 }
 
-/// Counts this look at a run, and says how its verdicts pay. None where nothing is compared or the rows lie in no run.
+/// Counts this look at a run, and returns how its verdicts pay. None where nothing is compared or the rows lie in no run.
 pub(crate) fn count(source: &Source, command: &str) -> Result<Option<LooksReading>> {
     let Some(found) = Found::of(source)? else {
         return Ok(None);
@@ -499,7 +499,7 @@ impl UntilSteering {
                 _ => drop(open_baselines.insert(b)),
             }
         }
-        // What others are compared with goes on as long as any of them does.
+        // The baseline continues as long as any mode that is compared with it.
         for baseline in compared.difference(&open_baselines) {
             if !is_stopped(&self.arms[*baseline]) {
                 judged.stopped.push(self.stop(*baseline, rounds, "decided"));

@@ -11,7 +11,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Opens a page, and goes on at once. Where that cannot be done, it says where the page is.
+/// Opens a page without waiting for it. Where that is impossible, prints its path.
 pub(super) fn open_page(page: &Path) {
     let page = std::path::absolute(page).unwrap_or_else(|_| page.to_owned());
     let browser = std::env::var("BROWSER").unwrap_or_default();

@@ -449,7 +449,7 @@ impl Asked {
 fn missing_keys(profile: &ProfileSuite) -> Vec<Obstacle> {
     let judges = judges(&profile.description);
     let mut asked: Vec<Asked> = judges.iter().map(Asked::judge).collect();
-    // Recordings need no key, and whoever names another service knows what it wants.
+    // Recordings need no key, and another service may want none.
     let capture = profile.description.get("capture");
     let is_redirected = capture.is_some_and(|capture| {
         let names = |key: &str| capture.get(key).is_some_and(|value| !value.is_null());
@@ -555,7 +555,7 @@ async fn servers(profile: &ProfileSuite, limit: Duration) -> Vec<Obstacle> {
             ..CreateSessionParams::default()
         };
         let trying = try_mcp_servers(&sessions, &profile.directory, left);
-        // Whoever is not ready when time is over shows it in the first trial.
+        // A server that is not ready in time shows it in the first trial.
         let Ok(Err(problem)) = tokio::time::timeout(left, trying).await else {
             continue;
         };

@@ -34,7 +34,7 @@ pub(super) fn command(arguments: &RecordArguments, session: &CapturedSession) ->
         Some(text) => OsString::from(with_addresses(text, session)),
         None => part.clone(),
     });
-    let directory = std::env::current_dir().context("cannot tell the current directory")?;
+    let directory = std::env::current_dir().context("cannot find the current directory")?;
     let mut command = Command::from_argv(argv, directory)
         .bound(ALL)
         .polite(Signal::SIGINT, GRACE)

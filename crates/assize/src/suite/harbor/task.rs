@@ -470,7 +470,7 @@ impl Reader<'_> {
 }
 
 const ALLOWLIST: &str =
-    "`allowlist` cannot be had: a container has the engine's network, its model alone, or none";
+    "`allowlist` is not supported: a container has the engine's network, its model alone, or none";
 
 fn refused_in(keys: &[&'static str], part: &EnvironmentPart) -> Vec<Refusal> {
     let mut refusals = Vec::new();

@@ -65,7 +65,7 @@ pub(super) fn unseen_tools(profile: &ProfileSuite, capture: Option<&CaptureSpec>
         return Vec::new();
     }
     vec![format!(
-        "scenario `{}` checks which tools are called, and the program of {} {} does not tell: its trials will be void; let it \
+        "scenario `{}` checks which tools are called, and the program of {} {} does not report them: its trials will be void; let it \
          print events (`output: events`), or read its traffic with `capture: {{ proxy: auto }}`",
         scenario.id,
         if modes.len() == 1 { "mode" } else { "modes" },
