@@ -100,6 +100,8 @@ pub enum MetricKind {
     TimeSegment(String),
     /// Measured by the scorer while it judged; replaced when a trial is scored again.
     Judging,
+    /// 1 where another vote of the judge would have changed the outcome, else 0; replaced like `Judging`.
+    HangsOnOneVote,
 }
 
 /// A number that rows hold in a field of their own.
@@ -323,11 +325,14 @@ static BUILT_IN: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         judging("judge_latency_ms", "ms", "time of the judge"),
         judging("judge_agreement", "ratio", "agreement of the judge's votes"),
         judging("judge_alpha", "", "alpha of the judge's votes"),
-        judging(
-            "judge_hangs_on_one_vote",
-            "ratio",
-            "trials that hang on one vote of the judge",
-        ),
+        Metric {
+            kind: MetricKind::HangsOnOneVote,
+            ..row(
+                "judge_hangs_on_one_vote",
+                "ratio",
+                "trials that hang on one vote of the judge",
+            )
+        },
         score("accuracy"),
         score("token_f1"),
         score("edit_similarity"),
@@ -610,10 +615,17 @@ impl Metric {
         )
     }
 
+    /// Measured by the scorer while it judged, and replaced when a trial is scored again.
+    pub fn is_of_judging(&self) -> bool {
+        matches!(self.kind, MetricKind::Judging | MetricKind::HangsOnOneVote)
+    }
+
     /// Measured by Assize itself, so that its name already contains the unit. A judge's score on a scale is the suite's own.
     pub fn is_built_in(&self) -> bool {
         match self.kind {
-            MetricKind::Plain | MetricKind::Judging => Self::built_in(&self.name).is_some(),
+            MetricKind::Plain | MetricKind::Judging | MetricKind::HangsOnOneVote => {
+                Self::built_in(&self.name).is_some()
+            }
             _ => true,
         }
     }

@@ -9,9 +9,9 @@ use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
 use crate::workspace::{self, Setting, TrialWorkspace, TrialWorkspaces};
 use assize_contracts::{
-    BaseScenario, Catalog, CustomMetric, JsonMap, MetricKind, MetricValue, Outcome, ProfileRow,
-    PromptMetrics, PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task,
-    VoidCause, WorkspaceChange,
+    BaseScenario, Catalog, CustomMetric, JsonMap, MetricValue, Outcome, ProfileRow, PromptMetrics,
+    PromptResult, RunRecord, ScorerContext, ScorerResult, SessionTrace, Task, VoidCause,
+    WorkspaceChange,
 };
 use assize_secrets::Redactor;
 use foldhash::fast::FixedState;
@@ -467,7 +467,7 @@ fn void(old: &ProfileRow, code: &str, reason: String) -> ProfileRow {
 
 /// Replaces what the scorer measured the last time.
 fn replace_metrics(extensions: &mut JsonMap, metrics: Vec<CustomMetric>, catalog: &Catalog) {
-    extensions.retain(|name, _| catalog.metric(name).kind != MetricKind::Judging);
+    extensions.retain(|name, _| !catalog.metric(name).is_of_judging());
     for metric in metrics {
         let value = match metric.value {
             MetricValue::Number(number) => number.into(),

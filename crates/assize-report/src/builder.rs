@@ -86,7 +86,7 @@ impl SummaryBuilder {
             return false;
         }
         self.note_version(row);
-        self.judge.add(row);
+        self.judge.add(row, &self.names.catalog);
         for name in row.extension_names() {
             if !self.extensions.contains(name) {
                 self.extensions.insert(name.to_owned());

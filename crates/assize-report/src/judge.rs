@@ -2,7 +2,7 @@
 
 use crate::caution::count;
 use crate::{Caution, CautionCode, Row, percent};
-use assize_contracts::Outcome;
+use assize_contracts::{Catalog, Outcome};
 use assize_stats::{BootstrapOptions, Level, VoteSums, pooled_alpha};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -41,7 +41,7 @@ pub(crate) struct JudgeTally {
 }
 
 impl JudgeTally {
-    pub(crate) fn add(&mut self, row: &Row<'_>) {
+    pub(crate) fn add(&mut self, row: &Row<'_>, catalog: &Catalog) {
         if row.outcome() == Outcome::Void {
             return;
         }
@@ -53,7 +53,7 @@ impl JudgeTally {
             return;
         }
         self.trials.push(sums);
-        if let Some(hangs) = row.hangs_on_one_vote() {
+        if let Some(hangs) = row.hangs_on_one_vote(catalog) {
             self.recorded += 1;
             self.hanging += u64::from(hangs);
         }
@@ -194,6 +194,7 @@ impl<'de> Visitor<'de> for VotesVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assize_contracts::{Metric, MetricKind};
 
     fn tally(trials: &[(&str, bool, u8)]) -> JudgeSummary {
         let mut tally = JudgeTally::default();
@@ -204,9 +205,22 @@ mod tests {
                         {{"id":"judge:b","passed":{passed},"actual":{{"verdict":1,"votes":{votes},"scale":[1,5]}}}}],
                     "extensions":{{"judge_hangs_on_one_vote":{hangs}}}}}"#
             );
-            tally.add(&Row::parse(json.as_bytes()).unwrap());
+            tally.add(&Row::parse(json.as_bytes()).unwrap(), &Catalog::default());
         }
         tally.summary(Level::CONFIDENCE_95, 500).unwrap()
+    }
+
+    #[test]
+    fn a_metric_says_by_its_catalog_that_a_trial_hangs_on_one_vote() {
+        let json = br#"{"scenarioId":"s","mode":"m","iteration":0,"success":true,"extensions":{"close_call":1}}"#;
+        let row = Row::parse(json).unwrap();
+        let mut catalog = Catalog::default();
+        assert_eq!(row.hangs_on_one_vote(&catalog), None);
+        catalog.insert(Metric {
+            kind: MetricKind::HangsOnOneVote,
+            ..Metric::named("close_call")
+        });
+        assert_eq!(row.hangs_on_one_vote(&catalog), Some(true));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::judge::Votes;
 use assize_contracts::{
-    Catalog, CellKey, CostSource, Metric, Nature, Outcome, RowField, VoidCause,
+    Catalog, CellKey, CostSource, Metric, MetricKind, Nature, Outcome, RowField, VoidCause,
 };
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -257,12 +257,12 @@ impl<'a> Row<'a> {
     }
 
     /// True when one vote of a judge would have changed the outcome. Absent where the row does not record it.
-    pub(crate) fn hangs_on_one_vote(&self) -> Option<bool> {
+    pub(crate) fn hangs_on_one_vote(&self, catalog: &Catalog) -> Option<bool> {
         let recorded: Vec<f64> = self
             .extensions
             .0
             .iter()
-            .filter(|(name, _)| name.starts_with("judge") && name.ends_with("_hangs_on_one_vote"))
+            .filter(|(name, _)| catalog.metric(name).kind == MetricKind::HangsOnOneVote)
             .filter_map(|(_, value)| match value {
                 Extension::Number(hangs) => Some(*hangs),
                 _ => None,
