@@ -29,7 +29,7 @@ pub(crate) fn parse() -> Arguments {
         let _ = error.print();
         let given: Vec<String> = std::env::args().collect();
         if let Some(hint) = hint(&error, &given) {
-            crate::terminal::print_hint(&hint);
+            crate::terminal::say_hint(&hint);
         }
         std::process::exit(error.exit_code())
     })
