@@ -1274,7 +1274,7 @@ class TimingSegment(TypedDict):
 
 
 class TokenBreakdown(TypedDict):
-    """Disjoint counts of tokens. A count that the source does not report does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
+    """Disjoint counts of tokens. A count that the source does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both."""
 
     #: Input that was neither read from nor written to a cache.
     input: Union[int, None]

@@ -1105,7 +1105,7 @@ export interface TimingSegment {
     /** End of the interval. */
     readonly endMs: number;
 }
-/** Disjoint counts of tokens. A count that the source does not report does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
+/** Disjoint counts of tokens. A count that the source does not report is absent. A source that does not split reasoning leaves `reasoning` absent, and `output` holds both. */
 export interface TokenBreakdown {
     /** Input that was neither read from nor written to a cache. */
     readonly input: number | null;
