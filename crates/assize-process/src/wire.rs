@@ -28,9 +28,9 @@ pub(crate) struct Order {
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
     pub(crate) open_files: Option<u64>,
-    /// The permissions of the program, where they are limited.
+    /// What the program may do, where that is limited.
     pub(crate) guard: Option<GuardOrder>,
-    /// The way to end something that the program only stands for.
+    /// How that is ended for which the program only speaks.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
 

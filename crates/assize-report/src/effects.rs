@@ -359,10 +359,7 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
     let ends = ends.map_or_else(String::new, |ends| format!("{ends}; "));
     let mixed = match effect.aliases.is_empty() {
         true => String::new(),
-        false => format!(
-            "; cannot be distinguished from {}",
-            effect.aliases.join(", ")
-        ),
+        false => format!("; cannot be told from {}", effect.aliases.join(", ")),
     };
     let word = match effect.verdict {
         Verdict::Lower => "lower",

@@ -290,7 +290,8 @@ fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
     table.write(page)
 }
 
-/// Writes when skills were used, and when they should have been.
+/// Labels with their figures, and the confusion matrix: expected from top to bottom, what came out from left to right.
+/// When skills were used, and whether they should have been.
 fn write_skills(page: &mut String, summary: &Summary) -> std::fmt::Result {
     let heading = [
         "Mode",

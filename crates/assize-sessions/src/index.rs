@@ -18,7 +18,7 @@ const MAGIC: &[u8; 8] = b"assizeSI";
 pub struct Index {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
-    /// The position of each file's record.
+    /// Where the record of a file stands.
     records: HashMap<PathBuf, Record>,
     /// Encoded records that are not in the file yet.
     fresh: Vec<(PathBuf, Entry)>,
@@ -193,7 +193,7 @@ fn write_record(
     writer.write_all(digests)
 }
 
-/// The position of every record. `None` if the bytes end too early.
+/// Where every record stands. Nothing if the bytes end too early.
 fn headings(bytes: &[u8]) -> Option<HashMap<PathBuf, Record>> {
     let rest = bytes
         .strip_prefix(MAGIC)?

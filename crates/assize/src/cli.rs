@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 /// Reads the command line. Errors are printed with the way out, where there is one.
 pub(crate) fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|error| {
-        // There is no way to report a closed stderr.
+        // Nobody is left to tell when stderr is gone.
         let _ = error.print();
         let given: Vec<String> = std::env::args().collect();
         if let Some(hint) = hint(&error, &given) {
@@ -133,7 +133,7 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Show metrics over the runs of a suite, and where they changed
     History(HistoryArguments),
-    /// Check a run against its gates: pass, fail or inconclusive, with exit codes for CI
+    /// Hold a run against its gates: pass, fail or inconclusive, with exit codes for CI
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
     Baseline(BaselineArguments),

@@ -153,7 +153,7 @@ pub(super) fn serve() -> io::Result<Served> {
 pub(super) enum Served {
     /// This process is a keeper now.
     Keeper,
-    /// The host is gone.
+    /// There is nobody left to serve.
     HostGone,
 }
 

@@ -31,7 +31,7 @@ pub struct LeftOut {
     pub unread: u64,
     /// One of them.
     pub such_as: Option<PathBuf>,
-    /// The reason why not everything was found. Absent when it was.
+    /// Why not everything was found. Absent when it was.
     pub stopped: Option<&'static str>,
 }
 

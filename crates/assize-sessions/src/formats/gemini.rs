@@ -214,7 +214,7 @@ fn tell_answer(
     }
 }
 
-/// Thoughts are beside the output. The cached part is inside the input where the total shows it.
+/// Thoughts are beside the output. The cached part is inside the input where the total says so.
 fn tokens(tokens: &Value, types: &mut Types) -> (TokenBreakdown, bool) {
     let mut count = |key: &str| types.count(&tokens[key]);
     let (input, output, cached) = (count("input"), count("output"), count("cached"));

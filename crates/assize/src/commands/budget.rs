@@ -116,7 +116,7 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
     }
 }
 
-/// The reason why the budget ended the run, and the way out.
+/// Why the budget ended the run, and what to do.
 pub(super) fn words(stop: &BudgetStop) -> String {
     match stop {
         BudgetStop::Reached { spent, dearest } => {

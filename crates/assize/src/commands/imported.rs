@@ -292,7 +292,7 @@ pub(crate) fn not_randomised() -> Caution {
     Caution::about_all(CautionCode::NotRandomised, text)
 }
 
-/// The findings of all analyzers, with the cost of the waste.
+/// What all analyzers find, with what the waste cost.
 pub(crate) fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = ALL.iter().map(|analyzer| analyzer.find(trace));
     let mut results: BTreeMap<String, AnalysisResult> =

@@ -61,7 +61,7 @@ pub struct LoadedSuite {
     pub log_level: Option<LogLevel>,
 }
 
-/// The time limit for trying things out before the first trial.
+/// How long trying things out before the first trial may take.
 const PREFLIGHT: Duration = Duration::from_secs(60);
 
 /// Loads a suite: a file, or a directory with an `assize.yaml` or the like.

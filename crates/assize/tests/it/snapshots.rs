@@ -155,7 +155,7 @@ fn check_help(path: &[&str]) {
     }
 }
 
-/// The names in the list of commands. Lines that are indented more continue a description.
+/// The names in the list of commands. Lines that are indented more go on with a description.
 fn subcommands(help: &str) -> Vec<String> {
     help.lines()
         .skip_while(|line| *line != "Commands:")

@@ -28,9 +28,9 @@ pub(super) fn send(
     let url = traces_url(endpoint)?;
     let headers = all_headers(headers)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    // Fails only when another one is installed already, which is as good.
+    // Fails only when somebody else installed one, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A key must not follow a redirect to another host.
+    // A key must not follow a redirect to somebody else.
     let mut builder = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .timeout(TIMEOUT);

@@ -40,7 +40,7 @@ pub(super) fn made_of(assertion: &Value) -> Made {
     }
 }
 
-/// The check with its further keys: weight, name, negation.
+/// The check with what is said about it: weight, name, negation.
 fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
     let mut check = match negated {
         true => json!({ "not": check }),

@@ -329,7 +329,7 @@ fn refusal(
     }
 }
 
-/// A path that a suite shows must exist, and must not be one by which trials are judged.
+/// What a suite shows must be there, and must not be what trials are judged by.
 fn shown_answer(
     document: &Document,
     keys: &[&str],
