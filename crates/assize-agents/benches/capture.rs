@@ -1,4 +1,4 @@
-//! What the proxy costs: the same stream with and without it, one alone and 500 at once through one thread.
+//! Measures the cost of the proxy: the same stream with and without it, one alone and 500 at once through one thread.
 //! Run with `cargo bench -p assize-agents`. The budget is one millisecond per piece at the median.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -119,7 +119,7 @@ async fn warm_up(address: &Address, start: Instant) {
     listen(address, start).await;
 }
 
-/// How long each piece took, in milliseconds.
+/// The time of each piece, in milliseconds.
 async fn listen(address: &Address, start: Instant) -> Vec<f64> {
     let mut stream = TcpStream::connect(&address.host).await.unwrap();
     stream.set_nodelay(true).unwrap();

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long an agent may take from its start to its first session.
+/// The time limit of an agent from its start to its first session.
 const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// The provider `acp`.
@@ -33,7 +33,7 @@ pub struct AcpProvider {
     sessions: Sessions<AcpSession>,
 }
 
-/// What a suite says about an agent, besides what every recipe takes.
+/// The settings of an agent, besides those of every recipe.
 #[derive(Debug, Deserialize)]
 struct AcpSettings {
     /// A recipe that knows how its agent is reached.
@@ -42,7 +42,7 @@ struct AcpSettings {
     /// The program and its arguments, instead of the recipe's.
     #[serde(default)]
     command: Option<Vec<String>>,
-    /// How to sign in, as the agent calls it.
+    /// The agent's name for the way to sign in.
     #[serde(default)]
     authenticate: Option<String>,
     #[serde(default, alias = "mcpServers")]
@@ -234,7 +234,7 @@ impl SessionProvider for AcpProvider {
 }
 
 impl AcpProvider {
-    /// How the agent of these settings is run.
+    /// The recipe of the agent of these settings.
     pub fn recipe(overrides: &JsonMap) -> Result<Recipe, OverrideProblem> {
         Sorted::new(overrides).map(|sorted| sorted.recipe)
     }

@@ -49,7 +49,7 @@ pub struct ChatProvider {
     sessions: Sessions<ChatSession>,
 }
 
-/// What a suite says about a model with tools.
+/// The suite's settings of a model with tools.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChatSettings {
@@ -66,7 +66,7 @@ struct ChatSettings {
     _model: Option<String>,
     #[serde(default = "Tool::all")]
     tools: Vec<Tool>,
-    /// How often the model may be asked for one prompt.
+    /// The most requests to the model for one prompt.
     #[serde(default = "default_turns", alias = "maxTurns")]
     max_turns: u32,
     #[serde(default, alias = "maxOutputTokens")]
@@ -77,7 +77,7 @@ struct ChatSettings {
     pass_env: Vec<String>,
     #[serde(default, alias = "mcpServers")]
     mcp_servers: McpServers,
-    /// How long an MCP server may take to be ready, and for one answer.
+    /// The time limit of an MCP server to be ready, and for one answer.
     #[serde(default = "default_patience", alias = "mcpTimeoutMs")]
     mcp_timeout_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! Any program: started once per prompt, its stdout is the answer or tells what happened.
+//! Any program: started once per prompt, its stdout is the answer or a stream of events.
 
 mod inside;
 mod invocation;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use turn::{Ended, EventsFile, Turn};
 
-/// How long what comes before the first prompt may take.
+/// The time limit of the set-up before the first prompt.
 const SETUP_LIMIT: Duration = Duration::from_secs(120);
 
 /// The provider `command`, and the providers of agents that have a recipe.
@@ -42,9 +42,9 @@ pub struct CommandProvider {
 
 struct CommandSession {
     invocation: Invocation,
-    /// What the program calls the session, once it has begun.
+    /// The program's name for the session, once it has begun.
     continues: Option<String>,
-    /// Answers that the program told apart until now.
+    /// Answers that the program has reported one by one until now.
     answers: u64,
     events: Vec<Arc<TraceEvent>>,
     model_calls: Vec<ModelCall>,
@@ -92,18 +92,18 @@ impl SessionProvider for CommandProvider {
         of_login.unwrap_or_default()
     }
 
-    /// What a program prints is its answer, whether or not a model had a part in it.
+    /// The output of a program is its answer, whether or not a model had a part in it.
     fn model_use(&self) -> ModelUse {
         match &self.recipe {
             None => ModelUse::Optional,
-            Some(recipe) if recipe.output.tells_the_end() || recipe.apis.is_empty() => {
+            Some(recipe) if recipe.output.reports_end() || recipe.apis.is_empty() => {
                 ModelUse::Required
             }
             Some(_) => ModelUse::RequiredAndTextIsNoProof,
         }
     }
 
-    /// The keeper ends the program when its time is over; there must be time left to say so.
+    /// The keeper ends the program when its time is over; there must be time left to report it.
     fn timeout_grace(&self) -> Duration {
         LONGEST_GRACE + Duration::from_secs(15)
     }
@@ -188,7 +188,7 @@ impl SessionProvider for CommandProvider {
             None => result,
         };
         let is_subscription = self.with(handle, |session| {
-            // A program that tells no name for its session has only this one in its home.
+            // A program that reports no name for its session has only this one in its home.
             session.continues = Some(story.session.unwrap_or_default());
             session.answers = story.answers;
             session.events.extend(story.events);

@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a line of the set-up may take.
+/// The time limit of a line of the set-up.
 const SETUP_LIMIT: Duration = Duration::from_secs(600);
 
 /// A container that is wanted.
 pub struct Wanted<'a> {
-    /// What the suite asks for.
+    /// The suite's settings.
     pub settings: &'a Settings,
     /// The wall that it is part of: places of the run, and the way to the model.
     pub sandbox: &'a SessionSandbox,
@@ -33,11 +33,11 @@ pub struct Wanted<'a> {
     pub mounts: Vec<Mount>,
     /// The image must have this agent.
     pub agent: Option<&'a Recipe>,
-    /// Who is inside.
+    /// The program inside.
     pub resident: Resident,
 }
 
-/// Who lives in a container.
+/// The kind of program that lives in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resident {
     /// An agent, which may reach its model.
@@ -79,7 +79,7 @@ pub fn kind(wanted: ContainerEngine) -> Option<EngineKind> {
     }
 }
 
-/// Where the image comes from.
+/// The source of the image.
 pub fn image_source(settings: &Settings, suite: &Path) -> ImageSource {
     match (&settings.image, &settings.build) {
         (None, Some(directory)) => ImageSource::Built {
@@ -92,7 +92,7 @@ pub fn image_source(settings: &Settings, suite: &Path) -> ImageSource {
     }
 }
 
-/// A container that somebody else started and will remove.
+/// A container that another part of the program started and will remove.
 pub async fn attach(handle: &ContainerHandle) -> Result<Container, Error> {
     let engine: Engine = engine_for(EngineKind::named(&handle.engine)).await?;
     Ok(Container::attach(&engine, &handle.name))

@@ -10,13 +10,13 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long building a layer may take.
+/// The time limit for building a layer.
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 
-/// How long fetching a program may take.
+/// The time limit for fetching a program.
 const FETCH_LIMIT: Duration = Duration::from_secs(600);
 
-/// How an agent gets into an image: one of these.
+/// The way an agent gets into an image: one of these.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Installation {
@@ -283,7 +283,7 @@ impl AgentLayer<'_> {
     }
 }
 
-/// What a layer adds.
+/// The content that a layer adds.
 enum Steps {
     /// A line for the shell.
     Run(String),

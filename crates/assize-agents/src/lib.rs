@@ -47,7 +47,7 @@ pub fn plugins() -> Plugins {
     runners::register(plugins)
 }
 
-/// What a provider shares between sessions. A panic in one of them leaves nothing half done that others could see.
+/// Locks state that a provider shares between sessions. A panic in one of them leaves nothing half done that others could see.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ use tokio::net::unix::pipe;
 /// A longer line is cut.
 pub(crate) const LONGEST_LINE: usize = 16 << 20;
 
-/// How long the program may take to end after its stdin is closed.
+/// The time in which the program must end after its stdin is closed.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
 const LAST_WORDS: usize = 500;
@@ -23,7 +23,7 @@ pub(crate) struct LineProgram {
     started_ms: i64,
 }
 
-/// Why nothing more will be said.
+/// The reason why no further line comes.
 #[derive(Debug)]
 pub(crate) enum Silence {
     /// The program has ended: how, and with which last words.
@@ -45,9 +45,9 @@ impl LineProgram {
         }
     }
 
-    /// Says a line. Whether anybody listens is heard from [`next`](Self::next): a program that has ended tells why on
+    /// Writes a line. [`next`](Self::next) reports whether the program still reads: one that has ended explains it on
     /// its other streams.
-    pub(crate) async fn say(&mut self, message: impl std::fmt::Display) {
+    pub(crate) async fn write_line(&mut self, message: impl std::fmt::Display) {
         let line = format!("{message}\n");
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(line.as_bytes()).await;
@@ -77,7 +77,7 @@ impl LineProgram {
         }
     }
 
-    /// When a line came, in milliseconds since 1970.
+    /// The arrival of a line, in milliseconds since 1970.
     pub(crate) fn at(&self, line: &Line) -> i64 {
         self.started_ms + line.at.as_millis() as i64
     }

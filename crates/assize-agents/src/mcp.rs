@@ -1,4 +1,4 @@
-//! MCP servers as suites name them: one form for every provider. Who starts and asks them is up to the provider.
+//! MCP servers as suites name them: one form for every provider. Starting and calling them is up to the provider.
 
 use assize_contracts::OverrideProblem;
 use http::{HeaderName, HeaderValue};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What a suite says about MCP servers, by name.
+/// The suite's settings of MCP servers, by name.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct McpServers(BTreeMap<String, ServerSettings>);
 
@@ -51,7 +51,7 @@ pub(crate) struct Server {
     pub(crate) reach: Reach,
 }
 
-/// How a server is reached.
+/// The way to reach a server.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Started for the session, spoken to on stdin and stdout.
@@ -78,12 +78,12 @@ impl McpServers {
         self.0.is_empty()
     }
 
-    /// Whether one of them is reached by its URL.
+    /// True when one of them is reached by its URL.
     pub(crate) fn has_urls(&self) -> bool {
         self.0.values().any(|server| server.url.is_some())
     }
 
-    /// Looks at what the types cannot tell.
+    /// Checks what the types cannot.
     pub(crate) fn check(&self) -> Result<(), OverrideProblem> {
         let place = |name: &str, key: Option<&str>, message: String| OverrideProblem {
             path: ["mcp_servers", name]
@@ -233,7 +233,7 @@ fn check_url(url: &str) -> Result<(), String> {
     }
 }
 
-/// Where a program is, for protocols that want the whole path; the name alone where it is nowhere.
+/// The path of a program, for protocols that want the whole path; the name alone where it is not found.
 pub(crate) fn found(program: &str) -> PathBuf {
     let places = assize_process::places_in_path(program).into_iter();
     let mut files = places.filter(|path| path.is_absolute() && path.is_file());

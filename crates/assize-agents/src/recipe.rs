@@ -1,4 +1,4 @@
-//! How an agent is run, as data: its command, its base URL, what isolates it, what each wish of a suite means to it.
+//! The way to run an agent, as data: its command, its base URL, its isolation, and the meaning of each setting of a suite for it.
 //!
 //! Every agent that is a program is a recipe for the machinery of `command`. Those of this crate are in `recipes/`, and
 //! people write their own in the same form.
@@ -24,19 +24,19 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 use surroundings::{Places, SubagentPlaces};
 
-/// How an agent is run. Texts may hold placeholders, see [`Recipe::PLACEHOLDERS`].
+/// The way to run an agent. Texts may hold placeholders, see [`Recipe::PLACEHOLDERS`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// What suites call it.
+    /// Its name in suites.
     pub name: String,
-    /// What it is.
+    /// A short description.
     #[serde(default)]
     pub about: String,
-    /// How one gets it.
+    /// The way to install it.
     #[serde(default)]
     pub install: Option<String>,
-    /// How it gets into the image of a container.
+    /// The way it gets into the image of a container.
     #[serde(default)]
     pub(crate) image: Option<crate::image::Installation>,
     /// The version that is known to work.
@@ -51,7 +51,7 @@ pub struct Recipe {
     /// Variables that show another way to a model than a key: those of cloud services.
     #[serde(default)]
     pub other_ways: Vec<String>,
-    /// When a session signs in by one of the keys.
+    /// Added when a session signs in by one of the keys.
     #[serde(default)]
     pub(crate) by_key: Additions,
     /// The login that the agent stores for its user, and how a session is given it.
@@ -62,13 +62,13 @@ pub struct Recipe {
     pub(crate) setup: Vec<String>,
     /// The program and its arguments for one prompt.
     pub(crate) command: Vec<String>,
-    /// The same for prompts after the first, to go on with the session. Without it every prompt begins anew.
+    /// The same for prompts after the first, to continue the session. Without it every prompt begins anew.
     #[serde(default, rename = "continue")]
     pub(crate) continuation: Option<Vec<String>>,
     /// The same as a server that speaks the Agent Client Protocol.
     #[serde(default)]
     pub(crate) acp: Option<Vec<String>>,
-    /// How one signs in there.
+    /// The way to sign in there.
     #[serde(default)]
     pub(crate) authenticate: Option<String>,
     #[serde(default)]
@@ -76,28 +76,28 @@ pub struct Recipe {
     /// For agents that cannot choose one themselves.
     #[serde(default)]
     pub(crate) default_model: Option<String>,
-    /// When there is a model.
+    /// Added when there is a model.
     #[serde(default)]
     pub(crate) model: Additions,
-    /// When there are system instructions. Without it they stand before the prompt.
+    /// Added when there are system instructions. Without it they stand before the prompt.
     #[serde(default)]
     pub(crate) instructions: Option<Additions>,
-    /// When every tool call goes without confirmation. Without it the agent cannot do that.
+    /// Added when every tool call goes without confirmation. Without it the agent cannot do that.
     #[serde(default)]
     pub(crate) auto_approve: Option<Additions>,
-    /// When only some tools go without confirmation. Without it the agent cannot do that.
+    /// Added when only some tools go without confirmation. Without it the agent cannot do that.
     #[serde(default)]
     pub(crate) allowed_tools: Option<ToolList>,
-    /// When there are MCP servers. Without it the agent cannot be given any.
+    /// Added when there are MCP servers. Without it the agent cannot be given any.
     #[serde(default)]
     pub(crate) mcp_servers: Option<ServerList>,
-    /// Where it looks for skills. Without it the agent has none.
+    /// The places where it looks for skills. Without it the agent has none.
     #[serde(default)]
     pub(crate) skills: Option<Places>,
     /// The file with instructions that it reads. Without it the agent reads none.
     #[serde(default)]
     pub(crate) instruction_file: Option<Places>,
-    /// Where it looks for subagents. Without it the agent cannot be given any.
+    /// The places where it looks for subagents. Without it the agent cannot be given any.
     #[serde(default)]
     pub(crate) subagents: Option<SubagentPlaces>,
     /// The settings file in the session's home: JSON, YAML or TOML. Without it the agent cannot be given settings.
@@ -108,7 +108,7 @@ pub struct Recipe {
     /// Variables that keep the agent away from its user's own configuration.
     #[serde(default)]
     pub(crate) isolation: BTreeMap<String, String>,
-    /// What the agent writes in its user's home, for sessions that have no home of their own. Directories end with `/`.
+    /// Files that the agent writes in its user's home, for sessions that have no home of their own. Directories end with `/`.
     #[serde(default)]
     pub(crate) home: Vec<String>,
     /// Written into the session's home.
@@ -118,7 +118,7 @@ pub struct Recipe {
     pub(crate) polite_signal: PoliteSignal,
 }
 
-/// What a wish of the suite adds.
+/// The arguments, variables and files that a setting of the suite adds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Additions {
@@ -130,7 +130,7 @@ pub(crate) struct Additions {
     pub(crate) files: BTreeMap<String, String>,
 }
 
-/// What a list of allowed tools adds, and how it is written.
+/// The additions for a list of allowed tools, and its form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolList {
@@ -144,7 +144,7 @@ pub(crate) struct ToolList {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// What MCP servers add, and how they are written where `{mcp_servers}` stands.
+/// The additions for MCP servers, and their form where `{mcp_servers}` stands.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerList {
@@ -192,7 +192,7 @@ const BUILT_IN: [(&str, &str); 11] = built_in!(
 );
 
 impl Recipe {
-    /// What may stand in braces. With `:json` behind the name, a value is written as inside a JSON string.
+    /// Names that may stand in braces. With `:json` behind the name, a value is written as inside a JSON string.
     pub const PLACEHOLDERS: [&'static str; 17] = [
         "prompt",
         "prompt_file",
@@ -225,7 +225,7 @@ impl Recipe {
         &RECIPES
     }
 
-    /// Reads a recipe and looks at what its types cannot tell.
+    /// Reads a recipe and checks what its types cannot.
     pub fn from_value(value: &Value) -> Result<Self, OverrideProblem> {
         let recipe: Self = serde_path_to_error::deserialize(value).map_err(|error| {
             let path = error.path().iter().map(ToString::to_string);
@@ -246,7 +246,7 @@ impl Recipe {
         recipes.find(|recipe| name == recipe.program())
     }
 
-    /// What the agent writes in its user's home. Directories that are not there yet are made, as the agent would.
+    /// Files that the agent writes in its user's home. Directories that are not there yet are made, as the agent would.
     pub(crate) fn own_files(&self) -> Vec<PathBuf> {
         let Some(home) = assize_process::host_variable("HOME") else {
             return Vec::new();
@@ -261,12 +261,12 @@ impl Recipe {
         files.filter(|path| path.exists()).collect()
     }
 
-    /// Whether the agent can be told to ask nobody.
+    /// True when the agent can be set to work without confirmations.
     pub fn approves_everything(&self) -> bool {
         self.auto_approve.is_some()
     }
 
-    /// Where the agent looks for skills, below its home.
+    /// The place where the agent looks for skills, below its home.
     pub(crate) fn home_of_skills(&self) -> Option<&str> {
         self.skills.as_ref().map(|places| places.home.as_str())
     }

@@ -21,7 +21,7 @@ const LARGEST_RECORDING: u64 = 256 << 20;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReplaySettings {
-    /// Where the recordings lie, relative to the suite: `sessions/{mode}-{iteration}.json`.
+    /// The path of the recordings, relative to the suite: `sessions/{mode}-{iteration}.json`.
     session: String,
     /// The model that was recorded.
     #[serde(default, rename = "model")]
@@ -30,7 +30,7 @@ struct ReplaySettings {
     timing: Timing,
 }
 
-/// How long a replayed session takes.
+/// The speed of a replayed session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Timing {

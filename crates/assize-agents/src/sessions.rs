@@ -19,7 +19,7 @@ impl<S> Default for Sessions<S> {
 }
 
 impl<S> Sessions<S> {
-    /// Keeps a session that has just begun. `seed` tells it from the provider's others.
+    /// Keeps a session that has just begun. `seed` distinguishes it from the provider's others.
     pub(crate) fn open(&self, provider: &str, seed: u64, session: S) -> SessionHandle {
         let session_id = format!("{provider}-{seed:016x}");
         let session = Arc::new(tokio::sync::Mutex::new(session));

@@ -27,7 +27,7 @@ pub struct SimulatedProvider {
     sessions: Mutex<HashMap<String, Arc<Mutex<SimulatedSession>>>>,
 }
 
-/// What was read, and from which settings.
+/// Parsed settings, with their source.
 type ReadSettings = (Arc<JsonMap>, Arc<Simulation>);
 
 impl SimulatedProvider {
@@ -79,7 +79,7 @@ impl SessionProvider for SimulatedProvider {
         Nature::Simulated
     }
 
-    /// The simulated agent notices the timeout itself, so that it can tell what it used until then.
+    /// The simulated agent notices the timeout itself, so that it can report what it used until then.
     fn timeout_grace(&self) -> Duration {
         Duration::from_secs(1)
     }

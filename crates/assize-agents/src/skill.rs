@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 /// The longest description of a skill, in characters. Agents cut or refuse longer ones.
 const LONGEST_DESCRIPTION: usize = 1024;
 
-/// More is no skill, but a directory that somebody named by mistake.
+/// A directory with more files is no skill, but was named by mistake.
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -51,14 +51,14 @@ pub struct Subagent {
     pub hash: String,
 }
 
-/// Why agents would not load it: where, what was found and what was expected.
+/// The reason why agents would not load it: the place, the mistake and the expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillError {
     /// The file or directory.
     pub path: PathBuf,
     /// The line in that file, from 1.
     pub line: Option<usize>,
-    /// What was found and what was expected.
+    /// The mistake and the expectation.
     pub message: String,
     /// The way out.
     pub hint: Option<String>,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Default)]
 pub(crate) struct Wall {
     sandbox: SessionSandbox,
-    /// What the agent may change besides its workspace.
+    /// Files that the agent may change besides its workspace.
     pub(crate) own: Vec<PathBuf>,
     /// Files of the suite that the agent needs.
     named: BTreeSet<PathBuf>,
@@ -119,7 +119,7 @@ impl Wall {
         named.cloned().collect()
     }
 
-    /// What trials are judged by is shown to nobody, whoever names it.
+    /// Files by which trials are judged are never shown, whoever names them.
     fn may_be_shown(&self, path: &Path) -> bool {
         let path = guard::resolved(path);
         let mut answers = self.sandbox.places.answers.iter();
@@ -180,7 +180,7 @@ fn loopback_ports(text: &str) -> Vec<u16> {
     ports.collect()
 }
 
-/// How long a look around is good for. What others put beside hidden places later than that becomes readable.
+/// The time for which a look around stays valid. Files that others put beside hidden places later than that become readable.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// Looking around takes longer than starting a program, so sessions share it.

@@ -109,7 +109,7 @@ caution_codes! {
     SeveralModels = "several-models",
     /// Void trials.
     Void = "void",
-    /// Tokens and cost of some trials are known only as lower bounds, because a model call did not tell all.
+    /// Tokens and cost of some trials are known only as lower bounds, because a model call did not report them fully.
     Incomplete = "incomplete",
     /// Failed trials that carry only zeros.
     Unmeasured = "unmeasured",
@@ -121,7 +121,7 @@ caution_codes! {
     WeakSandbox = "weak-sandbox",
     /// Nothing of a session passed by the capture proxy.
     NotCaptured = "not-captured",
-    /// Sessions were imported: nobody chose by chance which of them ran under which condition.
+    /// Sessions were imported: the conditions they ran under were not assigned at random.
     NotRandomised = "not-randomised",
     /// The agent signed in with a subscription, so its cost is not what was billed.
     Subscription = "subscription",

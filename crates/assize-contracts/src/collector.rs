@@ -83,7 +83,7 @@ impl CustomMetric {
         }
     }
 
-    /// Renames the metric of a second scorer of one kind after it: `judge_calls` becomes `judge_2_calls`. What it means stays.
+    /// Renames the metric of a second scorer of one kind after it: `judge_calls` becomes `judge_2_calls`. Its meaning stays the same.
     pub fn rename_after(&mut self, kind: &str, scorer: &str) {
         let meaning = crate::Metric::from(&*self);
         let own = self.name.strip_prefix(kind).unwrap_or(&self.name);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FactorialRecord {
-    /// What is varied, in the order of the suite.
+    /// The varied factors, in the order of the suite.
     pub factors: Vec<FactorRecord>,
     /// The combinations that are run. The first has every factor at its first level.
     pub modes: Vec<FactorialMode>,
@@ -37,7 +37,7 @@ pub struct FactorialMode {
     pub levels: Vec<usize>,
 }
 
-/// When a run stops before its last repetition. Declared before the first trial.
+/// The rule that stops a run before its last repetition. Declared before the first trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -130,9 +130,9 @@ impl Budget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LookRecord {
-    /// When they were shown first.
+    /// The time they were first shown.
     pub at: Timestamp,
-    /// What showed them: `run`, `compare`, `report`, `gate`.
+    /// The command that showed them: `run`, `compare`, `report`, `gate`.
     pub command: String,
     /// Hash of the set of complete blocks.
     pub state: String,
@@ -173,7 +173,7 @@ pub struct StoppedRecord {
 pub struct DecidedRecord {
     /// The candidate, as reports name it.
     pub mode_a: String,
-    /// What it was compared with.
+    /// The mode it was compared with.
     pub mode_b: String,
     /// The metric.
     pub metric: String,
@@ -183,7 +183,7 @@ pub struct DecidedRecord {
     pub verdict: String,
 }
 
-/// What a trial spent, all attempts and the judge included.
+/// Tokens and money that a trial spent, all attempts and the judge included.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     /// Dollars. Absent when a part of them is unknown.
@@ -193,7 +193,7 @@ pub struct Spent {
 }
 
 impl ProfileRow {
-    /// What the trial spent. One that failed before its agent did anything spent nothing.
+    /// Tokens and money that the trial spent. One that failed before its agent did anything spent nothing.
     pub fn spent(&self) -> Spent {
         let untouched = self.outcome == Some(crate::Outcome::Void)
             && !self.is_void_by_mode()

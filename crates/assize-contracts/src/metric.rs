@@ -420,7 +420,7 @@ fn claim(name: &'static str, of: RowField) -> Metric {
     }
 }
 
-/// How often something holds: 0 or 1 in a trial.
+/// A yes-or-no metric, 0 or 1 in a trial; its mean is the share of trials in which it holds.
 fn often(name: &'static str, label: &'static str) -> Metric {
     Metric {
         typical: Typical::Mean,
@@ -450,10 +450,10 @@ fn score(name: &'static str) -> Metric {
 }
 
 impl Metric {
-    /// The metric that tells whether a trial used the skill on trial: 0 or 1.
+    /// The metric that records whether a trial used the skill on trial: 0 or 1.
     pub const SKILL_ACTIVATED: &'static str = "skill_activated";
 
-    /// The metric that tells whether a trial should use it: 0 or 1.
+    /// The metric that records whether a trial should use it: 0 or 1.
     pub const SKILL_SHOULD_TRIGGER: &'static str = "skill_should_trigger";
 
     /// A metric about which only the name is known.
@@ -501,7 +501,7 @@ impl Metric {
             (None, None) => Self::unknown(name.to_owned()),
         };
         metric.better = None;
-        // Several judges are told apart by a number.
+        // Several judges are distinguished by a number.
         if metric.kind == MetricKind::Plain && name.starts_with(JUDGE) {
             metric.kind = MetricKind::Judging;
         }

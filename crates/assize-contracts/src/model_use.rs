@@ -17,7 +17,7 @@ pub enum ModelUse {
 /// Evidence of the model calls of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
-    /// Nobody watched them.
+    /// They were not observed.
     Unwatched,
     /// The capture proxy saw none.
     Silent,

@@ -1,4 +1,4 @@
-//! What a provider returns for one prompt.
+//! The result that a provider returns for one prompt.
 
 use crate::{Millis, ModelCall, TokenBreakdown, Usd};
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub struct PromptResult {
     /// The agent's text response.
     pub text: String,
-    /// What was measured during this turn.
+    /// Measurements of this turn.
     #[serde(default)]
     pub metrics: PromptMetrics,
-    /// Why the turn ended.
+    /// The reason why the turn ended.
     pub completion_reason: CompletionReason,
 }
 
-/// What a provider measured during a prompt.
+/// Measurements that a provider took during a prompt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -57,8 +57,8 @@ pub struct PromptMetrics {
     pub model_calls: Vec<ModelCall>,
 }
 
-/// How the program behind a session ended and what it used, with everything it started. What the system does not tell
-/// is absent.
+/// The exit and the resource use of the program behind a session, including everything it started. A value that the system
+/// does not report is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -91,7 +91,7 @@ impl ProgramUse {
     }
 }
 
-/// Why a turn ended.
+/// The reason why a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -119,7 +119,7 @@ impl CompletionReason {
     }
 }
 
-/// How long something took.
+/// Durations of a turn and of its parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -135,7 +135,7 @@ pub struct TimingBreakdown {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TimingSegment {
-    /// What happened in it; becomes the metric `latency_<label>_ms`.
+    /// The name of this part; becomes the metric `latency_<label>_ms`.
     pub label: String,
     /// Start of the interval.
     pub start_ms: Millis,

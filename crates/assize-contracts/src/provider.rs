@@ -51,14 +51,14 @@ pub trait SessionProvider: Send + Sync {
         Nature::Live
     }
 
-    /// Whether sessions go through the capture proxy where the suite does not say. It reaches agents through the base
-    /// URLs in a session's `environment`, so a provider that does not hand those on must not want it.
+    /// True when sessions go through the capture proxy unless the suite says otherwise. The proxy reaches agents through the base
+    /// URLs in a session's `environment`, so a provider that does not pass those on must return false.
     fn wants_capture(&self) -> bool {
         false
     }
 
-    /// How far the wall of a suite reaches around the agents. The default is that of providers which start their agents by
-    /// themselves: the report then says that nothing was around them.
+    /// The extent to which the suite's sandbox surrounds the agents. The default is for providers that start their agents
+    /// themselves: the report then says that they ran without a sandbox.
     fn sandboxing(&self) -> Sandboxing {
         match self.nature() {
             Nature::Live => Sandboxing::OutOfReach,

@@ -18,7 +18,7 @@ pub struct Reading {
     pub baseline: Option<String>,
     /// The tables of prices that costs were computed from.
     pub prices: Vec<String>,
-    /// The metrics to decide by, fixed when the run was planned. Of each list the first that any trial tells counts. Empty in runs
+    /// The metrics to decide by, fixed when the run was planned. The first of each list that any trial reports is used. Empty in runs
     /// of 0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub primary: Vec<Vec<String>>,
@@ -38,7 +38,7 @@ pub struct AnalysisSpec {
     /// The mode others are compared with. Default: the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// Metrics to decide by. Default: success and active tokens; time where no agent tells its tokens.
+    /// Metrics to decide by. Default: success and active tokens; time where no agent reports its tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<Vec<String>>,
     /// The statistic that summarises the runs of one scenario: for all metrics, or by metric. Default: the median; the mean for cost

@@ -147,7 +147,7 @@ pub struct ToolCallSummary {
     /// Calls by category.
     pub by_category: BTreeMap<String, u64>,
     /// Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent
-    /// when one of the calls does not tell.
+    /// when the outcome of one of the calls is unknown.
     pub failed: Option<u64>,
     /// Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     pub retried: Option<u64>,
@@ -208,7 +208,7 @@ pub enum CostSource {
     Computed,
     /// The agent's own figure.
     Reported,
-    /// Nobody knows.
+    /// The cost is unknown.
     Unknown,
 }
 

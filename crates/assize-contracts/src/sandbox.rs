@@ -102,7 +102,7 @@ pub struct Container {
     /// Add the agent to the image where it is missing, as `assize image build` does. Default: false.
     #[serde(alias = "installAgent", skip_serializing_if = "std::ops::Not::not")]
     pub install_agent: bool,
-    /// How long building the image may take. Default: 1800000.
+    /// Time limit for building the image, in milliseconds. Default: 1800000.
     #[serde(alias = "buildTimeoutMs", skip_serializing_if = "Option::is_none")]
     pub build_timeout_ms: Option<u64>,
 }
@@ -289,7 +289,7 @@ impl schemars::JsonSchema for Sandbox {
     }
 }
 
-/// How far the wall of a suite reaches around the agents of a provider.
+/// The extent to which a suite's sandbox surrounds the agents of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandboxing {
     /// There is no agent that could do anything: sessions are made up or played back.

@@ -55,7 +55,7 @@ pub struct BaseScenario {
     /// The wall around the agent, where it is another than the mode's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// Whether the skill on trial should be used. Absent: nobody said.
+    /// True when the skill on trial should be used. Absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_trigger: Option<bool>,
 }

@@ -145,7 +145,7 @@ impl schemars::JsonSchema for ScoreTarget {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "Which part of an execution a score is about.",
+            "description": "The part of an execution that a score is about.",
             "type": "string",
             "pattern": "^(final|global|step:.+)$"
         })

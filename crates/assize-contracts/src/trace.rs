@@ -316,7 +316,7 @@ pub enum CallEnding {
     Cut,
     /// The agent hung up.
     ClientGone,
-    /// Nobody answered.
+    /// The service did not answer.
     NoAnswer,
 }
 
@@ -377,7 +377,7 @@ pub enum TraceEvent {
         /// Start time.
         timestamp: Timestamp,
     },
-    /// Something went wrong.
+    /// An error that the agent or its program reported.
     Error {
         /// The error.
         message: String,

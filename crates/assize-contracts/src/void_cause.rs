@@ -35,7 +35,7 @@ pub enum VoidCause {
 }
 
 impl VoidCause {
-    /// Whether the mode may have brought the void about: true as soon as the agent can have acted, that is, received a
+    /// True when the mode may have caused the void: as soon as the agent can have acted, that is, received a
     /// model's answer or started a tool. Rows without a cause count as if this were true.
     pub fn may_depend_on_mode(self) -> bool {
         !matches!(

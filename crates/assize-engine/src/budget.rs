@@ -38,7 +38,7 @@ impl Amounts {
         }
     }
 
-    /// What is left of this after the other, never below 0.
+    /// The difference to the other, never below 0.
     fn without(self, other: Self) -> Self {
         Self {
             usd: (self.usd - other.usd).max(0.0),
@@ -51,16 +51,16 @@ impl Amounts {
 /// The reason why no further block starts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BudgetStop {
-    /// What is left does not cover another block.
+    /// The rest of the budget does not cover another block.
     Reached {
         /// Spent so far.
         spent: Amounts,
         /// The dearest block.
         dearest: Amounts,
     },
-    /// A trial did not tell what it cost.
+    /// A trial did not report its cost or tokens.
     Unknown {
-        /// What is unknown: `cost` or `tokens`.
+        /// The unknown quantity: `cost` or `tokens`.
         what: &'static str,
     },
 }
@@ -107,7 +107,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over trials of earlier starts of the run. `open_of` tells how many cells of a block are still to be done.
+    /// Takes over trials of earlier starts of the run. `open_of` returns the number of cells of a block that are still to be done.
     pub fn remember(&mut self, rows: &[ProfileRow], open_of: impl Fn(u32) -> u32) {
         let mut of_block: HashMap<u32, Amounts> = HashMap::new();
         for row in rows {
@@ -226,7 +226,7 @@ impl Ledger {
         }
     }
 
-    /// Why nothing more starts, where that is so.
+    /// The reason why no further trial starts. `None` while the budget allows more.
     pub fn stop(&self, now_ms: f64) -> Option<BudgetStop> {
         if let Some(what) = self.unknown {
             return Some(BudgetStop::Unknown { what });

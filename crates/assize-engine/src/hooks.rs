@@ -52,7 +52,7 @@ impl Hooks {
     }
 
     /// Says which variables processes started for the modes get.
-    pub(crate) fn tell_environments(&self, modes: &[Mode]) {
+    pub(crate) fn announce_environments(&self, modes: &[Mode]) {
         for set in &self.sets {
             for mode in modes {
                 set.hooks.mode_resolved(&mode.name, &mode.environment);

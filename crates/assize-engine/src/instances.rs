@@ -1,4 +1,4 @@
-//! Instances of providers: who serves which arm, started before and shut down after.
+//! Instances of providers: each serves some arms, started before and shut down after.
 
 use crate::event::Listener;
 use crate::guard::guarded_provider;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Makes one workspace of every distinct set-up and keeps it for the first trial that needs it. What is not made within
-/// `limit` is left to the first trial.
+/// Makes one workspace of every distinct set-up and keeps it for the first trial that needs it. Set-ups that are not made within
+/// `limit` are left to the first trial.
 pub(crate) async fn try_set_ups(
     suite: &ProfileSuite,
     workspaces: &TrialWorkspaces,

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 pub enum RunTarget {
     /// Into a new directory below this one.
     New(PathBuf),
-    /// On with a run that has open cells.
+    /// Resumes an unfinished run.
     Resume(RunDirectory),
     /// The void trials of a run again.
     ResumeVoid(RunDirectory),
@@ -53,7 +53,7 @@ pub struct ProfileSuiteResult {
     pub open: u64,
     /// The causes of this command's void trials.
     pub voids: Vec<VoidReason>,
-    /// Why the budget ended the run, where it did.
+    /// The reason why the budget ended the run, if it did.
     pub budget: Option<BudgetStop>,
 }
 
@@ -120,7 +120,7 @@ pub enum EngineError {
         /// Its message.
         message: String,
     },
-    /// No port could be had for a provider.
+    /// No free port was found for a provider.
     #[error("cannot find a free port on the loopback interface")]
     NoPort {
         /// The error of the system.
@@ -193,7 +193,7 @@ pub async fn run_profile_suite(
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
-    run.hooks().tell_environments(&suite.modes);
+    run.hooks().announce_environments(&suite.modes);
     let context = run.context();
     let before = run.hooks().around_run(HookEvent::BeforeRun, &context);
     if let Ok(errors) = run.unless_cancelled(before).await {

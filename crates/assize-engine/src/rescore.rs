@@ -1,5 +1,5 @@
 //! Scores the trials of a stored run again, by the suite as it is now and without any agent: from the stored traces, from
-//! what agents changed in their workspaces, and from the run records of tasks. How the new scores are kept is in `store/scoring.rs`.
+//! what agents changed in their workspaces, and from the run records of tasks. `store/scoring.rs` keeps the new scores.
 
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
@@ -39,7 +39,7 @@ pub struct Rescored {
 pub enum Keeping {
     /// In the run, in place of the old ones.
     New,
-    /// Nowhere: only to see what would change.
+    /// Stores nothing: only shows what would change.
     Nothing,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Rescorer<'a> {
         if let Some(task) = self.tasks.as_ref().and_then(|tasks| tasks.find(row)) {
             return task.fate(row).await;
         }
-        // Whoever did not get as far as being scored has an outcome that no check can change.
+        // A trial that did not get as far as being scored has an outcome that no check can change.
         if row
             .error_code
             .as_deref()

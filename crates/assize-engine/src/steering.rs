@@ -1,9 +1,9 @@
-//! Looks at a run while it grows: at whole rounds somebody may decide that arms are done.
+//! Looks at a run while it grows: at whole rounds the caller may decide that arms are done.
 
 use crate::plan::Arm;
 use std::path::Path;
 
-/// Decides at declared looks which arms go on.
+/// Decides at declared looks which arms continue.
 pub trait Steering: Send + Sync {
     /// The numbers of complete rounds at which it looks, rising. A round is every scenario once in every arm.
     fn looks(&self) -> Vec<u32>;

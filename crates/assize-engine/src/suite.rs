@@ -114,7 +114,7 @@ pub struct Execution {
     /// The trials at the start of a mode that may be void for the same reason before the mode is stopped; 0: any
     /// number.
     pub stop_after_voids: u32,
-    /// How long trying out the set-ups of workspaces may take before the first trial; zero tries none. Nothing is tried in
+    /// Time limit for trying out the set-ups of workspaces before the first trial; zero tries none. Nothing is tried in
     /// resumed runs.
     pub preflight: Duration,
     /// The most that the run may spend. It stops at whole blocks.
@@ -243,7 +243,7 @@ impl ProfileSuite {
         )
     }
 
-    /// The expected cost of one block of every scenario and of the tasks after them, as far as the suite tells: their time limits.
+    /// The expected cost of one block of every scenario and of the tasks after them, as far as the suite gives it: their time limits.
     pub fn expected_costs(&self) -> Vec<u64> {
         let scenarios = self.scenarios.iter().map(|scenario| scenario.timeout_ms);
         let tasks = self.tasks.as_ref().map(|tasks| tasks.timeout_ms);

@@ -1,4 +1,4 @@
-//! One trial, from the first hook to the finished row. What is called when is a promise to plugin authors.
+//! One trial, from the first hook to the finished row. The order of calls is a promise to plugin authors.
 
 mod cell;
 mod place;
@@ -269,7 +269,7 @@ impl Trials {
         work: impl Future<Output = T>,
     ) -> Result<T, Cancelled> {
         tokio::select! {
-            // Work that is done at once need not be entered among those who wait for a cancel.
+            // Work that is done at once need not register for a cancel.
             biased;
             done = work => Ok(done),
             () = self.cancel.cancelled() => Err(Cancelled),
@@ -390,7 +390,7 @@ impl Trials {
         trace: Option<&SessionTrace>,
     ) -> Reckoning {
         let metrics = &mut result.metrics;
-        // Whoever goes by another way than the API may not pay by the token, so only the agent's own figure counts.
+        // An agent that does not go through the API may not pay by the token, so only its own figure counts.
         let prices = self.prices(slot).filter(|_| !metrics.not_captured);
         let found = Reckoning::of(metrics, &slot.cell.arm.model, trace, prices);
         metrics.cost = found.cost;

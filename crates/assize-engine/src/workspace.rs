@@ -217,7 +217,7 @@ impl TrialWorkspaces {
         let workspace = Arc::clone(&workspace.workspace);
         let (keep, kept) = (self.keep, self.kept.clone());
         let stop = move || cancel.is_cancelled();
-        // Checks that are made again later quote these files, when nobody knows the keys of the session any more.
+        // Checks that are made again later quote these files, when the keys of the session are no longer known.
         let clean = move |content: Vec<u8>| redactor.bytes(content);
         spawn_blocking(move || observe(&workspace, keep, &kept.join(name), (&stop, &clean)))
             .await
@@ -240,7 +240,7 @@ impl TrialWorkspace {
         let _ = spawn_blocking(move || drop(self.workspace)).await;
     }
 
-    /// Removes the workspace of an attempt that went wrong; nothing of it serves again.
+    /// Removes the workspace of a failed attempt; nothing of it is reused.
     pub(crate) async fn discard(mut self) {
         if let Some(workspace) = Arc::get_mut(&mut self.workspace) {
             workspace.distrust();

@@ -26,7 +26,7 @@ pub enum AtifError {
     /// Not JSON, or not an object with steps.
     #[error("it is no ATIF trajectory: {0}")]
     Malformed(String),
-    /// A version that nobody can know.
+    /// An unknown version.
     #[error("found the version `{found}`, expected `ATIF-v1.0` to `{VERSION}`")]
     Version {
         /// As it stands in the document.

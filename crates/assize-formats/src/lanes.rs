@@ -7,7 +7,7 @@ pub(crate) struct Lane {
     pub(crate) name: String,
     /// By start; a slice stands before those that it contains.
     pub(crate) slices: Vec<Slice>,
-    /// Moments at which something went wrong.
+    /// The moments of errors.
     pub(crate) errors: Vec<(Micros, String)>,
 }
 

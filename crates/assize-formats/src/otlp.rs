@@ -25,7 +25,7 @@ pub enum Dialect {
     OpenInference,
 }
 
-/// What is written of a session.
+/// The parts of a session that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The names of attributes.
@@ -92,7 +92,7 @@ pub enum Kind {
 /// The result of a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing is said.
+    /// No status.
     Unset,
     /// It went well.
     Ok,

@@ -1,10 +1,10 @@
-//! When what happened in a session, as far as it is known: turns, model calls, tool calls and errors on one clock.
+//! The known times of a session: turns, model calls, tool calls and errors on one clock.
 
 use crate::session::Session;
 use assize_contracts::{Millis, ModelCall, Timestamp, TraceEvent};
 use std::collections::{BTreeMap, HashMap};
 
-/// The session says nowhere when anything happened.
+/// The session has no time of any event.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the session `{session}` has no times")]
 pub struct NoTimes {

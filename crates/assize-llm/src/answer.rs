@@ -1,4 +1,4 @@
-//! What a model answered, read off the wire in any of the APIs.
+//! The answer of a model, read off the wire in any of the APIs.
 
 use crate::api::Api;
 use crate::decode;
@@ -15,7 +15,7 @@ pub struct ModelAnswer {
     pub api: Api,
     /// The HTTP status.
     pub status: u16,
-    /// The model that says it answered.
+    /// The model that answered, by the API's own word.
     pub model: Option<String>,
     /// Time, tokens and cost.
     pub usage: Usage,
@@ -23,47 +23,47 @@ pub struct ModelAnswer {
     pub stop_reason: Option<String>,
     /// Reasoning, text and tool calls, in the order they came.
     pub parts: Vec<Part>,
-    /// What went wrong, told by the status or in the middle of a stream.
+    /// The error, reported by the status or in the middle of a stream.
     pub error: Option<ApiError>,
     /// It came in pieces.
     pub streamed: bool,
     /// It came to its own end. A stream that was cut has no output count.
     pub complete: bool,
-    /// When the first byte was seen, since the start that the feeder counts from.
+    /// The arrival of the first byte, since the start that the feeder counts from.
     pub first_byte_at: Option<Duration>,
-    /// When the first of the model's output was seen. Absent for plain answers, which come all at once.
+    /// The arrival of the model's first output. Absent for plain answers, which come all at once.
     pub first_content_at: Option<Duration>,
-    /// What could not be read.
+    /// The parts that could not be read.
     pub flaws: Flaws,
 }
 
-/// What an answer took. All absent when the API did not say.
+/// The tokens and cost of an answer. All absent when the API did not report them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
     /// Five disjoint counts and their sums. An answer without an end has no count of output.
     pub tokens: TokenBreakdown,
-    /// What the API told until the answer broke off: lower bounds. Absent for a whole answer.
+    /// The counts that the API reported until the answer broke off: lower bounds. Absent for a whole answer.
     pub at_least: Option<TokenBreakdown>,
     /// The part of the cache writes that is kept for an hour and priced higher.
     pub cache_write_1h: Option<u64>,
     /// The class of service it was billed as.
     pub service_tier: Option<String>,
-    /// What the API says it cost.
+    /// The cost that the API reports.
     pub reported_cost: Option<Usd>,
 }
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// When its first byte was seen.
+    /// The arrival of its first byte.
     pub at: Option<Duration>,
-    /// When the last of it was seen.
+    /// The arrival of its last byte.
     pub ended: Option<Duration>,
-    /// What it is.
+    /// Its kind and content.
     pub content: Content,
 }
 
-/// What a piece of an answer is.
+/// The content of a piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Reasoning, or what the API shows of it.
@@ -81,7 +81,7 @@ pub struct RequestedTool {
     pub id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// What it is called with; the plain text where that is no JSON.
+    /// Its arguments; the plain text where that is no JSON.
     pub arguments: Value,
     /// The API runs the tool itself, so no result will be sent to it.
     pub by_server: bool,
@@ -94,11 +94,11 @@ pub struct ApiError {
     pub status: u16,
     /// The API's word for it, e.g. `rate_limit_error`.
     pub kind: Option<String>,
-    /// What it says, cut to a length that can be shown.
+    /// Its text, cut to a length that can be shown.
     pub message: String,
 }
 
-/// What could not be read of an answer.
+/// The parts of an answer that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flaws {
     /// Events, or whole answers, that were too large.
@@ -165,12 +165,12 @@ impl AnswerReader {
         });
     }
 
-    /// Whether the answer came to its own end.
+    /// True when the answer came to its own end.
     pub fn is_complete(&self) -> bool {
         self.draft.complete
     }
 
-    /// What was read until now, after which nothing is fed any more.
+    /// Ends the reading and returns the answer so far.
     pub fn finish(mut self) -> ModelAnswer {
         let streamed = self.framing.is_stream();
         let draft = &mut self.draft;

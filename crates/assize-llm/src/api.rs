@@ -110,7 +110,7 @@ pub(crate) fn model_in_path(path: &str) -> Option<&str> {
     (!model.is_empty()).then_some(model)
 }
 
-/// Whether the path asks for a stream, as Google's do.
+/// True when the path asks for a stream, as Google's do.
 pub(crate) fn streams_by_path(path: &str) -> bool {
     let path = without_query(path);
     path.ends_with(":streamGenerateContent") || path.ends_with(":streamRawPredict")

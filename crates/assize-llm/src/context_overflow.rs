@@ -34,7 +34,7 @@ const PHRASES: [&str; 19] = [
 ];
 
 impl ApiError {
-    /// Whether the prompt was longer than the model can read. That is what the agent sent, not a failure of the service.
+    /// True when the prompt was longer than the model can read. That is the agent's doing, not a failure of the service.
     pub fn is_context_overflow(&self) -> bool {
         // A server that breaks or is busy may quote anything.
         let is_refusal = self.status < 500 && self.status != 429;
@@ -43,7 +43,7 @@ impl ApiError {
     }
 }
 
-/// Whether a text, such as an agent's last words, says that the prompt grew too long.
+/// True when a text, such as an agent's last words, says that the prompt grew too long.
 pub fn mentions_context_overflow(text: &str) -> bool {
     let text = text.to_lowercase();
     PHRASES.iter().any(|phrase| text.contains(phrase))

@@ -43,13 +43,13 @@ struct DraftPart {
     arguments: Option<Value>,
 }
 
-/// When a part was seen.
+/// The times at which a part was seen.
 pub(crate) struct Seen {
     at: Option<Duration>,
     ended: Option<Duration>,
 }
 
-/// What a part is, before its text is known.
+/// The kind of a part, before its text is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     Reasoning,
@@ -201,7 +201,7 @@ impl Draft {
         }
     }
 
-    /// Fills in what a tool call's first piece left open.
+    /// Adds the id and name that a tool call's first piece lacked.
     pub(crate) fn name_tool(&mut self, key: Key, new_id: Option<&str>, new_name: Option<&str>) {
         let Some(&place) = self.by_key.get(&key) else {
             return;

@@ -1,4 +1,4 @@
-//! How an answer's bytes are divided into JSON texts: one document, a stream of events, or an array read by element.
+//! Divides an answer's bytes into JSON texts: one document, a stream of events, or an array read by element.
 //! Found out from the first byte, because content types are not to be trusted.
 
 use crate::json_array::JsonArrayReader;
@@ -64,7 +64,7 @@ impl Framing {
         }
     }
 
-    /// How many texts were skipped because of their size.
+    /// The number of texts skipped because of their size.
     pub(crate) fn oversized(&self) -> u64 {
         match self {
             Self::Unknown(_) => 0,
@@ -84,7 +84,7 @@ impl Framing {
 }
 
 impl Opening {
-    /// What follows the mark and the blanks, as soon as there is something.
+    /// The bytes after the mark and the blanks, as soon as there are any.
     fn skip(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         let seen = [&std::mem::take(&mut self.half_mark), bytes].concat();

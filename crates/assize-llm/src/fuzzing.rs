@@ -29,12 +29,12 @@ pub fn prices(bytes: &[u8]) {
     let _ = crate::prices::parse_file(bytes);
 }
 
-/// What an outline tells is what reading the whole request tells, wherever that can be read.
+/// An outline agrees with reading the whole request, wherever that can be read.
 pub fn outlined(api: Api, path: &str, bytes: &[u8]) {
     let request = ModelRequest::decode(api, path, bytes);
     let outline = RequestOutline::of(api, path, bytes);
     let results = outline.tool_results.iter();
-    let results: Vec<ToolResult> = results.map(|told| told.read(bytes)).collect();
+    let results: Vec<ToolResult> = results.map(|result| result.read(bytes)).collect();
     if serde_json::from_slice::<serde_json::Value>(bytes).is_err() {
         return;
     }

@@ -1,5 +1,5 @@
 //! A JSON array read element by element as its bytes arrive: Gemini streams that way when it is not asked for
-//! server-sent events. Whether an element is good JSON is left to its reader.
+//! server-sent events. The reader of an element checks that it is valid JSON.
 
 /// Splits a JSON array into the texts of its elements. One that is larger than the limit is skipped and counted.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl JsonArrayReader {
         }
     }
 
-    /// How many elements were skipped because of their size.
+    /// The number of elements skipped because of their size.
     pub(crate) fn oversized(&self) -> u64 {
         self.oversized
     }

@@ -7,17 +7,17 @@ use crate::spans::Span;
 use serde_json::Value;
 use std::ops::Range;
 
-/// What a request asks, as far as it can be read. The same as of a [`ModelRequest`](crate::ModelRequest), but results of tools are
-/// only known by their places: each request tells all of them again, and hardly any is new.
+/// The content of a request, as far as it can be read. The same as of a [`ModelRequest`](crate::ModelRequest), but results of tools are
+/// only known by their places: each request repeats all of them, and hardly any is new.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestOutline {
     /// The model asked for.
     pub model: Option<String>,
-    /// How many tools the model may use.
+    /// The number of tools that the model may use.
     pub tools: usize,
     /// The names of those tools, sorted.
     pub tool_names: Vec<String>,
-    /// What the conversation opens with: user messages before the model's first answer.
+    /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
     /// Results of tools, oldest first.
     pub tool_results: Vec<ToldResult>,
@@ -28,7 +28,7 @@ pub struct RequestOutline {
 pub struct ToldResult {
     /// The id of the call. Absent where results go by order.
     pub id: Option<String>,
-    /// The tool's name, where it is told.
+    /// The tool's name, where the request has it.
     pub name: Option<String>,
     api: Api,
     place: Range<usize>,
@@ -38,7 +38,7 @@ impl ToldResult {
     /// Reads the result; `body` is that of the request.
     pub fn read(&self, body: &[u8]) -> ToolResult {
         let text = body.get(self.place.clone()).unwrap_or_default();
-        let told: Value = serde_json::from_slice(text).unwrap_or_default();
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
         let plain = |output_of: &Value, is_error| ToolResult {
             id: self.id.clone(),
             name: self.name.clone(),
@@ -47,18 +47,18 @@ impl ToldResult {
         };
         match self.api {
             Api::AnthropicMessages => {
-                let is_error = told["is_error"].as_bool().unwrap_or(false);
-                plain(&told["content"], Some(is_error))
+                let is_error = value["is_error"].as_bool().unwrap_or(false);
+                plain(&value["content"], Some(is_error))
             }
-            Api::OpenAiChat => plain(&told["content"], None),
-            Api::OpenAiResponses => plain(&told["output"], None),
-            Api::Gemini => gemini_result(&told),
+            Api::OpenAiChat => plain(&value["content"], None),
+            Api::OpenAiResponses => plain(&value["output"], None),
+            Api::Gemini => gemini_result(&value),
         }
     }
 }
 
 impl RequestOutline {
-    /// Looks through a request's body. What cannot be read is absent.
+    /// Looks through a request's body. Unreadable parts are absent.
     pub fn of(api: Api, path: &str, body: &[u8]) -> Self {
         let Some(whole) = Span::parse(body) else {
             return Self {
@@ -182,13 +182,13 @@ impl Reader<'_> {
         }
     }
 
-    fn add_result(&mut self, told: &Span<'_>, id: &Span<'_>, name: Option<&Span<'_>>) {
-        let start = told.text.as_ptr() as usize - self.body.as_ptr() as usize;
+    fn add_result(&mut self, result: &Span<'_>, id: &Span<'_>, name: Option<&Span<'_>>) {
+        let start = result.text.as_ptr() as usize - self.body.as_ptr() as usize;
         self.outline.tool_results.push(ToldResult {
             id: text(&id.read()),
             name: name.and_then(|name| text(&name.read())),
             api: self.api,
-            place: start..start + told.text.len(),
+            place: start..start + result.text.len(),
         });
     }
 }

@@ -1,11 +1,11 @@
-//! What an agent asks of a model.
+//! The request of an agent to a model.
 
 use crate::api::{Api, model_in_path, streams_by_path};
 use crate::decode::text_in;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// Where Gemini CLI puts an exit code: before a signal, processes in the background, their group and a closing mark.
+/// The lines in which Gemini CLI puts an exit code: before a signal, processes in the background, their group and a closing mark.
 const LAST_LINES: usize = 6;
 
 /// A request to a model, as far as it can be read.
@@ -15,11 +15,11 @@ pub struct ModelRequest {
     pub model: Option<String>,
     /// The answer is wanted in pieces.
     pub stream: bool,
-    /// How many tools the model may use. Calls beside the task itself usually have none.
+    /// The number of tools that the model may use. Calls beside the task itself usually have none.
     pub tools: usize,
     /// The names of those tools, sorted. Tools that an API has built in have none.
     pub tool_names: Vec<String>,
-    /// What the conversation opens with: user messages before the model's first answer.
+    /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
     /// Instructions.
     pub system: Option<String>,
@@ -29,21 +29,21 @@ pub struct ModelRequest {
     pub tool_results: Vec<ToolResult>,
 }
 
-/// What a tool returned, told to the model.
+/// The result of a tool, as the model receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// The id of the call. Absent where results go by order, as with Gemini.
     pub id: Option<String>,
-    /// The tool's name, where it is told.
+    /// The tool's name, where the request has it.
     pub name: Option<String>,
-    /// What it returned: a text, or whatever JSON was sent.
+    /// The result: a text, or whatever JSON was sent.
     pub output: Value,
-    /// Whether the agent marked it as an error. Absent where the API has no such mark.
+    /// True when the agent marked it as an error. Absent where the API has no such mark.
     pub is_error: Option<bool>,
 }
 
 impl ModelRequest {
-    /// Reads a request's body. What cannot be read is absent.
+    /// Reads a request's body. Unreadable parts are absent.
     pub fn decode(api: Api, path: &str, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         // Google's code assistance wraps the same request.
@@ -177,7 +177,7 @@ impl ModelRequest {
     }
 }
 
-/// Requests to this API may have to be changed to tell usage.
+/// True when requests to this API may have to be changed to report usage.
 pub fn may_lack_usage(api: Api) -> bool {
     api == Api::OpenAiChat
 }
@@ -213,7 +213,7 @@ pub fn ask_for_usage(api: Api, body: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&request).ok()
 }
 
-/// What a request says about its stream; everything else is passed over.
+/// The keys of a request about its stream; everything else is skipped.
 #[derive(Deserialize)]
 struct StreamKeys {
     #[serde(default)]
@@ -280,7 +280,7 @@ pub(crate) fn gemini_result(response: &Value) -> ToolResult {
     }
 }
 
-/// Gemini CLI tells the model of a command that failed in the last lines of its output.
+/// Gemini CLI reports a failed command to the model in the last lines of its output.
 fn has_exit_code(response: &Value) -> bool {
     if response["name"] != "run_shell_command" {
         return false;

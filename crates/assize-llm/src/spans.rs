@@ -75,7 +75,7 @@ impl<'a> Span<'a> {
         self.as_text().is_some_and(|found| found == text)
     }
 
-    /// What it says; null where it cannot be read.
+    /// Its value; null where it cannot be read.
     pub(crate) fn read(&self) -> Value {
         serde_json::from_slice(self.text).unwrap_or_default()
     }

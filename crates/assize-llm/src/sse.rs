@@ -1,5 +1,5 @@
 //! Server-sent events, read from bytes as they arrive: any line ends, any cuts, a byte order mark, and events of any
-//! size at bounded memory. What the data means is left to others.
+//! size at bounded memory. The meaning of the data is left to others.
 
 /// Reads a stream of server-sent events.
 ///
@@ -24,11 +24,11 @@ pub struct SseReader {
 pub struct SseEvent<'a> {
     /// The `event` field; empty when there is none.
     pub name: &'a [u8],
-    /// The `data` lines, joined by line feeds. Bytes, because nobody promised UTF-8.
+    /// The `data` lines, joined by line feeds. Bytes, because UTF-8 is not guaranteed.
     pub data: &'a [u8],
     /// The last `id` of the stream so far; empty when there was none.
     pub id: &'a [u8],
-    /// How long the server asks clients to wait before they connect again.
+    /// The wait that the server asks of clients before they connect again.
     pub retry_ms: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl SseReader {
         self.dispatch(&mut on_event);
     }
 
-    /// How many events were skipped because of their size.
+    /// The number of events skipped because of their size.
     pub fn oversized(&self) -> u64 {
         self.oversized
     }

@@ -27,7 +27,7 @@ impl Received {
     }
 }
 
-/// What a scripted endpoint answers.
+/// An answer of a scripted endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// This status with this body.
@@ -70,7 +70,7 @@ impl ScriptedEndpoint {
         Ok(Self { address, received })
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`.
+    /// Its address: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

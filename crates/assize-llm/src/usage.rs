@@ -5,9 +5,9 @@ use crate::draft::Draft;
 use assize_contracts::{TokenBreakdown, Usd};
 use serde_json::Value;
 
-/// Anthropic counts input without the cache, and output with reasoning, which it does not tell apart.
+/// Anthropic counts input without the cache, and output with reasoning, which it does not report separately.
 ///
-/// A stream tells them piece by piece: later counts replace earlier ones.
+/// A stream reports them piece by piece: later counts replace earlier ones.
 pub(crate) fn read_anthropic(draft: &mut Draft, usage: &Value, has_final_output: bool) {
     let usage_of = &mut draft.usage;
     let tokens = &mut usage_of.tokens;

@@ -1,8 +1,8 @@
-//! What Assize measures on its own: collectors take numbers from a trial, analyzers explain it, checks and
+//! The built-in measures of Assize: collectors take numbers from a trial, analyzers explain it, checks and
 //! evaluators score it.
 //!
 //! Every built-in here goes through the public traits of `assize-contracts` and is a plain function behind them;
-//! each is also an example for plugin authors. Numbers that nobody measured stay absent.
+//! each is also an example for plugin authors. Missing measurements stay absent.
 
 pub mod analyzers;
 mod checks;

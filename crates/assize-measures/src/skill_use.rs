@@ -1,4 +1,4 @@
-//! Which skills a session used, from two sources: the agent's own tool calls, and what the wire showed of every skill.
+//! The skills that a session used, from two sources: the agent's own tool calls, and the capture of every skill on the wire.
 //!
 //! Only a call that loads a skill counts, wherever it stands in the session: other calls before it say nothing, and those of
 //! subagents count like those of the main agent.
@@ -12,9 +12,9 @@ const NAME_KEYS: [&str; 6] = ["skill", "name", "skill_name", "skillName", "comma
 /// One skill in one session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SkillUse<'a> {
-    /// Loads that the agent's tool calls show. `None` where nobody tells the calls.
+    /// Loads that the agent's tool calls show. `None` where the calls are unknown.
     pub(crate) by_tools: Option<Vec<Activation>>,
-    /// What requests show. `None` where nothing was captured, or the skill was not looked for.
+    /// Loads that requests show. `None` where nothing was captured, or the skill was not looked for.
     pub(crate) on_wire: Option<&'a SkillSighting>,
 }
 
@@ -31,28 +31,28 @@ pub(crate) struct Activation {
 }
 
 impl<'a> SkillUse<'a> {
-    /// Looks for a skill in a session. `result` tells whether tool calls are known at all.
+    /// Looks for a skill in a session. `result` shows whether tool calls are known at all.
     pub(crate) fn of(
         name: &str,
         trace: Option<&'a SessionTrace>,
         result: Option<&PromptResult>,
     ) -> Self {
-        let tells_tools = result.is_none_or(|result| result.metrics.tool_calls.is_some());
+        let reports_tools = result.is_none_or(|result| result.metrics.tool_calls.is_some());
         let mut sightings = trace.iter().flat_map(|trace| &trace.skills);
         let on_wire = sightings.find(|sighting| sighting.name == name);
         let mut by_tools = trace.map(|trace| tool_activations(name, trace));
-        // Agents have skills of their own. What was never offered and never loaded was another one of that name.
+        // Agents have skills of their own. One that was never offered and never loaded was another of that name.
         if on_wire.is_some_and(|sighting| !sighting.offered && sighting.loads.is_empty()) {
             by_tools = by_tools.map(|_| Vec::new());
         }
         Self {
             // A call that was seen proves itself.
-            by_tools: by_tools.filter(|found| tells_tools || !found.is_empty()),
+            by_tools: by_tools.filter(|found| reports_tools || !found.is_empty()),
             on_wire,
         }
     }
 
-    /// Whether the skill was used; `None` where neither source tells.
+    /// True when the skill was used; `None` where neither source knows.
     pub(crate) fn is_used(&self) -> Option<bool> {
         let by_tools = self.by_tools.as_ref().map(|found| !found.is_empty());
         let on_wire = self.on_wire.map(|sighting| !sighting.loads.is_empty());
@@ -62,13 +62,13 @@ impl<'a> SkillUse<'a> {
         }
     }
 
-    /// Whether both sources say the same; `None` where only one of them tells.
+    /// True when both sources agree; `None` where only one of them knows.
     pub(crate) fn is_agreed(&self) -> Option<bool> {
         let is_quiet = self.by_tools.as_ref()?.is_empty();
         Some(is_quiet == self.on_wire?.loads.is_empty())
     }
 
-    /// How often it was used: calls, and conversations that only the wire shows.
+    /// The number of uses: calls, and conversations that only the wire shows.
     pub(crate) fn count(&self) -> Option<u64> {
         self.is_used()?;
         let by_tools = self.by_tools.as_ref().map_or(0, Vec::len);
@@ -306,14 +306,14 @@ mod tests {
         assert_eq!(of(&silent), (Some(false), None));
         silent.skills[0].loads.push(SkillLoad::default());
         assert_eq!(of(&silent), (Some(true), None));
-        let told = PromptResult {
+        let reported = PromptResult {
             metrics: assize_contracts::PromptMetrics {
                 tool_calls: Some(Vec::new()),
                 ..Default::default()
             },
             ..PromptResult::default()
         };
-        let found = SkillUse::of("review", Some(&silent), Some(&told));
+        let found = SkillUse::of("review", Some(&silent), Some(&reported));
         assert_eq!(
             (found.is_used(), found.is_agreed()),
             (Some(true), Some(false))

@@ -1,4 +1,4 @@
-//! Reading checks and rubrics as people write them: every value knows where it stands, every mistake says so and names the way out.
+//! Reads checks and rubrics as people write them: every value knows its place, every error names the place and the way out.
 
 use assize_contracts::{JsonMap, OverrideProblem};
 use serde_json::Value;

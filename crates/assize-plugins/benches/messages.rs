@@ -1,4 +1,4 @@
-//! What plugins cost: the host's share per message, and all CPU that a collector in Node adds to a trial.
+//! Measures the cost of plugins: the host's share per message, and all CPU that a collector in Node adds to a trial.
 //!
 //! `cargo build --release -p assize-plugins --examples && cargo bench -p assize-plugins`, on a quiet machine.
 
@@ -85,7 +85,7 @@ impl Cost {
     }
 }
 
-/// Calls a collector many times and tells what that took, with the start and the end of the program.
+/// Calls a collector many times and returns the time it took, with the start and the end of the program.
 fn measure(
     command: &[&str],
     collector: &str,

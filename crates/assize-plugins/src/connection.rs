@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// A plugin that says nothing at all for so long after a call was cancelled is stuck.
 const PATIENCE_AFTER_CANCEL: Duration = Duration::from_secs(5);
-/// How long a program may take to end once its stdin is closed.
+/// The time in which a program must end once its stdin is closed.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
 /// Lines that are no answers to anything; more of them, and the program does not know what it is talking about.
 const MOST_STRAY_LINES: u64 = 1000;
@@ -37,7 +37,7 @@ pub(crate) struct Request {
     line: Vec<u8>,
 }
 
-/// What callers and the reader have in common.
+/// State that callers and the reader share.
 struct Shared {
     open: Mutex<Open>,
     /// Everything that came in.
@@ -55,13 +55,13 @@ struct Open {
     calls: HashMap<u64, Waiting>,
     /// Lines for the program. Absent when no more may be sent.
     outbox: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    /// Why we ended it.
+    /// The reason why the host ended it.
     fault: Option<String>,
 }
 
 enum Waiting {
     For(oneshot::Sender<Vec<u8>>),
-    /// Nobody waits, but the plugin owes an answer.
+    /// The caller has left, but the plugin owes an answer.
     Nobody,
 }
 
@@ -77,7 +77,7 @@ impl Connection {
         connection
     }
 
-    /// Speaks with somebody who listens on a socket.
+    /// Connects to a plugin that listens on a socket.
     pub(crate) async fn of_socket(
         plugin: &str,
         path: &Path,
@@ -113,7 +113,7 @@ impl Connection {
         tokio::spawn(write_lines(pipe, lines));
     }
 
-    /// How it ended, if it did.
+    /// The way it ended, if it did.
     pub(crate) fn ending(&self) -> Option<String> {
         self.shared.ended.borrow().clone()
     }
@@ -122,7 +122,7 @@ impl Connection {
         self.shared.ended.borrow().is_some()
     }
 
-    /// Whether it ever answered anything besides `initialize`.
+    /// True when it ever answered anything besides `initialize`.
     pub(crate) fn was_of_use(&self) -> bool {
         self.shared.answered.load(Ordering::Relaxed) > 1
     }
@@ -164,7 +164,7 @@ impl Connection {
     }
 
     /// The same for a request that must be over before anything else happens: when it is cancelled, because of its limit or
-    /// because `given_up` says so, the plugin still has to answer it. A program that does not is ended.
+    /// because `given_up` resolves, the plugin still has to answer it. A program that does not is ended.
     pub(crate) async fn call_to_the_end(
         &self,
         request: Request,
@@ -183,7 +183,7 @@ impl Connection {
         let reason = tokio::select! {
             answer = &mut receiver => return answer.map_err(|_| self.ended_before_it_answered()),
             () = too_late => self.timed_out(method, limit.unwrap_or_default()),
-            // Nobody is there to learn of the error.
+            // No caller is left to receive the error.
             _ = given_up => self.timed_out(method, Duration::ZERO),
         };
         if let Ok(line) = wire::notification("$/cancel", CancelParams { id }) {
@@ -197,7 +197,7 @@ impl Connection {
                 self.wait().await;
             }
         } else {
-            // Who serves on a socket cannot be ended, so there is nothing but to wait.
+            // A plugin on a socket cannot be ended, so there is nothing but to wait.
             let _ = receiver.await;
         }
         Err(reason)
@@ -230,7 +230,7 @@ impl Connection {
         }
     }
 
-    /// How many lines came that answer nothing.
+    /// The number of lines that answer nothing.
     pub(crate) fn stray_lines(&self) -> u64 {
         self.shared.stray.load(Ordering::Relaxed)
     }
@@ -252,7 +252,7 @@ impl Connection {
 
     async fn wait(&self) {
         let mut ended = self.shared.ended.subscribe();
-        // An error means that nobody can tell any more, which is an end, too.
+        // An error means that the sender is gone, which is an end, too.
         let _ = ended.wait_for(Option::is_some).await;
     }
 
@@ -310,7 +310,7 @@ impl Shared {
 
     fn send(&self, id: u64, sender: oneshot::Sender<Vec<u8>>, line: Vec<u8>) {
         let mut open = self.open();
-        // Without an outbox the sender is dropped, which tells the caller that it is over.
+        // Without an outbox the sender is dropped, which shows the caller that it is over.
         if open.outbox.is_some() {
             open.calls.insert(id, Waiting::For(sender));
             open.post(line);
@@ -412,7 +412,7 @@ impl Shared {
         }
     }
 
-    /// Nothing more will come: whoever waits learns it.
+    /// Nothing more will come: wakes all waiting callers.
     fn end(&self, how: String) {
         let (how, calls) = {
             let mut open = self.open();
@@ -426,7 +426,7 @@ impl Shared {
             ending.get_or_insert(how);
             is_first
         });
-        // Only now, so that those who wake up can say how it ended.
+        // Only now, so that woken callers can report how it ended.
         drop(calls);
     }
 }

@@ -1,10 +1,10 @@
-//! Why a plugin could not be started or a call brought nothing.
+//! Errors of starting a plugin and of calls to it.
 
 use crate::protocol::{FailureData, RpcError};
 use assize_contracts::{Fault, ProviderError};
 use std::time::Duration;
 
-/// Why a call to a plugin brought no result.
+/// The reason why a call to a plugin returned no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -16,7 +16,7 @@ pub enum CallError {
     Ended {
         /// The plugin.
         plugin: String,
-        /// How it ended: `ended with exit code 3`.
+        /// The way it ended: `ended with exit code 3`.
         how: String,
     },
     /// The program is not there any more and is not started again.
@@ -65,7 +65,7 @@ impl CallError {
     }
 }
 
-/// Nothing that happens between Assize and a plugin is the agent's fault, unless the plugin says so.
+/// An error between Assize and a plugin is never the agent's fault, unless the plugin marks it so.
 impl From<CallError> for ProviderError {
     fn from(error: CallError) -> Self {
         let data = match &error {
@@ -97,7 +97,7 @@ impl FailureData {
     }
 }
 
-/// Why a plugin cannot be used.
+/// The reason why a plugin cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct StartError {

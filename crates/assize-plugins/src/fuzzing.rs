@@ -1,4 +1,4 @@
-//! Bodies that property tests and fuzz targets share: whatever a plugin writes, somebody knows what to do with it.
+//! Bodies that property tests and fuzz targets share: every text that a plugin writes is handled.
 
 use crate::protocol::{LogParams, ProgressParams};
 use crate::wire::{self, Incoming};

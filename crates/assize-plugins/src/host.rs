@@ -20,9 +20,9 @@ pub struct PluginHost {
 /// A plugin that could not be started, by its place in the list.
 #[derive(Debug)]
 pub struct Unstarted {
-    /// Which of the specs.
+    /// The index of its spec.
     pub number: usize,
-    /// Why.
+    /// The reason.
     pub error: StartError,
 }
 
@@ -40,7 +40,7 @@ impl PluginHost {
         })
     }
 
-    /// Starts all of them, side by side, and tells which could not be. Blocks; not for async code.
+    /// Starts all of them, side by side, and returns those that could not be started. Blocks; not for async code.
     pub fn start(&mut self, specs: Vec<PluginSpec>) -> Vec<Unstarted> {
         let Some(runtime) = &self.runtime else {
             return Vec::new();

@@ -5,7 +5,7 @@
 //! [`Plugins`](assize_contracts::Plugins); [`serve`] is the other side, for plugins written in Rust.
 //!
 //! A program that crashes, hangs, floods or talks nonsense fails the calls it owes an answer to, and is started again
-//! up to a limit; nobody else is harmed.
+//! up to a limit; nothing else is harmed.
 
 pub mod conformance;
 mod connection;

@@ -1,4 +1,4 @@
-//! How long calls to a plugin may take.
+//! Time limits of calls to a plugin.
 
 use assize_contracts::{LONG_CALL_LIMIT, QUICK_CALL_LIMIT};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl CallLimits {
         }
     }
 
-    /// How long a call of this method may take. Absent: as long as it takes.
+    /// The time limit of a call of this method. Absent: no limit.
     pub fn of(&self, method: &str) -> Option<Duration> {
         let serves = |name: &&str| match name.ends_with('/') {
             true => method.starts_with(*name),

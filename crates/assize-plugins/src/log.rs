@@ -1,4 +1,4 @@
-//! What a plugin says besides its answers: stderr, log and progress notifications, stray prints. Bounded.
+//! The output of a plugin besides its answers: stderr, log and progress notifications, stray prints. Bounded.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A log does not grow beyond this.
 const LARGEST_LOG: usize = 4 << 20;
-/// What is kept until the run directory is there.
+/// Bytes kept until the run directory is there.
 const LARGEST_BEGINNING: usize = 64 << 10;
 const LONGEST_LINE: usize = 4096;
 
@@ -21,7 +21,7 @@ pub(crate) struct PluginLog(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// What came before there was a file.
+    /// The output that came before there was a file.
     beginning: Vec<u8>,
     file: Option<File>,
     written: usize,

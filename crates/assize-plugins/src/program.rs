@@ -20,9 +20,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit, oneshot};
 
-/// How often in a row a plugin is started again without having been of any use.
+/// The number of restarts in a row for a plugin that has been of no use since.
 pub const DEFAULT_RESTARTS: u32 = 3;
-/// How long a program may take to end after SIGTERM.
+/// The time in which a program must end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// Stderr beyond this is not passed on, except for its end.
 const STDERR: Bound = Bound {
@@ -40,9 +40,9 @@ const STDOUT: Bound = Bound {
 pub struct PluginSpec {
     /// The name under which its mode resolver and hooks are used, and its log is kept.
     pub id: String,
-    /// How to reach it.
+    /// The way to reach it.
     pub transport: Transport,
-    /// What it is told when it starts.
+    /// Options that it receives when it starts.
     pub options: JsonMap,
     /// The directory it starts in.
     pub directory: PathBuf,
@@ -50,18 +50,18 @@ pub struct PluginSpec {
     pub environment: BTreeMap<String, String>,
     /// Variables of the host that are passed on.
     pub pass_env: Vec<String>,
-    /// How long calls may take.
+    /// Time limits of calls.
     pub limits: CallLimits,
-    /// How often in a row it is started again without having been of any use.
+    /// The number of restarts in a row while it is of no use. Absent: [`DEFAULT_RESTARTS`].
     pub restarts: Option<u32>,
 }
 
-/// How a plugin is reached.
+/// The way to reach a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {
     /// By starting a program: its stdin and stdout carry the messages.
     Program(Vec<String>),
-    /// By connecting to a socket on which somebody serves already.
+    /// By connecting to a socket on which a program serves already.
     Socket(PathBuf),
 }
 
@@ -90,7 +90,7 @@ impl PluginSpec {
 pub struct PluginProgram {
     spec: PluginSpec,
     log: PluginLog,
-    /// Where programs live. Callers may be on another runtime that ends earlier.
+    /// The runtime on which programs live. Callers may be on another runtime that ends earlier.
     runtime: Handle,
     current: RwLock<Option<Arc<Connection>>>,
     starting: tokio::sync::Mutex<Starts>,
@@ -132,7 +132,7 @@ impl PluginProgram {
         Self::logging_to(spec, self.runtime.clone(), self.log.clone())
     }
 
-    /// How long a call of this method may take. Absent: as long as it takes.
+    /// The time limit of a call of this method. Absent: no limit.
     pub(crate) fn limit(&self, method: &str) -> Option<Duration> {
         self.spec.limits.of(method)
     }
@@ -160,7 +160,7 @@ impl PluginProgram {
         Ok(self.offer.get().expect("a connection was made"))
     }
 
-    /// What it serves. Absent before it was started.
+    /// The contracts it serves. Absent before it was started.
     pub fn offer(&self) -> Option<&InitializeResult> {
         self.offer.get()
     }
@@ -192,7 +192,7 @@ impl PluginProgram {
     }
 
     /// Calls a method that must be over before anything else happens, whether the caller waits for it or not: a call that
-    /// takes too long, or that nobody waits for any more, is cancelled, and `turn` is held until the plugin has answered or
+    /// takes too long, or whose caller has left, is cancelled, and `turn` is held until the plugin has answered or
     /// its program has ended.
     pub(crate) async fn call_to_the_end<R: DeserializeOwned>(
         self: &Arc<Self>,

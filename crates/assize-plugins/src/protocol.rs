@@ -38,7 +38,7 @@ pub mod codes {
     pub const FAILED: i64 = -32000;
 }
 
-/// The first request: who calls, in which version, with what the suite's `options` say.
+/// The first request: the host, its version, and the suite's `options`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -47,10 +47,10 @@ pub struct InitializeParams {
     pub protocol_version: u32,
     /// The host.
     pub info: Info,
-    /// What the suite gives to the plugin.
+    /// Options that the suite gives to the plugin.
     #[serde(default)]
     pub options: JsonMap,
-    /// What the host can do besides; nothing yet.
+    /// Further abilities of the host; none yet.
     #[serde(default)]
     pub capabilities: JsonMap,
 }
@@ -64,7 +64,7 @@ pub struct InitializeResult {
     pub protocol_version: u32,
     /// The plugin.
     pub info: Info,
-    /// What it serves.
+    /// The contracts it serves.
     #[serde(default)]
     pub capabilities: Capabilities,
 }
@@ -80,7 +80,7 @@ pub struct Info {
     pub version: String,
 }
 
-/// What a plugin serves. Several of each contract may be offered; ids are what suites use.
+/// The contracts that a plugin serves. Several of each contract may be offered; suites refer to them by id.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -109,7 +109,7 @@ pub struct Capabilities {
     /// Judges of tasks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evaluators: Vec<EvaluatorOffer>,
-    /// How many requests may be under way at once. Absent: any number.
+    /// The number of requests that may be under way at once. Absent: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Concurrency>,
 }
@@ -121,22 +121,22 @@ pub struct Capabilities {
 pub struct ProviderOffer {
     /// The name under which suites use it.
     pub id: String,
-    /// How much one instance can serve.
+    /// The extent that one instance can serve.
     #[serde(default)]
     pub scope: OfferedScope,
-    /// How many sessions one instance can have at once. Absent: what the plugin says, else one.
+    /// The number of sessions that one instance can have at once. Absent: what the plugin says, else one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Concurrency>,
     /// The model when the suite names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
-    /// Whether sessions can cost real money. Absent: they can.
+    /// True when sessions can cost real money. Absent: they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may_cost: Option<bool>,
-    /// What its sessions are.
+    /// The nature of its sessions.
     #[serde(default)]
     pub nature: OfferedNature,
-    /// How long past a prompt's timeout it may take to wind down and answer with what was used.
+    /// The time past a prompt's timeout that it may take to wind down and answer with what was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_grace_ms: Option<u64>,
 }
@@ -146,7 +146,7 @@ pub struct ProviderOffer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OfferedScope {
-    /// Every session on its own: `createSession` tells mode, model and all settings.
+    /// Every session on its own: `createSession` carries mode, model and all settings.
     Session,
     /// One mode and model: a program of its own is started for each.
     #[default]
@@ -155,7 +155,7 @@ pub enum OfferedScope {
     Single,
 }
 
-/// What the sessions of a provider are.
+/// The nature of a provider's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -205,7 +205,7 @@ pub struct HooksOffer {
     /// Only these are called.
     #[serde(default, deserialize_with = "known_events")]
     pub events: Vec<HookEvent>,
-    /// Whether several may be under way at once.
+    /// True when several may be under way at once.
     #[serde(default)]
     pub concurrent: bool,
 }
@@ -245,9 +245,9 @@ pub struct EvaluatorOffer {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderInitParams<'a> {
-    /// Which provider.
+    /// The provider's id.
     pub provider: Cow<'a, str>,
-    /// What the instance is started with.
+    /// The configuration that the instance is started with.
     pub config: Cow<'a, ProviderConfig>,
 }
 
@@ -255,9 +255,9 @@ pub struct ProviderInitParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderCreateSessionParams<'a> {
-    /// Which provider.
+    /// The provider's id.
     pub provider: Cow<'a, str>,
-    /// What the session is created with.
+    /// The parameters that the session is created with.
     pub params: Cow<'a, CreateSessionParams>,
 }
 
@@ -266,13 +266,13 @@ pub struct ProviderCreateSessionParams<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderPromptParams<'a> {
-    /// Which provider.
+    /// The provider's id.
     pub provider: Cow<'a, str>,
     /// The session.
     pub handle: Cow<'a, SessionHandle>,
     /// The user's message.
     pub text: Cow<'a, str>,
-    /// What is left of the trial's time.
+    /// The rest of the trial's time.
     pub timeout_ms: u64,
 }
 
@@ -280,7 +280,7 @@ pub struct ProviderPromptParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderSessionParams<'a> {
-    /// Which provider.
+    /// The provider's id.
     pub provider: Cow<'a, str>,
     /// The session.
     pub handle: Cow<'a, SessionHandle>,
@@ -290,7 +290,7 @@ pub struct ProviderSessionParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderShutdownParams<'a> {
-    /// Which provider.
+    /// The provider's id.
     pub provider: Cow<'a, str>,
 }
 
@@ -298,13 +298,13 @@ pub struct ProviderShutdownParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScorerEvaluateParams<'a> {
-    /// Which scorer.
+    /// The scorer's id.
     pub scorer: Cow<'a, str>,
-    /// What the agent was asked.
+    /// The scenario that the agent was given.
     pub scenario: Cow<'a, BaseScenario>,
-    /// What came of it.
+    /// The result of the session.
     pub context: Cow<'a, ScorerContext>,
-    /// What the suite's `scorer` says besides `uses`.
+    /// The keys of the suite's `scorer` besides `uses`.
     #[serde(default, skip_serializing_if = "is_empty_map")]
     pub settings: Cow<'a, JsonMap>,
 }
@@ -317,11 +317,11 @@ fn is_empty_map(map: &JsonMap) -> bool {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollectorCollectParams<'a> {
-    /// Which collector.
+    /// The collector's id.
     pub collector: Cow<'a, str>,
     /// All turns merged; after a failure what is known.
     pub result: Cow<'a, PromptResult>,
-    /// What the agent was asked.
+    /// The scenario that the agent was given.
     pub scenario: Cow<'a, BaseScenario>,
     /// The mode.
     pub mode: Cow<'a, str>,
@@ -334,11 +334,11 @@ pub struct CollectorCollectParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnalyzerAnalyzeParams<'a> {
-    /// Which analyzer.
+    /// The analyzer's id.
     pub analyzer: Cow<'a, str>,
     /// The session.
     pub trace: Cow<'a, SessionTrace>,
-    /// What the agent was asked.
+    /// The scenario that the agent was given.
     pub scenario: Cow<'a, BaseScenario>,
     /// The mode.
     pub mode: Cow<'a, str>,
@@ -380,9 +380,9 @@ pub struct RunParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerExecuteParams<'a> {
-    /// Which runner.
+    /// The runner's id.
     pub runner: Cow<'a, str>,
-    /// What to execute.
+    /// The task to execute.
     pub task: Cow<'a, AtomicTask>,
     /// The runner's configuration in the suite.
     #[serde(default)]
@@ -410,14 +410,14 @@ pub struct ExecutionSetting<'a> {
     pub step: Option<Cow<'a, str>>,
     /// The same for the same cell and attempt in every run with the same seed.
     pub seed: u64,
-    /// How long the execution may take.
+    /// Time limit of the execution.
     pub timeout_ms: u64,
     /// The mode's system instructions.
     pub system_instructions: Cow<'a, str>,
 }
 
 impl ExecutionSetting<'_> {
-    /// As a runner in Rust is told.
+    /// The setting in the form that runners in Rust receive.
     pub(crate) fn into_setting(self) -> RunSetting {
         RunSetting {
             mode: self.mode.into_owned(),
@@ -452,11 +452,11 @@ impl<'a> From<&'a RunSetting> for ExecutionSetting<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluatorEvaluateParams<'a> {
-    /// Which evaluator.
+    /// The evaluator's id.
     pub evaluator: Cow<'a, str>,
     /// The execution.
     pub run: Cow<'a, RunRecord>,
-    /// What was executed.
+    /// The executed task.
     pub task: Cow<'a, AtomicTask>,
     /// The evaluator's configuration in the suite.
     #[serde(default, skip_serializing_if = "is_empty_map")]
@@ -467,7 +467,7 @@ pub struct EvaluatorEvaluateParams<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluatorEvaluateScenarioParams<'a> {
-    /// Which evaluator.
+    /// The evaluator's id.
     pub evaluator: Cow<'a, str>,
     /// The execution of the whole chain.
     pub run: Cow<'a, RunRecord>,
@@ -490,7 +490,7 @@ pub struct CancelParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogParams {
-    /// How much it matters: `debug`, `info`, `warn`, `error`.
+    /// Its severity: `debug`, `info`, `warn`, `error`.
     #[serde(default = "info")]
     pub level: String,
     /// The message.
@@ -510,7 +510,7 @@ pub struct ProgressParams {
     /// In words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How much is done.
+    /// The amount that is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<f64>,
     /// Of how much.
@@ -518,16 +518,16 @@ pub struct ProgressParams {
     pub total: Option<f64>,
 }
 
-/// Why a request failed.
+/// The error of a failed request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RpcError {
     /// One of the codes of the protocol.
     pub code: i64,
-    /// What happened, for people.
+    /// The error, for people.
     #[serde(default)]
     pub message: String,
-    /// What happened, for machines.
+    /// The error, for machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -546,7 +546,7 @@ pub struct FailureData {
     /// Usage before the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<PromptResult>,
-    /// Why the trial is void, where the provider knows it.
+    /// The reason why the trial is void, where the provider knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub void_cause: Option<VoidCause>,
 }

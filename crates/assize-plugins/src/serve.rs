@@ -123,7 +123,7 @@ impl Session {
         if !is_hook {
             return answer();
         }
-        // Whoever cancelled a hook goes on when it is answered, so it must be over by then.
+        // The host that cancelled a hook continues when it is answered, so it must be over by then.
         runtime.spawn(async move {
             let _ = handle.await;
             answer();
@@ -158,7 +158,7 @@ fn read<P: DeserializeOwned>(line: &[u8]) -> Result<P, RpcError> {
     wire::params(line).map_err(|problem| error(codes::BAD_PARAMS, problem))
 }
 
-fn told(outcome: Result<impl Serialize, BoxError>) -> Result<Value, RpcError> {
+fn reply(outcome: Result<impl Serialize, BoxError>) -> Result<Value, RpcError> {
     match outcome {
         Ok(result) => serde_json::to_value(result)
             .map_err(|problem| error(codes::INTERNAL, problem.to_string())),
@@ -166,7 +166,7 @@ fn told(outcome: Result<impl Serialize, BoxError>) -> Result<Value, RpcError> {
     }
 }
 
-fn told_by_provider(outcome: Result<impl Serialize, ProviderError>) -> Result<Value, RpcError> {
+fn provider_reply(outcome: Result<impl Serialize, ProviderError>) -> Result<Value, RpcError> {
     outcome.map_or_else(
         |problem| {
             let data = FailureData {
@@ -180,7 +180,7 @@ fn told_by_provider(outcome: Result<impl Serialize, ProviderError>) -> Result<Va
                 ..error(codes::FAILED, problem.message)
             })
         },
-        |result| told(Ok(result)),
+        |result| reply(Ok(result)),
     )
 }
 
@@ -285,13 +285,13 @@ impl Served {
                     settings,
                 } = read(line)?;
                 let scorer = self.scorer(&scorer, &settings)?;
-                told(scorer.evaluate(&scenario, &context).await)
+                reply(scorer.evaluate(&scenario, &context).await)
             }
             Some(("collector", "collect")) => {
                 let params: CollectorCollectParams<'_> = read(line)?;
                 let collector = named(self.plugins.collectors(), &params.collector)?;
                 let trace = params.trace.as_deref();
-                told(
+                reply(
                     collector
                         .collect(&params.result, &params.scenario, &params.mode, trace)
                         .await,
@@ -300,7 +300,7 @@ impl Served {
             Some(("analyzer", "analyze")) => {
                 let params: AnalyzerAnalyzeParams<'_> = read(line)?;
                 let analyzer = named(self.plugins.analyzers(), &params.analyzer)?;
-                told(
+                reply(
                     analyzer
                         .analyze(&params.trace, &params.scenario, &params.mode)
                         .await,
@@ -309,7 +309,7 @@ impl Served {
             Some(("modeResolver", "resolve")) => {
                 let ModeParams { mode } = read(line)?;
                 let resolver = first(self.plugins.mode_resolvers())?;
-                told(resolver.resolve(&mode).await)
+                reply(resolver.resolve(&mode).await)
             }
             Some(("runner", "execute")) => {
                 let RunnerExecuteParams {
@@ -319,7 +319,7 @@ impl Served {
                     setting,
                 } = read(line)?;
                 let runner = named(&self.runners, &runner)?;
-                told(match setting.map(ExecutionSetting::into_setting) {
+                reply(match setting.map(ExecutionSetting::into_setting) {
                     Some(setting) => runner.execute_in(&task, &config, &setting).await,
                     None => runner.execute(&task, &config).await,
                 })
@@ -332,7 +332,7 @@ impl Served {
                     config,
                 } = read(line)?;
                 let evaluator = self.evaluator(&evaluator, &config)?;
-                told(evaluator.evaluate(&run, &task).await)
+                reply(evaluator.evaluate(&run, &task).await)
             }
             Some(("evaluator", "evaluateScenario")) => {
                 let EvaluatorEvaluateScenarioParams {
@@ -342,7 +342,7 @@ impl Served {
                     config,
                 } = read(line)?;
                 let evaluator = self.evaluator(&evaluator, &config)?;
-                told(evaluator.evaluate_scenario(&run, &task).await)
+                reply(evaluator.evaluate_scenario(&run, &task).await)
             }
             _ => Err(error(
                 codes::UNKNOWN_METHOD,
@@ -372,11 +372,11 @@ impl Served {
         match method {
             "init" => {
                 let ProviderInitParams { provider, config } = read(line)?;
-                told_by_provider(named(&self.providers, &provider)?.init(&config).await)
+                provider_reply(named(&self.providers, &provider)?.init(&config).await)
             }
             "createSession" => {
                 let ProviderCreateSessionParams { provider, params } = read(line)?;
-                told_by_provider(
+                provider_reply(
                     named(&self.providers, &provider)?
                         .create_session(&params)
                         .await,
@@ -390,7 +390,7 @@ impl Served {
                     timeout_ms,
                 } = read(line)?;
                 let provider = named(&self.providers, &provider)?;
-                told_by_provider(
+                provider_reply(
                     provider
                         .prompt(&handle, &text, Duration::from_millis(timeout_ms))
                         .await,
@@ -398,7 +398,7 @@ impl Served {
             }
             "exportSession" => {
                 let ProviderSessionParams { provider, handle } = read(line)?;
-                told_by_provider(
+                provider_reply(
                     named(&self.providers, &provider)?
                         .export_session(&handle)
                         .await,
@@ -406,7 +406,7 @@ impl Served {
             }
             "destroySession" => {
                 let ProviderSessionParams { provider, handle } = read(line)?;
-                told_by_provider(
+                provider_reply(
                     named(&self.providers, &provider)?
                         .destroy_session(&handle)
                         .await,
@@ -414,7 +414,7 @@ impl Served {
             }
             "shutdown" => {
                 let ProviderShutdownParams { provider } = read(line)?;
-                told_by_provider(named(&self.providers, &provider)?.shutdown().await)
+                provider_reply(named(&self.providers, &provider)?.shutdown().await)
             }
             _ => Err(error(
                 codes::UNKNOWN_METHOD,
@@ -428,20 +428,20 @@ impl Served {
         match method {
             "beforeScenario" => {
                 let BeforeScenarioParams { context } = read(line)?;
-                told(hooks.before_scenario(&context).await)
+                reply(hooks.before_scenario(&context).await)
             }
             "afterScenario" => {
                 let AfterScenarioParams { context } = read(line)?;
-                told(hooks.after_scenario(&context).await)
+                reply(hooks.after_scenario(&context).await)
             }
-            "beforeMode" => told(hooks.before_mode(&read::<ModeParams<'_>>(line)?.mode).await),
-            "afterMode" => told(hooks.after_mode(&read::<ModeParams<'_>>(line)?.mode).await),
-            "beforeRun" => told(
+            "beforeMode" => reply(hooks.before_mode(&read::<ModeParams<'_>>(line)?.mode).await),
+            "afterMode" => reply(hooks.after_mode(&read::<ModeParams<'_>>(line)?.mode).await),
+            "beforeRun" => reply(
                 hooks
                     .before_run(&read::<RunParams<'_>>(line)?.context)
                     .await,
             ),
-            "afterRun" => told(hooks.after_run(&read::<RunParams<'_>>(line)?.context).await),
+            "afterRun" => reply(hooks.after_run(&read::<RunParams<'_>>(line)?.context).await),
             _ => Err(error(
                 codes::UNKNOWN_METHOD,
                 format!("there is no method `hooks/{method}`"),

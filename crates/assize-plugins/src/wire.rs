@@ -69,7 +69,7 @@ fn line(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
     Ok(line)
 }
 
-/// What a line is, before anybody looks inside.
+/// The kind of a line, before its content is read.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Incoming {
     /// An answer to the request with this number.
@@ -80,7 +80,7 @@ pub(crate) enum Incoming {
     Request { id: Value, method: String },
     /// A notification.
     Notification { method: String },
-    /// Not a message: text that somebody printed.
+    /// Not a message: text that a plugin printed.
     Text,
     /// Meant as a message, but broken.
     Broken(String),
@@ -140,7 +140,7 @@ pub(crate) fn result<R: DeserializeOwned>(line: &[u8]) -> Result<R, CallError> {
     fn none<R>() -> Option<R> {
         None
     }
-    // `null` is a result, too: many methods have nothing to tell.
+    // `null` is a result, too: many methods return nothing.
     fn present<'de, R: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<R>, D::Error> {

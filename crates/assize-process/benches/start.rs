@@ -1,4 +1,4 @@
-//! What the keeper costs: the same program started plainly by tokio and under a keeper, one by one and 500 at once.
+//! Measures the cost of the keeper: the same program started plainly by tokio and under a keeper, one by one and 500 at once.
 //! Run with `cargo bench -p assize-process`. The budget is three milliseconds each over a plain start.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]

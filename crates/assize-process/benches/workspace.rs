@@ -1,4 +1,4 @@
-//! What a workspace costs by every method that works here, beside `cp -a` and `rm -r`: processor time of one attempt that
+//! Measures a workspace by every method that works here, beside `cp -a` and `rm -r`: processor time of one attempt that
 //! changes a file, over 1,000 files of 10 kilobytes. Run with `cargo bench -p assize-process --bench workspace`; the number
 //! of files can be given as an argument.
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 
-/// Where this process may try to make cgroups: its own one. Absent without cgroup v2.
+/// The directory in which this process may try to make cgroups: its own one. Absent without cgroup v2.
 pub(crate) fn parent() -> Option<PathBuf> {
     static PARENT: OnceLock<Option<PathBuf>> = OnceLock::new();
     PARENT.get_or_init(find_parent).clone()
@@ -21,7 +21,7 @@ pub(crate) fn end_orphaned(keeper: u32) {
     if let Some(parent) = parent() {
         let directory = path(&parent, keeper);
         let _ = fs::write(directory.join("cgroup.kill"), "1");
-        // Removable only when the killed are gone; an empty one left behind harms nobody.
+        // Removable only when the killed are gone; an empty one left behind does no harm.
         for _ in 0..50 {
             match fs::remove_dir(&directory) {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy => {

@@ -1,4 +1,4 @@
-//! What to run and within which bounds. Starting it is in `running.rs`, the convenience of waiting in `output.rs`.
+//! A program to run and its limits. Starting it is in `running.rs`, the convenience of waiting in `output.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -26,31 +26,31 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// The directory the program starts in; a relative program path is relative to it.
     pub cwd: PathBuf,
-    /// What the program reads.
+    /// The program's input.
     pub stdin: Stdin,
-    /// How much of stdout is kept.
+    /// The amount of stdout that is kept.
     pub stdout: Bound,
-    /// How much of stderr is kept.
+    /// The amount of stderr that is kept.
     pub stderr: Bound,
-    /// How long the program may run. `None`: as long as it likes.
+    /// Time limit of the program. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// How the program is asked to end, before it is killed. Agents differ in which one makes them clean up.
+    /// The signal that asks the program to end, before it is killed. Agents differ in which one makes them clean up.
     pub polite_signal: Signal,
-    /// How long it may take to end after having been asked.
+    /// The time it may take to end after having been asked.
     pub grace: Duration,
     /// The terminal that the program gets for all three streams, see [`Terminal`](crate::Terminal). Its output then comes
     /// out there, and `stdin`, `stdout` and `stderr` mean nothing.
     pub terminal: Option<PathBuf>,
-    /// Whether to use a cgroup where one can be made. There is no need to turn this off except to compare.
+    /// True to use a cgroup where one can be made. There is no need to turn this off except to compare.
     pub use_cgroup: bool,
-    /// What the program may do, where that is limited.
+    /// The permissions of the program, where they are limited.
     pub guard: Option<Guard>,
     /// For a program that only speaks for what runs elsewhere: how that is ended.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// How something is ended that a program speaks for but did not start itself, such as what the client of a container engine
-/// runs. The commands get the program's environment and directory; what they print is dropped.
+/// The way to end something that a program stands for but did not start itself, such as what the client of a container engine
+/// runs. The commands get the program's environment and directory; their output is dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Elsewhere {
     /// Run in place of the polite signal. Empty: the program is signalled as any other.
@@ -61,7 +61,7 @@ pub struct Elsewhere {
     pub always: bool,
 }
 
-/// What the program finds on its stdin.
+/// The program's stdin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Stdin {
     /// Nothing: `/dev/null`.
@@ -73,8 +73,8 @@ pub enum Stdin {
     Piped,
 }
 
-/// How much of an output stream is kept: its beginning as it comes and, once that is full, its end.
-/// What lies between is counted and dropped; the program is never held up for it.
+/// The part of an output stream that is kept: its beginning as it comes and, once that is full, its end.
+/// The bytes between are counted and dropped; the program never waits for this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
     /// Bytes kept from the beginning.

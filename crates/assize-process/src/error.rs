@@ -1,4 +1,4 @@
-//! What can go wrong outside the program that is run. How a program ends is no error, see `exit.rs`.
+//! Errors outside the program that is run. The end of a program is no error, see `exit.rs`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something could not be run, copied, recorded or removed.
+/// The reason why something could not be run, copied, recorded or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,9 +15,9 @@ pub enum Error {
     NotStarted {
         /// As written.
         program: PathBuf,
-        /// Where it should have started.
+        /// Its working directory.
         cwd: PathBuf,
-        /// What to do about it, where that can be told.
+        /// Advice, where a way out is known.
         hint: Option<String>,
         /// The error of the system.
         #[source]
@@ -34,7 +34,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// Somebody killed the keeper, or it could not be understood. Its program is killed with it.
+    /// The keeper was killed, or its messages could not be read. Its program is killed with it.
     #[error("the keeper of `{program}` ended without a report")]
     KeeperLost {
         /// The program it kept.
@@ -46,7 +46,7 @@ pub enum Error {
     File {
         /// A verb: `copy`, `read`, `remove`.
         action: &'static str,
-        /// What it was done to.
+        /// The file or directory.
         path: PathBuf,
         /// The error of the system.
         #[source]
@@ -56,7 +56,7 @@ pub enum Error {
     /// Git refused, for example because there is no such revision.
     #[error("git cannot check out `{revision}` of `{repository}`: {message}")]
     Git {
-        /// Where from.
+        /// The repository it was copied from.
         repository: PathBuf,
         /// A commit, tag or branch.
         revision: String,
@@ -69,7 +69,7 @@ pub enum Error {
     Method {
         /// As in suites.
         method: &'static str,
-        /// What was tried and failed.
+        /// The attempt, and why it failed.
         reason: String,
     },
 
@@ -98,7 +98,7 @@ pub enum Error {
     Unhealthy {
         /// The health check.
         command: String,
-        /// How often.
+        /// The number of failures.
         failures: u32,
         /// Its last words.
         message: String,
@@ -109,7 +109,7 @@ pub enum Error {
     ContainerSetup {
         /// The command.
         command: String,
-        /// How it ended.
+        /// Its exit and output.
         message: String,
     },
 
@@ -151,7 +151,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it, one line, where that can be told.
+    /// Advice in one line, where a way out is known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::NotStarted { hint, .. } => hint.as_deref(),
@@ -194,7 +194,7 @@ impl Error {
     }
 }
 
-/// What to do about the usual complaints of engines.
+/// Advice on common errors of engines.
 fn hint_of_engine(message: &str) -> Option<&'static str> {
     const HINTS: [(&str, &str); 4] = [
         (

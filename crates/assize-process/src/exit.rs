@@ -1,4 +1,4 @@
-//! How a program ended and what its whole tree used.
+//! The end of a program, and the resource use of its whole tree.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,34 +8,34 @@ use crate::wire::{Fields, Parser, nanos};
 /// The end of a program and of everything it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// How the program itself ended. Absent if it could not be ended, see `survivors`.
+    /// The exit status of the program itself. Absent if it could not be ended, see `survivors`.
     pub status: Option<Status>,
-    /// Why the keeper ended it. Absent if it ended by itself.
+    /// The reason why the keeper ended it. Absent if it ended by itself.
     pub stopped: Option<Stopped>,
     /// From the start of the program to its own end; what it left behind is not waited for here.
     pub wall: Duration,
-    /// CPU time of the tree. Absent where the system does not tell.
+    /// CPU time of the tree. Absent where the system does not report it.
     pub cpu: Option<CpuTime>,
-    /// The most memory in use. Absent where the system does not tell.
+    /// The most memory in use. Absent where the system does not report it.
     pub peak_memory: Option<PeakMemory>,
-    /// How many descendants were still there when the program had ended (or had to be killed), and were ended.
+    /// The number of descendants that were still there when the program had ended (or had to be killed), and were ended.
     pub leftovers: u32,
-    /// How many processes could not be ended within ten seconds, because they belong to another user or hang in the
+    /// The number of processes that could not be ended within ten seconds, because they belong to another user or hang in the
     /// kernel. Zero unless something is very wrong.
     pub survivors: u32,
-    /// What came out of stdout.
+    /// The volume of stdout.
     pub stdout: Volume,
-    /// What came out of stderr.
+    /// The volume of stderr.
     pub stderr: Volume,
 }
 
 impl Exit {
-    /// Whether the program ended by itself with status 0. Agents do that after failures too: never the sole ground.
+    /// True when the program ended by itself with status 0. Agents do that after failures too: never the sole ground.
     pub fn is_success(&self) -> bool {
         self.status == Some(Status::Exited(0)) && self.stopped.is_none()
     }
 
-    /// How it ended, as the rest of a sentence: `ended with exit code 3`, `did not end within 200 ms`.
+    /// The end of the program, as the rest of a sentence: `ended with exit code 3`, `did not end within 200 ms`.
     pub fn in_words(&self, timeout: Duration) -> String {
         match (self.stopped, self.status) {
             (Some(Stopped::Cancelled), _) => "was ended from outside".to_owned(),
@@ -45,7 +45,7 @@ impl Exit {
     }
 }
 
-/// How a program ended.
+/// The exit status of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// It returned this code.
@@ -63,7 +63,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Why a program was ended from outside.
+/// The reason why a program was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// It ran longer than its timeout.
@@ -99,7 +99,7 @@ pub struct PeakMemory {
     pub scope: Scope,
 }
 
-/// What a measurement covers.
+/// The processes that a measurement covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The whole tree, as counted by a cgroup.

@@ -1,4 +1,4 @@
-//! Why a program did not start: the system gives one number, this looks for the sentence behind it.
+//! Explains why a program did not start: the system gives one number, this looks for the sentence behind it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a guarded program may do. Everything else is refused: reading, writing, signals to others, looking into others.
+/// The permissions of a guarded program. Everything else is refused: reading, writing, signals to others, looking into others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Guard {
-    /// What the program may read and execute around its own places.
+    /// The files that the program may read and execute around its own places.
     pub surroundings: Arc<Surroundings>,
     /// More that it may read and execute.
     pub shown: Vec<PathBuf>,
@@ -68,7 +68,7 @@ impl GuardVersion {
         Err("only Linux has Landlock".to_owned())
     }
 
-    /// What this version cannot keep a program from, in words. Empty for a whole guard.
+    /// The actions that this version cannot prevent, in words. Empty for a whole guard.
     pub fn missing(self) -> Vec<&'static str> {
         let needs = [
             (3, "files elsewhere can be cut to nothing (needs Linux 6.2)"),
@@ -89,7 +89,7 @@ impl GuardVersion {
 }
 
 impl Surroundings {
-    /// Everything but these directories and files. They need not exist yet; links to them lead nowhere.
+    /// Everything but these directories and files. They need not exist yet; links to them do not resolve.
     pub fn without(hidden: &[PathBuf]) -> Self {
         let mounts = mounts();
         let mut places = BTreeSet::new();
@@ -173,7 +173,7 @@ struct Mount {
     device: OsString,
     /// The directory of the file system that is shown.
     root: PathBuf,
-    /// Where it is shown.
+    /// The path at which it is shown.
     point: PathBuf,
 }
 

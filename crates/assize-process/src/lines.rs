@@ -17,11 +17,11 @@ pub struct LineSplitter {
 /// One line without its line end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
-    /// When its end came, counted from the start of the program.
+    /// The time of its end, counted from the start of the program.
     pub at: Duration,
     /// Its bytes up to the limit.
     pub bytes: Vec<u8>,
-    /// How many more bytes it had: beyond the limit, or dropped by the stream's bound, in which case lines may be
+    /// The number of further bytes: beyond the limit, or dropped by the stream's bound, in which case lines may be
     /// missing in between.
     pub cut: u64,
 }
@@ -64,12 +64,12 @@ impl LineSplitter {
         lines
     }
 
-    /// What came after the last line end, if anything.
+    /// The rest after the last line end, if any.
     pub fn finish(mut self) -> Option<Line> {
         self.is_pending.then(|| self.complete())
     }
 
-    /// Whether the line under way is longer than the limit already. Its end may never come.
+    /// True when the line under way is longer than the limit already. Its end may never come.
     pub fn is_overlong(&self) -> bool {
         self.pending.cut > 0
     }

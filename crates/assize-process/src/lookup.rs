@@ -1,4 +1,4 @@
-//! Where a program may be found: the search that the keeper makes and that a refusal is explained by.
+//! The search for a program: made by the keeper, and used to explain why a program was not found.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

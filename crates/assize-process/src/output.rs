@@ -10,11 +10,11 @@ use crate::running::{Chunk, Stream};
 /// Everything about a program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// How it ended and what it used.
+    /// Its exit and its resource use.
     pub exit: Exit,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: Captured,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: Captured,
 }
 
@@ -23,14 +23,14 @@ pub struct Output {
 pub struct Captured {
     /// The beginning; all of it if nothing was cut.
     pub head: Vec<u8>,
-    /// How many bytes are missing between `head` and `tail`.
+    /// The number of bytes missing between `head` and `tail`.
     pub cut: u64,
     /// The end. Empty if nothing was cut.
     pub tail: Vec<u8>,
 }
 
 impl Captured {
-    /// As text; what is not UTF-8 is replaced, and what was cut is said in a line of its own.
+    /// As text; invalid UTF-8 is replaced, and a line of its own states what was cut.
     pub fn text(&self) -> Cow<'_, str> {
         let head = String::from_utf8_lossy(&self.head);
         if self.cut == 0 && self.tail.is_empty() {
@@ -86,7 +86,7 @@ impl Command {
     }
 }
 
-/// The same text without the sequences by which terminals are told colours: `ESC [`, parameters, a letter.
+/// The same text without the sequences that set colours in terminals: `ESC [`, parameters, a letter.
 fn without_colours(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let mut plain = pieces.next().unwrap_or_default().to_owned();

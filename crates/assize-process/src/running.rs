@@ -22,8 +22,8 @@ use crate::{cgroup, explain, keeper};
 
 /// A program under way. Dropping it ends the program and everything it started, with a grace of a third of a second.
 ///
-/// Output must be taken with [`next`](Self::next) or dropped with [`wait`](Self::wait); a program whose output nobody
-/// takes waits, as on any pipe, and its timeout goes on.
+/// Output must be taken with [`next`](Self::next) or dropped with [`wait`](Self::wait); a program whose output is not
+/// taken waits, as on any pipe, and its timeout goes on.
 #[derive(Debug)]
 pub struct Running {
     program: PathBuf,
@@ -40,13 +40,13 @@ pub struct Running {
 /// A piece of output, in the order of its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it was written.
+    /// The stream it was written to.
     pub stream: Stream,
-    /// When the keeper read it, counted from the start of the program by a clock that never jumps.
+    /// The time at which the keeper read it, counted from the start of the program by a clock that never jumps.
     pub at: Duration,
     /// Its place in the stream. Larger than the end of the previous chunk where bytes were dropped.
     pub offset: u64,
-    /// What was written.
+    /// The written bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -119,7 +119,7 @@ impl Running {
         self.pid
     }
 
-    /// When the program started; chunks are counted from here.
+    /// The start of the program; chunks are counted from here.
     pub fn started(&self) -> Instant {
         self.started
     }
@@ -182,12 +182,12 @@ impl Running {
     /// Asks the program to end, and kills what is left after its grace. Returns at once; the end comes through
     /// [`wait`](Self::wait).
     pub fn cancel(&self) {
-        tell(&self.control, CANCEL);
+        send_wish(&self.control, CANCEL);
     }
 
     /// Kills the whole tree without asking.
     pub fn kill(&self) {
-        tell(&self.control, KILL);
+        send_wish(&self.control, KILL);
     }
 
     /// A handle to end the program from another task.
@@ -200,14 +200,14 @@ impl Canceller {
     /// As [`Running::cancel`]; nothing happens if the program has ended.
     pub fn cancel(&self) {
         if let Some(control) = self.0.upgrade() {
-            tell(&control, CANCEL);
+            send_wish(&control, CANCEL);
         }
     }
 
     /// As [`Running::kill`]; nothing happens if the program has ended.
     pub fn kill(&self) {
         if let Some(control) = self.0.upgrade() {
-            tell(&control, KILL);
+            send_wish(&control, KILL);
         }
     }
 }
@@ -283,7 +283,7 @@ fn feed(stdin: Stdin, input: Option<pipe::Sender>) -> Option<pipe::Sender> {
         return input;
     };
     let mut input = input?;
-    // Ends with the program at the latest: then nobody reads, and writing fails.
+    // Ends with the program at the latest: then the pipe has no reader, and writing fails.
     tokio::spawn(async move { input.write_all(&bytes).await });
     None
 }
@@ -306,7 +306,7 @@ impl Keeper {
                 let _ = child.wait().await;
                 pid
             }
-            // Its number may be a stranger's by now. Should it live, it ends when nobody listens to it any more.
+            // Its number may be another process's by now. Should it live, it ends when its pipe has no reader any more.
             Self::Forked(pid) => Some(*pid),
         };
         if let Some(group) = program {
@@ -318,12 +318,12 @@ impl Keeper {
     }
 }
 
-fn tell(control: &OwnedFd, wish: u8) {
+fn send_wish(control: &OwnedFd, wish: u8) {
     match wish {
         KILL => tracing::info!("kill a program with all it started"),
         _ => tracing::info!("ask a program to end"),
     }
-    // Fails if the keeper is gone, and then there is nobody to end.
+    // Fails if the keeper is gone, and then nothing is left to end.
     let _ = nix::unistd::write(control, &[wish]);
 }
 

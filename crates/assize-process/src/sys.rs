@@ -29,7 +29,7 @@ pub(crate) fn close_inherited_files() {
 
 /// Forks the keeper, `None` in the child; only to be called from a single-threaded process.
 pub(crate) fn fork() -> nix::Result<Option<Pid>> {
-    // SAFETY: with one thread no lock can be held by somebody who is not there in the child.
+    // SAFETY: with one thread no lock can be held by a thread that does not exist in the child.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),
         ForkResult::Child => Ok(None),

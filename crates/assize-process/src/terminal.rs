@@ -44,7 +44,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// What the program opens, for [`Command::terminal`](crate::Command).
+    /// The device that the program opens, for [`Command::terminal`](crate::Command).
     pub fn path(&self) -> &Path {
         &self.path
     }

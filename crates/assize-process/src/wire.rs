@@ -1,4 +1,4 @@
-//! What host and keeper say to each other: one order down, then frames up. Lengths first, little endian.
+//! The protocol of host and keeper: one order down, then frames up. Lengths first, little endian.
 //! Both ends are the same binary, so there is no version to negotiate.
 
 use std::ffi::OsString;
@@ -84,7 +84,7 @@ impl GuardOrder {
     }
 }
 
-/// What the keeper reports.
+/// A message of the keeper.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Frame {
     Started {

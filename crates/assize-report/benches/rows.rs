@@ -1,4 +1,4 @@
-//! How fast rows are read, and what a summary of many takes: CPU time against the budgets.
+//! Measures the speed of reading rows and of summarizing many: CPU time against the budgets.
 //!
 //! `cargo bench -p assize-report`, on a quiet machine.
 

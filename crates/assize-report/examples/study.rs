@@ -1,4 +1,4 @@
-//! How often whole reports claim a difference that does not exist, over simulated trials:
+//! Counts how often whole reports claim a difference that does not exist, over simulated trials:
 //! `cargo run --release -p assize-report --example study -- --reports 1000 --seed 1 --binary target/release/assize`.
 //! Every report is a file of rows that goes through `assize compare --json`; without `--binary` summaries are made as the
 //! command makes them. Kinds near the limit are simulated again with fresh seeds. Prints a Markdown table;
@@ -26,7 +26,7 @@ struct Arguments {
     seed: u64,
     /// The program that the reports go through.
     binary: Option<String>,
-    /// Where it comes from.
+    /// The commit the figures come from.
     commit: String,
 }
 
@@ -132,7 +132,7 @@ fn verdicts(rows: &str) -> Result<Vec<String>, String> {
     words.collect()
 }
 
-/// The same as the command tells them.
+/// The same verdicts, as the command prints them.
 fn verdicts_of_command(binary: &str, rows: &str, thread: u64) -> Result<Vec<String>, String> {
     let name = format!("assize-study-{}-{thread}.jsonl", std::process::id());
     let file = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! What is compared with what, by which numbers, and which way is better.
+//! Settings of a comparison: the baseline, the metrics that decide, and the better direction of each.
 
 use crate::LooksReading;
 use assize_contracts::{
@@ -7,23 +7,23 @@ use assize_contracts::{
 use assize_stats::{Direction, Family, Level, Scope, Statistic};
 use std::collections::BTreeMap;
 
-/// What decides besides success unless the suite says otherwise: the first of these that any trial measured.
+/// The second metric that decides unless the suite says otherwise: the first of these that any trial measured.
 const SECOND_PRIMARY: [RowField; 3] = [
     RowField::TokensActive,
     RowField::TokensTotal,
     RowField::WallTime,
 ];
 
-/// How rows are read as evidence.
+/// Settings for reading rows as evidence.
 #[derive(Debug, Clone)]
 pub struct Analysis {
     /// The mode all others are compared with. Default: the first.
     pub baseline: Option<String>,
     /// Modes in the order in which they are shown; others follow as they come.
     pub mode_order: Vec<String>,
-    /// Metrics declared beforehand to decide by. Default: success and active tokens; time where no trial tells tokens.
+    /// Metrics declared beforehand to decide by. Default: success and active tokens; time where no trial reports tokens.
     pub primary: Option<Vec<String>>,
-    /// The metrics to decide by as they were fixed with the plan of the run: of each list the first that any trial tells. Used
+    /// The metrics to decide by as they were fixed with the plan of the run: of each list the first that any trial reports. Used
     /// where `primary` is absent; without it the default of this version.
     pub planned_primary: Vec<Vec<String>>,
     /// Only these metrics are compared. Default: all.
@@ -36,7 +36,7 @@ pub struct Analysis {
     pub directions: BTreeMap<String, Direction>,
     /// Differences below this share count as equivalent. Without it nothing does.
     pub equivalence_margin: Option<f64>,
-    /// What verdicts speak about.
+    /// The tasks that verdicts apply to.
     pub scope: Scope,
     /// The comparisons whose p-values are adjusted for each other.
     pub family: Family,
@@ -48,15 +48,15 @@ pub struct Analysis {
     pub relabel_exploratory: bool,
     /// The tables of prices that costs were computed from.
     pub prices: Vec<String>,
-    /// So many scenarios are told one by one; of more, those with trials that did not pass come first.
+    /// The most scenarios that are listed one by one; of more, those with trials that did not pass come first.
     pub most_scenarios: usize,
-    /// How often every scenario passed is kept, also of those that are not told one by one.
+    /// Keeps the passes of every scenario, also of those that are not listed one by one.
     pub counts_scenarios: bool,
     /// Cells of the plan that have no row yet: modes without the same trials get no verdict.
     pub unfinished: Option<Unfinished>,
     /// The walls around the agents of the run.
     pub walls: Vec<WallRecord>,
-    /// Trials of different nature, such as live and replayed ones, are compared all the same, because somebody asked.
+    /// Trials of different nature, such as live and replayed ones, are compared all the same, because the user asked for it.
     pub mixed: bool,
     /// The factors that the modes come from: their effects decide, and pairs of modes are exploratory.
     pub factorial: Option<FactorialRecord>,
@@ -64,7 +64,7 @@ pub struct Analysis {
     pub looks: Option<LooksReading>,
 }
 
-/// How far an unfinished run has come.
+/// The progress of an unfinished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished {
     /// Trials that have a row.
@@ -119,7 +119,7 @@ impl Analysis {
         chosen.cloned().collect()
     }
 
-    /// What the manifest of a run keeps about the metrics to decide by: those that the suite names, else the default.
+    /// The metrics to decide by that the manifest of a run records: those that the suite names, else the default.
     pub fn planned_primary(spec: &AnalysisSpec) -> Vec<Vec<String>> {
         match &spec.primary {
             Some(primary) => primary.iter().map(|name| vec![name.clone()]).collect(),

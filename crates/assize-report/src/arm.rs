@@ -22,9 +22,9 @@ pub(crate) struct Arm {
     pub(crate) nature: Nature,
     /// By the scenario's place in the list of scenarios.
     pub(crate) cells: Cells,
-    /// Labels that came out, by the metric that tells them.
+    /// Labels that came out, by the metric that reports them.
     pub(crate) labels: BTreeMap<String, Confusion>,
-    /// Other texts, by the metric that tells them.
+    /// Other texts, by the metric that reports them.
     pub(crate) texts: BTreeMap<String, TextCounts>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Cell {
     pub(crate) subscription: u32,
     /// Passed trials without a single check.
     pub(crate) unchecked: u32,
-    /// Trials that a scorer failed without telling a check: it looks at something all the same.
+    /// Trials that a scorer failed without reporting a check: it looks at something nevertheless.
     pub(crate) failed_unchecked: u32,
     /// One per judged trial.
     marks: Vec<Marks>,
@@ -55,11 +55,11 @@ pub(crate) struct Cell {
     bounds: Option<Box<Bounds>>,
     /// By the place of the check's id among the words of all trials.
     pub(crate) checks: Vec<(u32, CheckTally)>,
-    /// Failed and void trials by the place of what went wrong among the reasons.
+    /// Failed and void trials, by index into the reasons.
     pub(crate) reasons: Vec<(u32, Tally)>,
 }
 
-/// What is known of a judged trial beside its numbers.
+/// Properties of a judged trial beside its numbers.
 #[derive(Debug, Clone, Copy)]
 struct Marks {
     success: bool,
@@ -68,16 +68,16 @@ struct Marks {
     old: bool,
 }
 
-/// What cut-off trials and lower bounds add; most cells have none.
+/// Additional data of cut-off trials and lower bounds; most cells have none.
 #[derive(Debug, Default)]
 struct Bounds {
-    /// What is known as a lower bound only. It is no measurement: only comparisons that know lower bounds use it.
+    /// Values that are known only as lower bounds. They are no measurements: only comparisons that handle lower bounds use them.
     lower: Vec<LowerBound>,
     /// Metrics with lower bounds among their values, once only measurements are kept.
     columns: Vec<BoundedColumn>,
 }
 
-/// What trials measured, by metric. In large suites most cells hold one trial, for which a list per metric would be most of
+/// Measurements of trials, by metric. In large suites most cells hold one trial, for which a list per metric would be most of
 /// the memory.
 #[derive(Debug)]
 enum Columns {
@@ -107,7 +107,7 @@ struct BoundedColumn {
     cut: Vec<bool>,
 }
 
-/// How often a check held.
+/// Counts of a check that held and did not hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
     pub(crate) passed: u32,
@@ -130,13 +130,13 @@ pub(crate) struct AllNames {
     /// Names of checks.
     pub(crate) words: Names,
     pub(crate) extent: Extent,
-    /// Why trials did not pass.
+    /// Reasons why trials did not pass.
     pub(crate) reasons: Reasons,
     /// The measurements of the trial that is being added, by column.
     found: Vec<f64>,
 }
 
-/// How many metrics there are that are not built in. Agents choose the names of tools and plugins those of metrics, so that there may
+/// The number of metrics that are not built in. Agents choose the names of tools and plugins those of metrics, so that there may
 /// be any number.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
@@ -172,7 +172,7 @@ impl Extent {
         Some(metrics.place(name))
     }
 
-    /// How many metrics were left out.
+    /// The number of metrics that were left out.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out.len()
     }
@@ -274,7 +274,7 @@ impl Cell {
         });
     }
 
-    /// How many trials were judged.
+    /// The number of judged trials.
     pub(crate) fn trials(&self) -> usize {
         self.marks.len()
     }
@@ -354,7 +354,7 @@ impl Cell {
         }
     }
 
-    /// What one trial measured; NaN when it did not.
+    /// The measurement of one trial; NaN when it has none.
     pub(crate) fn value(&self, place: usize, trial: usize) -> f64 {
         let value = match &self.columns {
             Columns::One(values) => values.get(place).filter(|_| trial == 0),
@@ -376,12 +376,12 @@ impl Cell {
         }
     }
 
-    /// Which of the `comparable` values of a metric are lower bounds; empty when none is.
+    /// Marks the `comparable` values of a metric that are lower bounds; empty when none is.
     pub(crate) fn cut(&self, place: usize) -> &[bool] {
         self.bounded(place).map_or(&[], |column| &column.cut)
     }
 
-    /// What comparisons of a metric use, once only measurements are kept: measurements, and lower bounds marked by `cut`.
+    /// The values that comparisons of a metric use, once only measurements are kept: measurements, and lower bounds marked by `cut`.
     pub(crate) fn comparable(&self, place: usize) -> &[f64] {
         match self.bounded(place) {
             Some(column) => &column.values,
@@ -438,7 +438,7 @@ impl Cell {
         })
     }
 
-    /// What was measured of a metric, once only that is kept.
+    /// The measurements of a metric, once only they are kept.
     pub(crate) fn measurements(&self, place: usize) -> &[f64] {
         match &self.columns {
             Columns::One(values) => match values.get(place) {
@@ -449,7 +449,7 @@ impl Cell {
         }
     }
 
-    /// What a new trial measured, by column.
+    /// Stores the measurements of a new trial, by column.
     fn set_all(&mut self, trial: usize, found: &[f64]) {
         if trial == 0 {
             self.columns = Columns::One(found.into());
@@ -505,7 +505,7 @@ fn counted<T: Default>(counts: &mut Vec<(u32, T)>, place: usize) -> &mut T {
 
 const CHECKS_FAILED: &str = "checks failed";
 
-/// Why a trial did not pass, as a word.
+/// The reason why a trial did not pass, as a word.
 fn reason<'a>(row: &'a Row<'_>) -> &'a str {
     let completion = row.completion_reason.as_ref().map(|reason| &*reason.0);
     match (&row.error_code, completion) {

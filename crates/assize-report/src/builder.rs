@@ -37,7 +37,7 @@ impl SummaryBuilder {
         self.names.catalog.merge(catalog);
     }
 
-    /// Adds every row of a reader; `suite` tells apart suites whose rows must not be mixed.
+    /// Adds every row of a reader; `suite` distinguishes suites whose rows must not be mixed.
     pub fn read(&mut self, reader: impl BufRead, suite: Option<&str>) -> Result<(), ReportError> {
         read_rows(reader, |bytes| self.add_bytes(bytes, suite).map(drop))
     }
@@ -60,7 +60,7 @@ impl SummaryBuilder {
         })
     }
 
-    /// Adds a row as it stands in its file. Tells whether it counts.
+    /// Adds a row as it stands in its file. Returns whether it counts.
     pub fn add_bytes(
         &mut self,
         bytes: RowBytes<'_>,
@@ -172,13 +172,13 @@ impl SummaryBuilder {
 pub struct SeenCells(HashSet<u64, FixedState>);
 
 impl SeenCells {
-    /// Whether the row is the first one of its cell.
+    /// True when the row is the first one of its cell.
     pub fn is_new(&mut self, row: &Row<'_>, suite: Option<&str>) -> bool {
         self.0.insert(fingerprint(row, suite))
     }
 }
 
-/// What tells one trial from another, in 64 bits: a clash among a million rows is as likely as one in 30 million.
+/// Identifies a trial in 64 bits: a clash among a million rows is as likely as one in 30 million.
 fn fingerprint(row: &Row<'_>, suite: Option<&str>) -> u64 {
     quality::FixedState::default().hash_one((
         suite,

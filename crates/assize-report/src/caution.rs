@@ -9,7 +9,7 @@ use assize_contracts::{Caution, CautionCode, MetricKind, Nature, RowField};
 use assize_stats::{Family, Scope, Verdict, Warning, Warnings};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What must be known about the rows themselves. `labels` are the arms' names.
+/// Cautions about the rows themselves. `labels` are the arms' names.
 pub(crate) fn of_rows(
     builder: &SummaryBuilder,
     labels: &[String],
@@ -95,7 +95,7 @@ fn of_unchecked(builder: &SummaryBuilder) -> Option<Caution> {
     })
 }
 
-/// Token counts that agents tell themselves, in the order in which they are shown.
+/// Token counts that agents report themselves, in the order in which they are shown.
 const CLAIMED_TOKENS: [RowField; 6] = [
     RowField::TokensTotal,
     RowField::TokensInput,
@@ -144,15 +144,15 @@ fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<
         catalog, metrics, ..
     } = &builder.names;
     let is_claim = |name: &String| catalog.metric(name).kind == MetricKind::Claim(field);
-    let told = metrics.names.iter().position(is_claim)?;
+    let claimed = metrics.names.iter().position(is_claim)?;
     let counted = catalog.name_of(field);
     let seen = metrics.find(counted)?;
     let trials = arm.cells.values().flat_map(|cell| {
-        let both = move |trial| (cell.value(told, trial), cell.value(seen, trial));
+        let both = move |trial| (cell.value(claimed, trial), cell.value(seen, trial));
         (0..cell.trials()).map(both)
     });
-    let mut differing = trials.filter(|(told, seen)| told.is_finite() && seen.is_finite());
-    let (told, seen) = differing.next()?;
+    let mut differing = trials.filter(|(claimed, seen)| claimed.is_finite() && seen.is_finite());
+    let (claimed, seen) = differing.next()?;
     let trials = count(differing.count() as u64 + 1, "trial", "trials");
     let shown = |value: f64| match field.is_cost() {
         true => money(value),
@@ -160,7 +160,7 @@ fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<
     };
     Some(format!(
         "{counted} {} reported, {} counted, in {trials}",
-        shown(told),
+        shown(claimed),
         shown(seen)
     ))
 }
@@ -190,8 +190,8 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         .collect()
 }
 
-/// Agents that reached their model past the proxy, whose numbers nobody checked; and subscriptions, where nobody pays by
-/// the token.
+/// Cautions about agents that reached their model past the proxy, whose numbers are unchecked; and about subscriptions, which are
+/// not paid by the token.
 fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
     let caution = |of: fn(&Cell) -> u64, code, text: fn(u64) -> String| {
         let (trials, places) = judged(builder, labels, of);
@@ -220,7 +220,7 @@ fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
     not_captured.into_iter().chain(subscription).collect()
 }
 
-/// How many trials there are of a kind, and the arms that have any.
+/// The number of trials of a kind, and the arms that have any.
 fn judged(builder: &SummaryBuilder, labels: &[String], of: fn(&Cell) -> u64) -> (u64, Vec<String>) {
     let arms = builder.arms.iter().zip(labels);
     let counted = arms.map(|(arm, label)| (arm.cells.values().map(of).sum::<u64>(), label));
@@ -317,7 +317,7 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
         (Cell::incomplete, CautionCode::Incomplete, |n| {
             let trials = count(n, "trial has", "trials have");
             format!(
-                "{trials} a model call that did not tell all it used: tokens and cost are lower bounds there (≥), and comparisons treat \
+                "{trials} a model call that did not report all it used: tokens and cost are lower bounds there (≥), and comparisons treat \
                  them so."
             )
         }),
@@ -392,10 +392,10 @@ pub(crate) fn of_comparisons(comparisons: &[Comparison], primary: &[String]) -> 
     found.into_iter().map(caution).collect()
 }
 
-/// Whether a warning is true of what the comparison shows, and is not said elsewhere.
+/// True when a warning applies to what the comparison shows and is not given elsewhere.
 fn is_said_of(warning: Warning, comparison: &Comparison) -> bool {
     match warning {
-        // What concerns trials is said of the rows.
+        // Warnings about trials are given with the rows.
         Warning::Censored | Warning::CutOff | Warning::VoidUnrelated => false,
         // Of exactly these tasks nothing is wider because they are few.
         Warning::FewScenarios => {

@@ -7,7 +7,7 @@ use crate::{Comparison, MetricResult, MetricSummary, Summary, amount, percent};
 use assize_contracts::Metric;
 use assize_stats::{MetricComparison, Scope, Statistic, SuccessComparison, Verdict};
 
-/// What the cells of a comparison are called.
+/// The column headings of a table of comparisons.
 pub fn comparison_heading(first: Option<&Comparison>, summary: &Summary) -> [String; 10] {
     let mode = |of: fn(&Comparison) -> &str| first.map_or("", of).to_owned();
     [

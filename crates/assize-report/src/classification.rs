@@ -1,6 +1,6 @@
 //! Labels over many trials: accuracy, F1, precision and recall per label, and the confusion matrix.
 //!
-//! A row tells a label by two texts among its extensions: `<name>` is what came out, `<name>_expected` what should have.
+//! A row reports a label by two texts among its extensions: `<name>` is the label that came out, `<name>_expected` the right one.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// More labels than these are no classes; the rest is counted together.
 const MOST_LABELS: usize = 60;
 
-/// What labels beyond that are called.
+/// The name under which labels beyond that are counted.
 const OTHERS: &str = "(others)";
 
-/// How often which label came out where which was expected.
+/// Counts of each label that came out, by the label that was expected.
 #[derive(Debug, Default)]
 pub(crate) struct Confusion {
     counts: BTreeMap<(String, String), u64>,
@@ -36,7 +36,7 @@ impl Confusion {
     }
 }
 
-/// What the labels of a mode come to.
+/// The classification results of a mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Classification {
@@ -54,7 +54,7 @@ pub struct Classification {
     pub matrix: Vec<Vec<u64>>,
 }
 
-/// What one label comes to.
+/// The results of one label.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSummary {

@@ -1,4 +1,4 @@
-//! Which arms are compared with which, and the numbers of each pair.
+//! Chooses the pairs of arms to compare, and computes the numbers of each pair.
 
 use crate::analysis::direction;
 use crate::arm::{Arm, Cell};
@@ -18,7 +18,7 @@ use std::ops::Deref;
 /// One metric, or success, of one mode compared with another.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
-    /// How many trials reach their goal.
+    /// A comparison of the shares of trials that reach their goal.
     Success(Box<SuccessComparison>),
     /// A number measured in every trial.
     Metric(Box<MetricResult>),
@@ -32,18 +32,18 @@ pub struct MetricResult {
     /// Unit, direction and words.
     #[serde(skip)]
     pub definition: assize_contracts::Metric,
-    /// Why values are lower bounds, where some are.
+    /// The reason why some values are lower bounds.
     #[serde(skip)]
     pub bounded_by: BoundedBy,
 }
 
-/// Why all that is known of a value is that it is at least so much.
+/// The reason why a value is known only as a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BoundedBy {
     /// The trial ran out of time.
     #[default]
     Limit,
-    /// A model call did not tell all: it was cut, was under way at the end, or never told its usage.
+    /// A model call is known only in part: it was cut, was under way at the end, or never reported its usage.
     Unknown,
     /// Some for the one reason, some for the other.
     Both,
@@ -66,7 +66,7 @@ impl Comparison {
         }
     }
 
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub fn mode_b(&self) -> &str {
         match self {
             Self::Success(comparison) => &comparison.mode_b,
@@ -128,7 +128,7 @@ impl Comparison {
         }
     }
 
-    /// What the verdict speaks about.
+    /// The tasks that the verdict applies to.
     pub fn scope(&self) -> Scope {
         match self {
             Self::Success(comparison) => comparison.scope,
@@ -170,7 +170,7 @@ impl Serialize for Comparison {
     }
 }
 
-/// What all comparisons of a summary share.
+/// Data that all comparisons of a summary share.
 pub(crate) struct Material<'a> {
     pub(crate) arms: &'a [Arm],
     /// The arms' names.
@@ -188,7 +188,7 @@ impl Material<'_> {
         self.primary.iter().any(|known| known == name)
     }
 
-    /// Why values of the two modes are lower bounds.
+    /// The reason why values of the two modes are lower bounds.
     fn bounded_by(&self, found: &MetricComparison) -> BoundedBy {
         let is_meant = |label: &String| *label == found.mode_a || *label == found.mode_b;
         let arms = self.arms.iter().zip(self.labels);
@@ -293,7 +293,7 @@ pub(crate) fn comparable_sets(arms: &[Arm], mixed: bool) -> Vec<Vec<usize>> {
     sets.into_iter().map(|(_, set)| set).collect()
 }
 
-/// Whether some mode was run with more than one model.
+/// True when some mode was run with more than one model.
 pub(crate) fn has_several_models<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> bool {
     let mut models: BTreeMap<&str, &str> = BTreeMap::new();
     let is_second = |arm: &'a Arm| match models.insert(&arm.mode, &arm.model) {
@@ -303,7 +303,7 @@ pub(crate) fn has_several_models<'a>(arms: impl IntoIterator<Item = &'a Arm>) ->
     arms.into_iter().any(is_second)
 }
 
-/// What the arms of one set measured and reached.
+/// The measurements and outcomes of the arms of one set.
 fn comparison_set<'a>(
     material: &Material<'a>,
     set: &[usize],
@@ -423,7 +423,7 @@ pub struct Headline {
     pub value: f64,
     /// Its interval.
     pub interval: [f64; 2],
-    /// Whether it is a percentage.
+    /// True for a percentage.
     pub is_ratio: bool,
 }
 

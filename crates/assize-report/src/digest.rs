@@ -1,4 +1,4 @@
-//! What is followed over runs: one number per metric and mode, small enough to be kept beside every run.
+//! The figures that are followed over runs: one number per metric and mode, small enough to be kept beside every run.
 
 use crate::summary::RULES_VERSION;
 use crate::{MetricSummary, ModeSummary, Summary};
@@ -76,7 +76,7 @@ impl RunDigest {
         self.modes.iter().map(|mode| mode.name.as_str())
     }
 
-    /// What a mode comes to. Absent where it was not measured, or is not known.
+    /// The value of a mode. Absent where it was not measured, or is not known.
     pub fn value(&self, mode: &str, metric: &str, statistic: Statistic) -> Option<f64> {
         let mode = self.modes.iter().find(|known| known.name == mode)?;
         if metric == SUCCESS {

@@ -1,4 +1,4 @@
-//! What each factor of a factorial suite changes: main effects and pairs of factors, with the same words and care as
+//! The effects of the factors of a factorial suite: main effects and pairs of factors, with the same words and care as
 //! comparisons of modes.
 
 use crate::Analysis;
@@ -32,7 +32,7 @@ pub struct FactorEffect {
     /// Its label.
     #[serde(skip)]
     pub label: String,
-    /// The numbers; absent where they cannot be had.
+    /// The numbers; absent where they cannot be estimated.
     pub estimate: Option<EffectEstimate>,
     /// The p-value adjusted for the family.
     pub p_adjusted: Option<f64>,
@@ -42,10 +42,10 @@ pub struct FactorEffect {
     pub exploratory: bool,
     /// The word.
     pub verdict: Verdict,
-    /// Why there is no number.
+    /// The reason why there is no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// Effects that this fraction cannot tell from it.
+    /// Effects that this fraction cannot distinguish from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     #[serde(skip)]
@@ -127,15 +127,15 @@ fn terms(design: &Factorial, record: &FactorialRecord) -> Vec<(EffectTerm, bool)
         (term, declared)
     });
     let mut terms: Vec<(EffectTerm, bool)> = main.chain(pairs).collect();
-    // Of pairs that cannot be told from each other one is enough; it names the others.
+    // Of pairs that cannot be distinguished one is enough; it names the others.
     let all = terms.clone();
     terms.retain(|(term, declared)| {
         let aliases = design.aliases(term);
-        let is_told_by = |(other, other_declared): &(EffectTerm, bool)| {
+        let is_aliased_by = |(other, other_declared): &(EffectTerm, bool)| {
             let comes_first = (!*other_declared, other) < (!*declared, term);
             aliases.contains(other) && other.levels.len() == 2 && comes_first
         };
-        term.levels.len() == 1 || !all.iter().any(is_told_by)
+        term.levels.len() == 1 || !all.iter().any(is_aliased_by)
     });
     // A pair that no combination varies, or that is the same as a single factor, is nothing of its own.
     terms.retain(|(term, _)| {
@@ -229,7 +229,7 @@ fn one(
     let place = material.metrics.iter().position(|known| known == name);
     let weights = design.weights(term);
     let (estimate, reason) = match (weights, place) {
-        (None, _) => (None, Some("no combination tells it")),
+        (None, _) => (None, Some("no combination shows it")),
         (Some(weights), _) if name == SUCCESS => {
             let found = success_effect(&trials.outcomes(), &weights, alpha);
             (

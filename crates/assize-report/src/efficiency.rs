@@ -1,4 +1,4 @@
-//! What one success takes, failures included: derived from the summary, and unknown where a trial was not measured.
+//! The cost of one success, failures included: derived from the summary, and unknown where a trial was not measured.
 
 use crate::{ModeSummary, Summary, amount, money, percent};
 use assize_contracts::RowField;
@@ -13,7 +13,7 @@ pub(crate) const HEADING: [&str; 6] = [
     "Failed tool calls",
 ];
 
-/// One mode, without its name. What is not known is `unknown`.
+/// One mode, without its name. Unknown values show as `unknown`.
 pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
     let per_success = |field| per_success(summary, mode, field);
     let exact = |field| total(summary, mode, field).and_then(Total::exact);
@@ -28,7 +28,7 @@ pub(crate) fn cells(summary: &Summary, mode: &ModeSummary) -> [String; 5] {
     ]
 }
 
-/// What one success costs; a lower bound where trials are known in part.
+/// The cost of one success; a lower bound where trials are known in part.
 pub(crate) fn cost_per_success(summary: &Summary, mode: &ModeSummary) -> String {
     let price = mode.cost_per_success.as_ref().and_then(|cost| cost.value);
     price.map_or_else(|| per_success(summary, mode, RowField::CostTotal), money)

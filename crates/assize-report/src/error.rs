@@ -1,9 +1,9 @@
-//! What can go wrong between a file of rows and a summary.
+//! Errors between a file of rows and a summary.
 
 use assize_stats::StatsError;
 use thiserror::Error;
 
-/// Why there is no summary. Weak data is no error: it gives cautions.
+/// The reason why there is no summary. Weak data is no error: it gives cautions.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -16,7 +16,7 @@ pub enum ReportError {
     /// Something that is not the row of a trial.
     #[error("row {number}: {reason}")]
     Row {
-        /// Which one, counted from 1.
+        /// Its number, counted from 1.
         number: u64,
         /// The reason.
         reason: String,

@@ -7,7 +7,7 @@ use assize_contracts::{AnalysisFinding, AnalysisResult};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Different words, items or rows of one finding that are told apart in one mode.
+/// The most different words, items or rows of one finding that are listed in one mode.
 const MOST_WORDS: usize = 300;
 
 /// Of those, the ones that are shown.
@@ -16,7 +16,7 @@ const MOST_SHOWN: usize = 20;
 /// Characters of a word, an item or a cell.
 const LONGEST: usize = 120;
 
-/// What was found in the sessions of each mode, under way.
+/// The findings in the sessions of each mode, while they are collected.
 #[derive(Debug)]
 pub struct FindingsPage<'a> {
     summary: &'a Summary,
@@ -39,7 +39,7 @@ struct Gathered {
     rows: BTreeMap<String, RowTally>,
 }
 
-/// How many sessions have a word.
+/// The number of sessions that have a word.
 type Tally = BTreeMap<String, u64>;
 
 /// A row of a table, known by its first cell.
@@ -85,7 +85,7 @@ impl<'a> FindingsPage<'a> {
         }
     }
 
-    /// Whether nothing was found in any session.
+    /// True when nothing was found in any session.
     pub fn is_empty(&self) -> bool {
         self.analyzers.is_empty()
     }

@@ -11,7 +11,7 @@ use std::io::Write;
 /// Extensions beyond these have no column; they are in `results.json`. Plugins may name any number.
 const MOST_COLUMNS: usize = 1_000;
 
-/// Writes `results.csv`. What was not measured is an empty cell.
+/// Writes `results.csv`. A missing measurement is an empty cell.
 pub struct CsvWriter<W: Write> {
     table: csv::Writer<W>,
     /// The columns of every table, then the extensions.

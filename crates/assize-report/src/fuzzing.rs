@@ -16,7 +16,7 @@ pub fn rows(bytes: &[u8]) {
     }
 }
 
-/// Reads bytes as a gate. What is wrong with one is said within its text.
+/// Reads bytes as a gate. An error must have a text.
 pub fn gates(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Err(error) = text.parse::<Gate>() {

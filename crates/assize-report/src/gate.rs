@@ -28,7 +28,7 @@ pub struct Gate {
     pub modes: Option<Vec<String>>,
 }
 
-/// What is held against the bound.
+/// The quantity that is compared with the bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Subject {
     /// The share of judged trials that pass.
@@ -40,13 +40,13 @@ pub(crate) enum Subject {
     /// A metric; without a statistic, the suite's.
     Metric {
         name: String,
-        /// Where in the sentence the name stands, in characters from 1.
+        /// The position of the name in the sentence, in characters from 1.
         column: usize,
         statistic: Option<Statistic>,
     },
 }
 
-/// What the subject is held against.
+/// The limit that the subject is compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bound {
     Number(f64),
@@ -62,12 +62,12 @@ impl Gate {
         &self.text
     }
 
-    /// Whether it needs something to compare with.
+    /// True when the gate needs something to compare with.
     pub fn needs_baseline(&self) -> bool {
         !matches!(self.bound, Bound::Number(_))
     }
 
-    /// What its bounds speak about, where gates on success speak about `wanted`. Chances of several tries have bounds for new
+    /// The tasks that its bounds apply to, where gates on success apply to `wanted`. Chances of several tries have bounds for new
     /// tasks only.
     pub(crate) fn scope(&self, wanted: Scope) -> Scope {
         match &self.subject {

@@ -1,4 +1,4 @@
-//! What the words of a report mean, once for every page.
+//! The meaning of a report's words, once for every page.
 
 /// Words and their meaning.
 pub(crate) const GLOSSARY: [(&str, &str); 13] = [

@@ -1,4 +1,4 @@
-//! What a CI job shows on its page: gates, verdict and table, short, and never longer than it may be.
+//! The page of a CI job: gates, verdict and table, cut to the length that the service allows.
 
 use crate::escape::markdown as safe;
 use crate::words::{closing_line, sentence};

@@ -1,4 +1,4 @@
-//! How much the votes of a judge agree over all trials, and how many outcomes hang on a single vote.
+//! The agreement of a judge's votes over all trials, and the number of outcomes that hang on a single vote.
 
 use crate::caution::count;
 use crate::{Caution, CautionCode, Row, percent};
@@ -25,19 +25,19 @@ pub struct JudgeSummary {
     pub alpha: Option<f64>,
     /// Its interval, over trials.
     pub ci95: Option<[f64; 2]>,
-    /// Trials whose outcome one vote would have changed. Absent where rows do not tell.
+    /// Trials whose outcome one vote would have changed. Absent where rows do not record it.
     pub hang_on_one_vote: Option<u64>,
     #[serde(skip)]
     level: Level,
 }
 
-/// What is kept of the votes while rows are read.
+/// The counts of votes while rows are read.
 #[derive(Debug, Default)]
 pub(crate) struct JudgeTally {
     trials: Vec<VoteSums>,
     hanging: u64,
-    /// Trials that tell whether they hang on one vote.
-    told: u64,
+    /// Trials that record whether they hang on one vote.
+    recorded: u64,
 }
 
 impl JudgeTally {
@@ -54,7 +54,7 @@ impl JudgeTally {
         }
         self.trials.push(sums);
         if let Some(hangs) = row.hangs_on_one_vote(catalog) {
-            self.told += 1;
+            self.recorded += 1;
             self.hanging += u64::from(hangs);
         }
     }
@@ -71,7 +71,7 @@ impl JudgeTally {
             trials: self.trials.len() as u64,
             alpha: found.alpha,
             ci95: found.ci95,
-            hang_on_one_vote: (self.told as usize == self.trials.len()).then_some(self.hanging),
+            hang_on_one_vote: (self.recorded as usize == self.trials.len()).then_some(self.hanging),
             level,
         })
     }

@@ -360,7 +360,7 @@ fn write_mishap(text: &mut String, element: &str, mishap: &Mishap) -> std::fmt::
     )
 }
 
-/// Text inside an attribute or element. What XML cannot hold, and what turns the direction of writing, becomes �.
+/// Text inside an attribute or element. Characters that XML cannot hold, or that turn the direction of writing, become �.
 fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Looks at a growing run: the reading that verdicts pay by, what is said about it, and drift over the run.
+//! Looks at a growing run: the rule by which verdicts pay for them, its wording, and drift over the run.
 
 use crate::words::p_value;
 use crate::{Analysis, Caution, CautionCode, Comparison, Row, SummaryBuilder};
@@ -6,10 +6,10 @@ use assize_contracts::{Outcome, RowField, StoppingMethod};
 use assize_stats::special::student_t_cdf;
 use assize_stats::{Level, LookFacts, Looks, Scope, Spending, Stopping, boundaries};
 
-/// How a run was looked at so far, this look included.
+/// The looks at a run so far, this one included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LooksReading {
-    /// How verdicts pay for it.
+    /// The rule by which verdicts pay for them.
     pub looks: Looks,
     /// The number of this look, from 1.
     pub number: u32,
@@ -57,7 +57,7 @@ impl LooksReading {
     }
 }
 
-/// What must be known about the looks.
+/// The caution about the looks, if there is one.
 pub(crate) fn caution(analysis: &Analysis, comparisons: &[Comparison]) -> Option<Caution> {
     let reading = analysis.looks.as_ref()?;
     if comparisons.is_empty() {

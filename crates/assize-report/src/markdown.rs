@@ -80,7 +80,7 @@ fn write_verdict(page: &mut String, summary: &Summary) -> std::fmt::Result {
     write_effects(page, summary)
 }
 
-/// What each factor changes: those that decide, and pairs of factors on the same metrics.
+/// Writes the effects of the factors: those that decide, and pairs of factors on the same metrics.
 fn write_effects(page: &mut String, summary: &Summary) -> std::fmt::Result {
     if summary.effects.is_empty() {
         return Ok(());
@@ -427,7 +427,7 @@ fn write_tries(page: &mut String, summary: &Summary) -> std::fmt::Result {
     table.write(page)
 }
 
-/// Why trials did not pass, with the command that shows one. The link leads to it in the page beside this file.
+/// Writes the reasons why trials did not pass, with the command that shows one. The link leads to it in the page beside this file.
 fn write_failures(page: &mut String, summary: &Summary) -> std::fmt::Result {
     let mut table = Table::new(
         "Failures and voids",

@@ -38,13 +38,13 @@ pub struct MetricSummary {
     /// Trials that were cut off, for times.
     #[serde(skip_serializing_if = "is_zero")]
     pub censored: usize,
-    /// Trials of which only a lower bound is known, for tokens and cost: a model call did not tell all it used.
+    /// Trials of which only a lower bound is known, for tokens and cost: a model call did not report all it used.
     #[serde(skip_serializing_if = "is_zero")]
     pub bounded: usize,
     /// The least that the numbers above can be. Present where there are lower bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
-    /// What a task like these typically takes. Absent for few tasks, and where trials were cut off.
+    /// The typical value of a task like these. Absent for few tasks, and where trials were cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typical_task: Option<TypicalTask>,
 }
@@ -73,7 +73,7 @@ pub struct TypicalTask {
     pub ci95: [f64; 2],
 }
 
-/// With fewer tasks nothing is said about others.
+/// With fewer tasks nothing is stated about others.
 const FEWEST_TASKS: usize = 5;
 
 impl MetricSummary {
@@ -106,7 +106,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The kind of numbers that the statistics tell apart.
+/// The kind of numbers that the statistics distinguish.
 pub(crate) fn kind(metric: &Metric) -> MetricKind {
     match metric.at_limit {
         AtLimit::Clock => MetricKind::Time,
@@ -121,7 +121,7 @@ pub(crate) fn is_limited(metric: &Metric) -> bool {
     metric.at_limit != AtLimit::Whole && !is_part
 }
 
-/// The metric in this column over the given cells. None when nobody measured it.
+/// The metric in this column over the given cells. `None` when no trial measured it.
 pub(crate) fn summarize(
     metric: &Metric,
     place: usize,

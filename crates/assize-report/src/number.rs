@@ -2,7 +2,7 @@
 
 use assize_contracts::Metric;
 
-/// Nobody reads so many digits.
+/// From here on numbers are written with an exponent: their digits would not be read.
 const HUGE: f64 = 1e15;
 
 /// Milliseconds in a fitting unit: `340 ms`, `2.4 s`, `3 min 05 s`.

@@ -1,6 +1,6 @@
-//! Metrics of the suite's own: what collectors, scorers and evaluators measured beyond what Assize measures itself.
+//! Metrics of the suite's own: measurements of collectors, scorers and evaluators beyond those of Assize.
 //!
-//! They are told for every mode, one or many, also where they never vary: numbers by their statistics, texts by how often each
+//! They are listed for every mode, one or many, also where they never vary: numbers by their statistics, texts by how often each
 //! value came.
 
 use crate::cells::{metric_cell, not_available};
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// More values than these are no kinds; the rest is counted together.
 const MOST_VALUES: usize = 60;
 
-/// What values beyond that are called.
+/// The name under which values beyond that are counted.
 const OTHERS: &str = "(others)";
 
-/// How often each text came, as a JSON object with the most frequent first.
+/// The count of each text, as a JSON object with the most frequent first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextCounts(BTreeMap<String, u64>);
 
@@ -31,7 +31,7 @@ impl TextCounts {
         }
     }
 
-    /// How often a value came.
+    /// The count of a value.
     pub fn count(&self, text: &str) -> u64 {
         self.0.get(text).copied().unwrap_or(0)
     }
@@ -51,7 +51,7 @@ impl Serialize for TextCounts {
     }
 }
 
-/// What the cells of `numbers` are called.
+/// The column headings of `numbers`.
 pub(crate) const NUMBERS: [&str; 10] = [
     "Metric",
     "Mode",
@@ -118,7 +118,7 @@ impl Line<'_> {
     }
 }
 
-/// Every text of the suite's own: the metric, a value, and how often it came in each mode. Absent where a mode never told one.
+/// Every text of the suite's own: the metric, a value, and its count in each mode. Absent where a mode never reported one.
 pub(crate) fn texts(summary: &Summary) -> Vec<(String, String, Vec<Option<u64>>)> {
     let mut all: BTreeMap<&str, TextCounts> = BTreeMap::new();
     for (name, counts) in summary.modes.iter().flat_map(|(_, mode)| mode.texts.iter()) {

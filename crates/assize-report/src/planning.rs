@@ -67,7 +67,7 @@ impl Range {
     }
 }
 
-/// What one block of an earlier run took: one scenario once in every arm. Absent where it is unknown.
+/// The time, cost and tokens of one block of an earlier run: one scenario once in every arm. Absent where unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Estimates {
@@ -196,16 +196,16 @@ impl std::str::FromStr for Detect {
     }
 }
 
-/// What a plan is made from besides the earlier run.
+/// The input of a plan besides the earlier run.
 #[derive(Debug, Clone)]
 pub struct PlanInput<'a> {
     /// The trials.
     pub design: PlanDesign,
     /// The earlier run. Absent: nothing is known.
     pub summary: Option<&'a Summary>,
-    /// The metrics to decide by, where no run tells them.
+    /// The metrics to decide by, where no run gives them.
     pub primary: Vec<String>,
-    /// What trials took.
+    /// The time and cost of earlier trials.
     pub estimates: Estimates,
     /// Differences to be shown.
     pub detect: Vec<Detect>,
@@ -285,7 +285,7 @@ pub struct ExperimentPlan {
     pub design: PlanDesign,
     /// Their number.
     pub trials: u64,
-    /// What all of them cost, in dollars.
+    /// The cost of all of them, in dollars.
     pub usd: Option<Range>,
     /// The tokens that they take.
     pub tokens: Option<Range>,
@@ -295,7 +295,7 @@ pub struct ExperimentPlan {
     pub alpha: f64,
     /// Probability of showing a difference that is there.
     pub power: f64,
-    /// What each metric to decide by can show.
+    /// The detectable differences of each metric to decide by.
     pub metrics: Vec<MetricPlan>,
     /// Tasks that equivalence within the margin takes at least, however many runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,7 +312,7 @@ pub struct TasksForMargin {
     pub tasks: u64,
 }
 
-/// What the design can show for one metric.
+/// The detectable difference of one metric.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetricPlan {
@@ -328,7 +328,7 @@ pub struct MetricPlan {
     pub detectable: Option<Range>,
     /// The share of the error that comes from differences between scenarios, in percent.
     pub between_percent: Option<Range>,
-    /// What wanted differences take.
+    /// The sizes that wanted differences need.
     pub targets: Vec<TargetPlan>,
     /// The best split of the budget, or of what the first wanted difference takes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,7 +337,7 @@ pub struct MetricPlan {
     pub assumed: bool,
 }
 
-/// What a wanted difference takes.
+/// The size that a wanted difference needs.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetPlan {
@@ -378,7 +378,7 @@ pub struct RepetitionsOnly {
     pub detectable: Option<f64>,
 }
 
-/// The variances of a question, and the scale its sizes are told on.
+/// The variances of a question, and the scale of its effect sizes.
 #[derive(Clone)]
 struct Known {
     metric: String,
@@ -525,7 +525,7 @@ fn number_of_level(level: f64) -> String {
     text.trim_end_matches('0').to_owned()
 }
 
-/// What is known about each metric to decide by: of several comparisons the one with the largest error.
+/// The known variances of each metric to decide by: of several comparisons the one with the largest error.
 fn known(input: &PlanInput<'_>) -> Vec<Known> {
     let Some(summary) = input.summary else {
         return assumed(input);

@@ -1,4 +1,4 @@
-//! Why trials did not pass, counted by what is the same in all their messages.
+//! Counts the reasons why trials did not pass, by the text that their messages share.
 
 use crate::arm::Names;
 use crate::row::Row;
@@ -14,27 +14,27 @@ pub(crate) const MOST_LISTED: usize = 20;
 /// Further kinds of messages are counted together.
 const MOST_KINDS: usize = 2000;
 
-/// What is said of messages beyond that.
+/// The name under which messages beyond that are counted.
 const OTHER: &str = "other reasons";
 
 /// A reason why trials of a mode did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
-    /// What became of the trials: `fail` or `void`.
+    /// The outcome of the trials: `fail` or `void`.
     pub outcome: Outcome,
     /// The message of the first such trial.
     pub message: String,
-    /// How many trials.
+    /// The number of trials.
     pub trials: u64,
     /// The session ended with an error, rather than with an answer that checks refused.
     pub is_error: bool,
-    /// The first such trial, where rows tell it.
+    /// The first such trial, where rows name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<TrialPlace>,
 }
 
-/// Where a trial is found.
+/// The key of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialPlace {
@@ -45,7 +45,7 @@ pub struct TrialPlace {
 }
 
 impl TrialPlace {
-    /// What leads to the trial in `report.html`, after the `#`.
+    /// The link to the trial in `report.html`, after the `#`.
     pub(crate) fn anchor(&self) -> String {
         format!("show-{}-{}", self.run_id, self.position)
     }
@@ -81,7 +81,7 @@ impl Reason {
     }
 }
 
-/// How often a reason was met in a cell, and the position of the first such trial.
+/// The count of a reason in a cell, and the position of the first such trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) trials: u32,
@@ -93,11 +93,11 @@ pub(crate) struct Tally {
 pub(crate) struct Reasons {
     kinds: Names,
     /// By the place of their kind.
-    told: Vec<Told>,
+    known: Vec<KnownReason>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct KnownReason {
     outcome: Outcome,
     message: String,
     run_id: String,
@@ -115,13 +115,13 @@ impl Reasons {
             true => kind_of(outcome, &scope, &message),
             false => format!("{outcome:?} {scope} {message}"),
         };
-        if self.kinds.find(&kind).is_none() && self.told.len() >= MOST_KINDS {
+        if self.kinds.find(&kind).is_none() && self.known.len() >= MOST_KINDS {
             message = OTHER.to_owned();
             kind = kind_of(outcome, "", OTHER);
         }
         let place = self.kinds.place(&kind);
-        if place == self.told.len() {
-            self.told.push(Told {
+        if place == self.known.len() {
+            self.known.push(KnownReason {
                 outcome,
                 message,
                 is_error: row.has_error(),
@@ -131,19 +131,19 @@ impl Reasons {
         place
     }
 
-    /// What a place and a tally come to.
-    pub(crate) fn told(&self, place: usize, tally: Tally) -> Reason {
-        let told = &self.told[place];
+    /// The reason for an index and a tally.
+    pub(crate) fn reason(&self, place: usize, tally: Tally) -> Reason {
+        let known = &self.known[place];
         let example = tally.position.map(|position| TrialPlace {
-            run_id: told.run_id.clone(),
+            run_id: known.run_id.clone(),
             position: position.into(),
         });
         Reason {
-            outcome: told.outcome,
-            message: told.message.clone(),
+            outcome: known.outcome,
+            message: known.message.clone(),
             trials: tally.trials.into(),
-            is_error: told.is_error,
-            example: example.filter(|_| told.message != OTHER),
+            is_error: known.is_error,
+            example: example.filter(|_| known.message != OTHER),
         }
     }
 }

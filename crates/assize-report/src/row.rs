@@ -1,7 +1,7 @@
 //! The part of a row that a summary needs, borrowed from the text it stands in.
 //!
-//! Numbers are taken as found: a field that holds no number was not measured. What a row may claim as measured is
-//! decided here, in one place.
+//! Numbers are taken as found: a field that holds no number was not measured. This file alone decides which fields count as
+//! measured.
 
 use crate::judge::Votes;
 use assize_contracts::{
@@ -32,13 +32,13 @@ pub struct Row<'a> {
     pub iteration: i64,
     /// True if the goal was reached.
     pub success: bool,
-    /// What was learnt. Absent in foreign rows, which know only `success`.
+    /// The outcome of the trial. Absent in foreign rows, which know only `success`.
     #[serde(default)]
     pub outcome: Option<Outcome>,
-    /// Why the session ended.
+    /// The reason why the session ended.
     #[serde(borrow, default)]
     pub completion_reason: Option<Text<'a>>,
-    /// What went wrong, as a word.
+    /// The error, as a word.
     #[serde(borrow, default)]
     pub error_code: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -151,7 +151,7 @@ impl<'a> Row<'a> {
         serde_json::from_slice(json)
     }
 
-    /// What the trial taught.
+    /// The outcome of the trial.
     pub fn outcome(&self) -> Outcome {
         self.outcome.unwrap_or(if self.success {
             Outcome::Pass
@@ -179,7 +179,7 @@ impl<'a> Row<'a> {
         self.error_code.is_some() || matches!(&self.error, Extension::Text(_))
     }
 
-    /// Why the trial did not pass, in words: the message, else the first check that does not hold, else a word.
+    /// The reason why the trial did not pass, in words: the message, else the first check that does not hold, else a word.
     pub(crate) fn reason(&self) -> String {
         if let Extension::Text(error) = &self.error
             && !error.trim().is_empty()
@@ -233,14 +233,14 @@ impl<'a> Row<'a> {
         self.censored || (self.is_foreign() && timed_out)
     }
 
-    /// A failure that another profiler wrote down with zeros for everything: nobody measured it.
+    /// True for a failure that another profiler recorded with zeros for everything: it was not measured.
     pub fn is_unmeasured(&self) -> bool {
         self.is_foreign()
             && self.outcome() == Outcome::Fail
             && self.field_values().all(|(_, value)| value == 0.0)
     }
 
-    /// Tokens were used and the cost is said to be 0, by somebody who did not price them.
+    /// True when tokens were used and the recorded cost is 0, because they were not priced.
     pub fn has_unpriced_tokens(&self) -> bool {
         let total = self.cost.as_ref().and_then(|cost| cost.total_usd.0);
         let used = |tokens: &Tokens| tokens.fields().iter().any(|(_, value)| *value > Some(0.0));
@@ -256,9 +256,9 @@ impl<'a> Row<'a> {
             .any(|attempt| attempt.outcome == Some(Outcome::Fail))
     }
 
-    /// Whether one vote of a judge would have changed the outcome. Absent where the row does not tell.
+    /// True when one vote of a judge would have changed the outcome. Absent where the row does not record it.
     pub(crate) fn hangs_on_one_vote(&self, catalog: &Catalog) -> Option<bool> {
-        let told: Vec<f64> = self
+        let recorded: Vec<f64> = self
             .extensions
             .0
             .iter()
@@ -274,7 +274,7 @@ impl<'a> Row<'a> {
             .iter()
             .any(|check| !check.passed && check.actual.0.is_empty());
         let could_turn = self.outcome() == Outcome::Pass || !failed_otherwise;
-        (!told.is_empty()).then(|| could_turn && told.contains(&1.0))
+        (!recorded.is_empty()).then(|| could_turn && recorded.contains(&1.0))
     }
 
     /// Everything measured, under the names of the catalog. A metric that a collector put into the extensions comes last.
@@ -307,7 +307,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What is known as a lower bound only: the known part of tokens and cost whose total is unknown.
+    /// Visits values that are known only as lower bounds: the known part of tokens and cost whose total is unknown.
     pub(crate) fn for_each_lower_bound(&self, catalog: &Catalog, mut take: impl FnMut(&str, f64)) {
         if self.outcome() == Outcome::Void {
             return;
@@ -371,7 +371,7 @@ impl<'a> Row<'a> {
         texts.find_map(|(name, text)| (name == wanted).then_some(text))
     }
 
-    /// Scored without a single check. Of rows of other profilers nobody knows.
+    /// Scored without a single check. Unknown, and therefore false, for rows of other profilers.
     pub(crate) fn has_no_checks(&self) -> bool {
         !self.is_foreign() && self.checkpoints_total.0 == Some(0.0)
     }
@@ -411,7 +411,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// How much of something was used.
+/// The known amount of something that was used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Used {
     Exactly(f64),
@@ -516,7 +516,7 @@ impl<'de> Visitor<'de> for NumberVisitor {
     }
 }
 
-/// The numbers of an object, by name. What is no number is NaN.
+/// The numbers of an object, by name. Any other value is NaN.
 #[derive(Debug, Default)]
 struct Numbers<'a>(Vec<(Cow<'a, str>, f64)>);
 
@@ -548,7 +548,7 @@ impl<'de> Visitor<'de> for NumbersVisitor {
     }
 }
 
-/// What is among the extensions, by name.
+/// The extensions, by name.
 #[derive(Debug, Default)]
 struct Extensions<'a>(Vec<(Cow<'a, str>, Extension<'a>)>);
 

@@ -8,7 +8,7 @@ use std::io::BufRead;
 pub struct RowBytes<'a> {
     /// The JSON object.
     pub json: &'a [u8],
-    /// Which row of the file it is, from 1.
+    /// The number of the row in the file, from 1.
     pub number: u64,
     /// Nothing follows it, and no line break either: writing it may have been interrupted.
     pub may_be_torn: bool,
@@ -113,7 +113,7 @@ fn read_array(
     }
 }
 
-/// Where in an array of JSON values a byte stands.
+/// The position of a byte within an array of JSON values.
 #[derive(Default)]
 struct Scan {
     depth: u32,

@@ -11,9 +11,9 @@ pub struct ScenarioChange<'a> {
     pub scenario: &'a str,
     /// The candidate.
     pub mode_a: &'a str,
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub mode_b: &'a str,
-    /// What became of it.
+    /// The kind of change.
     pub change: ChangeKind,
     /// Its trials under A. Absent when it was not run.
     pub a: Option<PassCount>,
@@ -21,7 +21,7 @@ pub struct ScenarioChange<'a> {
     pub b: Option<PassCount>,
 }
 
-/// What became of a scenario.
+/// The change of a scenario between two modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -72,7 +72,7 @@ pub struct PassCount {
     pub trials: u64,
 }
 
-/// How often every scenario passed, by mode.
+/// The passes of every scenario, by mode.
 #[derive(Debug)]
 pub(crate) struct ScenarioCounts {
     pub(crate) scenarios: Vec<String>,
@@ -80,7 +80,7 @@ pub(crate) struct ScenarioCounts {
     pub(crate) modes: Vec<Vec<Option<PassCount>>>,
 }
 
-/// Every scenario of the two modes, in the summary's order. Where not all are told one by one, the summary must have counted
+/// Every scenario of the two modes, in the summary's order. Where not all are listed one by one, the summary must have counted
 /// them (`Analysis::counts_scenarios`).
 pub fn scenario_changes<'a>(
     summary: &'a Summary,

@@ -1,10 +1,10 @@
-//! How often trials reached their goal, and what several tries are worth.
+//! The success rate of trials, and the chances of several tries.
 
 use crate::arm::Cell;
 use assize_stats::{Level, PassKSuite, Scope, Tally, pass_k_suite, success_rate, suite_rate};
 use serde::Serialize;
 
-/// With so few tasks, numbers speak of exactly these.
+/// With so few tasks, numbers apply to exactly these.
 const FEW_TASKS: usize = 4;
 
 /// Success of a mode. Void trials are in `void` and in nothing else but the bounds.
@@ -23,13 +23,13 @@ pub struct SuccessSummary {
     pub rate: Option<f64>,
     /// Interval of the rate, in the scope named by `scope`. Absent for too few trials.
     pub ci95: Option<[f64; 2]>,
-    /// What the interval speaks about: new tasks like these, or exactly these where they are few.
+    /// The tasks that the interval applies to: new tasks like these, or exactly these where they are few.
     pub scope: Scope,
     /// The rate if all void trials that may depend on the mode had failed, and if all had passed.
     pub void_bounds: Option<[f64; 2]>,
 }
 
-/// What `k` tries are worth.
+/// The chances of `k` tries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chances {

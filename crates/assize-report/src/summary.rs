@@ -1,4 +1,4 @@
-//! What trials come to: the one thing that every output reads.
+//! The summary of trials: the one value that every output reads.
 
 use crate::arm::{AllNames, Arm, Cell};
 use crate::comparison::{Material, compare, has_several_models};
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Everything that is said about a set of trials.
+/// All statements about a set of trials.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// The version of the rules that verdicts follow. Runs of any age are judged by the rules of the reading program.
@@ -25,26 +25,26 @@ pub struct Summary {
     pub modes: Named<ModeSummary>,
     /// Scenarios in the order in which they were first seen.
     pub scenarios: Named<ScenarioSummary>,
-    /// Scenarios that are only part of the modes' numbers, because there are too many to tell one by one.
+    /// Scenarios that are only part of the modes' numbers, because there are too many to list one by one.
     #[serde(rename = "scenariosLeftOut", skip_serializing_if = "is_zero")]
     pub scenarios_left_out: usize,
-    /// Metrics that are too many to be told, by tool or by plugin.
+    /// Metrics that are left out, by tool or by plugin, because there are too many.
     #[serde(skip_serializing_if = "is_zero")]
     pub metrics_left_out: usize,
     /// Pair by pair, the deciding metrics first.
     pub comparisons: Vec<Comparison>,
-    /// What each factor changes, where the modes come from factors. The declared ones first.
+    /// The effects of the factors, where the modes come from factors. The declared ones first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<FactorEffect>,
     /// Reasons to be careful.
     pub cautions: Vec<Caution>,
-    /// How much the votes of a judge agree. Absent where no trial had several.
+    /// The agreement of a judge's votes. Absent where no trial had several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeSummary>,
-    /// The gates, each held against every mode it speaks about. Whoever judges them puts them here.
+    /// The gates, each judged for every mode it is about. The caller that judges them puts them here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
-    /// What was meant to be run, where that is known.
+    /// The planned trials, where known.
     #[serde(skip)]
     pub planned: Option<Planned>,
     /// The walls around the agents, where they are known.
@@ -68,7 +68,7 @@ pub struct Summary {
     /// Whose trials the modes are, in their order.
     #[serde(skip)]
     pub(crate) arms: Vec<ArmName>,
-    /// How often every scenario passed, where somebody asked.
+    /// The passes of every scenario, where the analysis asks for them.
     #[serde(skip)]
     pub(crate) counts: Option<ScenarioCounts>,
 }
@@ -77,7 +77,7 @@ pub struct Summary {
 /// adjusts over the whole report. Version 1 compared pooled counts.
 pub(crate) const RULES_VERSION: u32 = 2;
 
-/// What the trials of a mode have in common.
+/// The properties that the trials of a mode have in common.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ArmName {
     suite: Option<String>,
@@ -98,34 +98,34 @@ impl ArmName {
 pub struct ModeSummary {
     /// All trials, void ones included.
     pub runs: u64,
-    /// How many reached the goal.
+    /// The success rate.
     pub success: SuccessSummary,
     /// Everything measured, by the collectors' names.
     pub metrics: Named<MetricSummary>,
-    /// What several tries are worth.
+    /// The chances of several tries.
     pub pass_k: Vec<Chances>,
-    /// What one success costs. Absent when no cost is known.
+    /// The cost of one success. Absent when no cost is known.
     pub cost_per_success: Option<CostPerSuccess>,
-    /// Where the numbers come from.
+    /// The source of the numbers: live, replayed or simulated.
     pub nature: Nature,
     /// Trials that ran out of time.
     pub censored: u64,
     /// Trials that were tried again after failing.
     #[serde(skip)]
     pub retried: u64,
-    /// What labels came to, by the metric that tells them.
+    /// Results of labels, by the metric that reports them.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub classification: Named<Classification>,
-    /// Texts that collectors, scorers and evaluators told, by metric: how often each value came.
+    /// Texts that collectors, scorers and evaluators reported, by metric: the count of each value.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub texts: Named<TextCounts>,
-    /// Whether a skill is used when it should be. Absent where no scenario says.
+    /// The use of a skill compared with its expected use. Absent where no scenario states one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggers: Option<Triggers>,
     /// Checks by `scenario/id`; where scenarios are left out, also by their id over all scenarios.
     #[serde(skip)]
     pub checks: Named<(u64, u64)>,
-    /// Why trials failed or are void, the most frequent reasons first.
+    /// The reasons why trials failed or are void, the most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
@@ -212,10 +212,10 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
         let labels = prepare(&mut builder, analysis);
-        let told = told(&builder, analysis.most_scenarios);
-        let modes = modes(&builder, &labels, &told, analysis.confidence);
-        let scenarios = scenarios(&builder, &labels, &told, analysis.confidence);
-        let scenarios_left_out = builder.scenarios.len() - told.len();
+        let listed = listed(&builder, analysis.most_scenarios);
+        let modes = modes(&builder, &labels, &listed, analysis.confidence);
+        let scenarios = scenarios(&builder, &labels, &listed, analysis.confidence);
+        let scenarios_left_out = builder.scenarios.len() - listed.len();
         let mut cautions = caution::of_rows(&builder, &labels, analysis);
         cautions.extend(caution::of_modes(modes.iter().filter_map(
             |(label, mode)| {
@@ -312,7 +312,7 @@ impl Summary {
     }
 }
 
-/// What the table of typical tasks shows.
+/// The explanation of the table of typical tasks.
 pub(crate) const TYPICAL_TASKS: &str =
     "Geometric means of the tasks' medians; their intervals speak of tasks like these.";
 
@@ -324,7 +324,7 @@ pub(crate) fn shown_amount(metric: &Metric, value: f64) -> String {
     }
 }
 
-/// Puts the arms in order and fills in what follows from all rows together. Tells what the arms are called.
+/// Puts the arms in order and fills in what follows from all rows together. Returns the labels of the arms.
 pub(crate) fn prepare(builder: &mut SummaryBuilder, analysis: &Analysis) -> Vec<String> {
     sort_arms(&mut builder.arms, &analysis.mode_order);
     builder.keep_versions_apart();
@@ -347,7 +347,7 @@ fn sort_arms(arms: &mut [Arm], order: &[String]) {
     arms.sort_by_key(|arm| place(&arm.mode));
 }
 
-/// The mode, and whatever else it takes to tell arms apart.
+/// The mode, and whatever else is needed to distinguish the arms.
 fn labels(arms: &[Arm]) -> Vec<String> {
     let differ = |of: fn(&Arm) -> String| arms.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let models = has_several_models(arms);
@@ -373,36 +373,36 @@ fn labels(arms: &[Arm]) -> Vec<String> {
     labels
 }
 
-/// The scenarios that are told one by one, in their order. Those that did not always pass are looked at, so they come first
-/// where not all can be told.
-fn told(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
+/// The scenarios that are listed one by one, in their order. Those that did not always pass are of interest, so they come first
+/// where not all can be listed.
+fn listed(builder: &SummaryBuilder, most: usize) -> Vec<usize> {
     let all = 0..builder.scenarios.len();
     if all.len() <= most {
         return all.collect();
     }
-    let has_trouble = |scenario: &usize| {
+    let is_imperfect = |scenario: &usize| {
         let cells = builder
             .arms
             .iter()
             .filter_map(|arm| arm.cells.get(*scenario));
         cells.into_iter().any(|cell| cell.failed + cell.void > 0)
     };
-    let (trouble, fine): (Vec<usize>, Vec<usize>) = all.partition(has_trouble);
-    let mut told: Vec<usize> = trouble.into_iter().chain(fine).take(most).collect();
-    told.sort_unstable();
-    told
+    let (imperfect, fine): (Vec<usize>, Vec<usize>) = all.partition(is_imperfect);
+    let mut listed: Vec<usize> = imperfect.into_iter().chain(fine).take(most).collect();
+    listed.sort_unstable();
+    listed
 }
 
 fn modes(
     builder: &SummaryBuilder,
     labels: &[String],
-    told: &[usize],
+    listed: &[usize],
     level: Level,
 ) -> Named<ModeSummary> {
     let summary = |(arm, label): (&Arm, &String)| {
         let cells: Vec<&Cell> = arm.cells.values().collect();
         let mut mode = mode(builder, arm, &cells, level);
-        mode.checks = checks(builder, arm, told);
+        mode.checks = checks(builder, arm, listed);
         mode.triggers = Triggers::of(&builder.names, &cells, level);
         let labels = arm.labels.iter();
         let labels = labels.map(|(name, confusion)| (name.clone(), confusion.summarize()));
@@ -418,10 +418,10 @@ fn modes(
     Named(builder.arms.iter().zip(labels).map(summary).collect())
 }
 
-/// How often checks held: over all scenarios where some are left out, then scenario by scenario.
-fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u64)> {
+/// The counts of checks that held: over all scenarios where some are left out, then scenario by scenario.
+fn checks(builder: &SummaryBuilder, arm: &Arm, listed: &[usize]) -> Named<(u64, u64)> {
     let mut checks = Vec::new();
-    if told.len() < builder.scenarios.len() {
+    if listed.len() < builder.scenarios.len() {
         let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (word, tally) in arm.cells.values().flat_map(|cell| &cell.checks) {
             let sum = sums.entry(*word).or_default();
@@ -436,7 +436,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u6
         };
         checks.extend(sums.into_iter().map(named));
     }
-    for scenario in told {
+    for scenario in listed {
         let tallies = arm.cells.get(*scenario).map(|cell| &cell.checks);
         checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
             let (scenario, id) = (
@@ -453,7 +453,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, told: &[usize]) -> Named<(u64, u6
 fn scenarios(
     builder: &SummaryBuilder,
     labels: &[String],
-    told: &[usize],
+    listed: &[usize],
     level: Level,
 ) -> Named<ScenarioSummary> {
     let summary = |place: &usize| {
@@ -467,7 +467,7 @@ fn scenarios(
         let modes = Named(modes.collect());
         (id.clone(), ScenarioSummary { modes })
     };
-    Named(told.iter().map(summary).collect())
+    Named(listed.iter().map(summary).collect())
 }
 
 fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
@@ -497,7 +497,7 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
     }
 }
 
-/// Why trials of these cells did not pass, the most frequent reasons first.
+/// The reasons why trials of these cells did not pass, the most frequent first.
 fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
     let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
     for (place, tally) in cells.iter().flat_map(|cell| &cell.reasons) {
@@ -508,9 +508,9 @@ fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
             (known, new) => known.or(new),
         };
     }
-    let told = tallies.into_iter();
-    let mut reasons: Vec<Reason> = told
-        .map(|(place, tally)| builder.names.reasons.told(place, tally))
+    let tallies = tallies.into_iter();
+    let mut reasons: Vec<Reason> = tallies
+        .map(|(place, tally)| builder.names.reasons.reason(place, tally))
         .collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.trials));
     reasons
@@ -585,7 +585,7 @@ impl Summary {
         cells::metric_cell(&metric, summary, Statistic::Median)
     }
 
-    /// What to say where every trial of every mode ended with an error: then nothing is known about which mode is better.
+    /// A sentence for the case that every trial of every mode ended with an error: then it is unknown which mode is better.
     pub fn nothing_worked(&self) -> Option<&'static str> {
         let is_broken = |mode: &ModeSummary| {
             mode.success.passed == 0
@@ -598,12 +598,12 @@ impl Summary {
         )
     }
 
-    /// How many scenarios the trials belong to, told one by one or not.
+    /// The number of scenarios of the trials, listed one by one or not.
     pub fn scenario_count(&self) -> usize {
         self.scenarios.len() + self.scenarios_left_out
     }
 
-    /// What to say where scenarios are told one by one. Nothing when all of them are.
+    /// A note about scenarios that are not listed one by one. `None` when all of them are.
     pub fn left_out_words(&self) -> Option<String> {
         let left_out = self.scenarios_left_out;
         let metrics = self.metrics_left_out;
@@ -615,7 +615,7 @@ impl Summary {
         });
         let scenarios = (left_out > 0).then(|| {
             format!(
-                "{left_out} of {} scenarios are not told one by one: those with trials that did not pass come first. All \
+                "{left_out} of {} scenarios are not listed one by one: those with trials that did not pass come first. All \
                  count in the numbers of their modes, and `assize report --format csv` lists every trial.",
                 self.scenario_count()
             )
@@ -669,7 +669,7 @@ impl Summary {
             .map(move |pair| pair.iter().filter(is_declared).collect())
     }
 
-    /// What the intervals of the modes' success speak about. None without any.
+    /// A note about the tasks that the intervals of the modes' success apply to. `None` without any.
     pub fn success_scope_note(&self) -> Option<String> {
         let known = self.modes.iter().map(|(_, mode)| &mode.success);
         let scopes: Vec<Scope> = known
@@ -688,7 +688,7 @@ impl Summary {
         Some(format!("Intervals of success speak of {words}."))
     }
 
-    /// What a typical task takes of the deciding metrics: the mode, the metric, the value and its interval.
+    /// Typical tasks by the deciding metrics: the mode, the metric, the value and its interval.
     pub(crate) fn typical_tasks(&self) -> Vec<[String; 4]> {
         let mut rows = Vec::new();
         for metric in &self.primary {

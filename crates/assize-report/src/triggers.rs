@@ -1,4 +1,4 @@
-//! Whether a skill is used when it should be: recall, precision and false triggers over scenarios that say so.
+//! Compares the use of a skill with its expected use: recall, precision and false triggers over scenarios that state it.
 
 use crate::arm::{AllNames, Cell};
 use crate::percent;
@@ -6,10 +6,10 @@ use assize_contracts::Metric;
 use assize_stats::{Level, Scope, Tally, effective_proportion_ci, success_rate, suite_rate};
 use serde::Serialize;
 
-/// With so few scenarios, numbers speak of exactly these.
+/// With so few scenarios, numbers apply to exactly these.
 const FEW_SCENARIOS: usize = 4;
 
-/// How well the use of a skill fits the scenarios of a mode.
+/// The fit between the use of a skill and the scenarios of a mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Triggers {
@@ -37,7 +37,7 @@ pub struct TriggerRate {
     pub scope: Scope,
 }
 
-/// What the trials of one scenario come to.
+/// The results of the trials of one scenario.
 struct Seen {
     should: bool,
     used: u64,

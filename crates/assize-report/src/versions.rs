@@ -25,12 +25,12 @@ pub fn not_comparable() -> String {
 }
 
 impl SummaryBuilder {
-    /// Whether any trial is of the first version of rows.
+    /// True when any trial is of the first version of rows.
     pub fn has_old_trials(&self) -> bool {
         self.has_old_trials
     }
 
-    /// Whether any trial is of the current version. Rows of other profilers have none.
+    /// True when any trial is of the current version. Rows of other profilers have none.
     pub fn has_current_trials(&self) -> bool {
         self.has_current_trials
     }

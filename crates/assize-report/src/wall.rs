@@ -15,7 +15,7 @@ pub(crate) fn headline(walls: &[WallRecord]) -> Option<String> {
             None => kinds.push((&wall.words, vec![place])),
         }
     }
-    let told = match kinds.as_slice() {
+    let words = match kinds.as_slice() {
         [] => return None,
         [(words, _)] => (*words).to_owned(),
         several => {
@@ -24,10 +24,10 @@ pub(crate) fn headline(walls: &[WallRecord]) -> Option<String> {
             each.collect::<Vec<_>>().join("; ")
         }
     };
-    Some(format!("Sandbox: {told}."))
+    Some(format!("Sandbox: {words}."))
 }
 
-/// What walls could not keep agents from, each once with the modes concerned.
+/// Cautions about everything that sandboxes could not keep agents from, each once with the modes concerned.
 pub(crate) fn cautions(walls: &[WallRecord]) -> Vec<Caution> {
     let mut cautions: Vec<Caution> = Vec::new();
     for wall in walls {

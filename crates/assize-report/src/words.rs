@@ -9,7 +9,7 @@ use crate::Comparison;
 use crate::caution::count;
 use assize_stats::{Level, Scope, Verdict};
 
-/// Permutation and interval methods cannot tell p-values below this apart.
+/// Permutation and interval methods cannot distinguish p-values below this.
 const FLOOR: f64 = 1e-4;
 
 /// The heading of comparisons that were not declared to decide by.
@@ -30,7 +30,7 @@ pub fn clause(comparison: &Comparison) -> String {
 pub(crate) enum Clause<'a> {
     /// A claim, whole on its own.
     Known(String),
-    /// Nothing can be told about the metric of this name.
+    /// The metric of this name is inconclusive.
     Unknown {
         /// The metric's label.
         name: &'a str,
@@ -102,7 +102,7 @@ pub(crate) fn closing_clauses<'a>(
     Some(clauses.join(", "))
 }
 
-/// A whole sentence with scope, interval and design, and what would help where nothing can be told.
+/// A whole sentence with scope, interval and design, and advice where the comparison is inconclusive.
 pub fn sentence(comparison: &Comparison) -> String {
     match comparison {
         Comparison::Success(found) => success::sentence(found),
@@ -110,7 +110,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     }
 }
 
-/// What would help where nothing can be told; none where something is, or nothing is known to help.
+/// Advice for an inconclusive comparison; `None` for others, or when nothing is known to help.
 pub fn advice(comparison: &Comparison) -> Option<String> {
     if comparison.verdict() != Verdict::Inconclusive {
         return None;
@@ -121,7 +121,7 @@ pub fn advice(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// What the intervals and p-values of these comparisons speak about. None without any.
+/// A note about the tasks that the intervals and p-values of these comparisons apply to. `None` without any.
 pub fn scopes_note(comparisons: &[&Comparison]) -> Option<String> {
     let shown = comparisons
         .iter()
@@ -194,7 +194,7 @@ fn these_tasks(tasks: usize) -> String {
     }
 }
 
-/// ` on exactly these 3 tasks` for what speaks of no others, nothing for tasks like these.
+/// ` on exactly these 3 tasks` for a scope of exactly these tasks, empty for tasks like these.
 fn place(scope: Scope, tasks: usize) -> String {
     match scope {
         Scope::Population => String::new(),
@@ -202,7 +202,7 @@ fn place(scope: Scope, tasks: usize) -> String {
     }
 }
 
-/// `For other tasks: cannot tell from 3 tasks.`, where a verdict on so few speaks of exactly these.
+/// `For other tasks: cannot tell from 3 tasks.`, where a verdict on so few applies to exactly these.
 fn other_tasks(scope: Scope, tasks: usize) -> Option<String> {
     (scope == Scope::Suite && (1..=4).contains(&tasks)).then(|| {
         let tasks = count(tasks as u64, "task", "tasks");
@@ -235,7 +235,7 @@ fn p_values(p: Option<f64>, adjusted: Option<f64>, family_size: usize) -> String
     }
 }
 
-/// Why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
+/// Explains why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
 fn doubt(interval: [f64; 2], questions: usize) -> String {
     let is_one_sided = interval[0] > 0.0 || interval[1] < 0.0;
     match is_one_sided && questions > 1 {

@@ -1,4 +1,4 @@
-//! What CI systems read: JUnit held against the rules of the schema that Jenkins and Surefire use, job pages within
+//! The files that CI systems read: JUnit checked against the schema that Jenkins and Surefire use, job pages within
 //! their limit, points for charts.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -150,7 +150,7 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// What the schema says: element, allowed children, required and further attributes.
+/// A rule of the schema: element, allowed children, required and further attributes.
 type Rule = (
     &'static str,
     &'static [&'static str],

@@ -1,4 +1,4 @@
-//! The page as a file: what it holds, what it leaves out and says so, and that nothing in it can act.
+//! The page as a file: its content, the notes about what it leaves out, and that nothing in it can act.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -233,7 +233,7 @@ fn a_page_of_many_scenarios_stays_small_and_counts_all_of_them() {
         .collect();
     let page = page(&rows, None, PageLimits::default());
     assert!(page.contains("3000 scenarios · 3000 trials"));
-    assert!(page.contains("2000 of 3000 scenarios are not told one by one"));
+    assert!(page.contains("2000 of 3000 scenarios are not listed one by one"));
     let data = data(&page);
     assert_eq!(data["scenarios"].as_array().unwrap().len(), 1000);
     assert_eq!(data["trials"].as_array().unwrap().len(), 1000);

@@ -1,5 +1,5 @@
-//! Six ordinary situations in which pooled counts, recorded limits and unadjusted p-values claim too much. What
-//! docs/reading-a-report.md shows about them is what is said here, word for word.
+//! Six ordinary situations in which pooled counts, recorded limits and unadjusted p-values claim too much. The sentences here
+//! and in docs/reading-a-report.md are the same, word for word.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

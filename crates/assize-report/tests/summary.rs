@@ -472,8 +472,8 @@ fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
     let summary = summarize(&rows);
     assert_eq!(summary.scenarios.len(), 1000);
     assert_eq!(summary.scenario_count(), 2500);
-    for told in ["t0", "t2490", "t2499"] {
-        assert!(summary.scenarios.find(told).is_some(), "{told}");
+    for listed in ["t0", "t2490", "t2499"] {
+        assert!(summary.scenarios.find(listed).is_some(), "{listed}");
     }
     assert!(summary.scenarios.find("t1500").is_none());
     let mode = summary.modes.find("table").unwrap();
@@ -484,7 +484,7 @@ fn of_many_scenarios_those_that_did_not_pass_are_told_and_all_count() {
     assert_eq!(json!(summary)["scenariosLeftOut"], 1500);
     let page = assize_report::render_markdown(&summary, "many");
     assert!(
-        page.contains("1500 of 2500 scenarios are not told one by one"),
+        page.contains("1500 of 2500 scenarios are not listed one by one"),
         "{page}"
     );
     let junit = assize_report::render_junit(&summary, "many");

@@ -1,4 +1,4 @@
-//! What redaction costs: text without secrets, and with twenty of them.
+//! Measures the cost of redaction: text without secrets, and with twenty of them.
 #![expect(clippy::print_stdout, reason = "a benchmark tells its result")]
 
 use assize_secrets::{Redactor, Secrets};
@@ -27,7 +27,7 @@ fn main() {
                 }
                 started.elapsed() / 20
             };
-            // The fastest round is the one that nobody disturbed.
+            // The fastest round is the one that was not disturbed.
             let each = (0..200).map(|_| round()).min().unwrap_or_default();
             println!("{secrets} secrets, {name}: {each:?}");
         }

@@ -1,4 +1,4 @@
-//! Tells a secret from an ordinary setting, by its name and by how random it looks.
+//! Distinguishes a secret from an ordinary setting, by its name and by how random it looks.
 
 /// Shorter values are removed only where they are declared, or named like a secret.
 pub const SHORT: usize = 8;
@@ -43,7 +43,7 @@ const SWITCHES: [&str; 12] = [
     "required",
 ];
 
-/// Whether a variable, header or parameter of this name holds a secret: `OPENAI_API_KEY`, `x-api-key`, `accessToken`.
+/// True when a variable, header or parameter of this name holds a secret: `OPENAI_API_KEY`, `x-api-key`, `accessToken`.
 pub fn is_secret_name(name: &str) -> bool {
     if matches!(name, "PWD" | "OLDPWD") {
         return false;
@@ -53,13 +53,13 @@ pub fn is_secret_name(name: &str) -> bool {
         .any(|word| WORDS.contains(&word.as_str()) || ENDS.iter().any(|end| word.ends_with(end)))
 }
 
-/// Whether a value of such a name is worth removing.
+/// True when a value of such a name is worth removing.
 pub(crate) fn can_be_secret(value: &str) -> bool {
     let value = value.trim();
     value.len() >= SHORTEST_BY_NAME && !SWITCHES.contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// Whether a value looks like a key: long, one word, letters and digits mixed as only chance mixes them.
+/// True when a value looks like a key: long, one word, letters and digits mixed as only chance mixes them.
 pub(crate) fn looks_random(value: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+/=_-.~".contains(c);
     value.len() >= SHORTEST_RANDOM

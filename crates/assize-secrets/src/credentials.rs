@@ -32,7 +32,7 @@ pub fn in_url(url: &str) -> Vec<Credential> {
     found
 }
 
-/// The credentials in a query, told by the names of its parameters.
+/// The credentials in a query, recognized by the names of its parameters.
 pub fn in_query(query: &str) -> Vec<Credential> {
     let parts = query.split('&').filter_map(|part| part.split_once('='));
     let secret = parts.filter(|(name, value)| is_secret_parameter(name) && !value.is_empty());

@@ -98,7 +98,7 @@ fn hexadecimal(value: &str) -> impl Iterator<Item = String> {
     [lower, upper].into_iter()
 }
 
-/// What is the same in the base64 of every text that holds the value: three parts, by where the
+/// The common part of the base64 of every text that holds the value: three parts, by where the
 /// value begins in it. And the base64 of the value alone.
 fn base64_parts(value: &[u8]) -> impl Iterator<Item = String> {
     const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -3,7 +3,7 @@
 //! [`Secrets`] is the list: values of the environment that look like secrets or are declared as such, credentials in URLs, keys that
 //! the capture proxy sees in requests. Clones share it, so that what one part of the program learns is removed by all. A
 //! [`Redactor`] finds these values, plain and in the usual encodings, whole and cut off, and replaces each by the same numbered
-//! placeholder everywhere. Which fields of a record hold outside text is for the owner of the record to say.
+//! placeholder everywhere. The owner of a record knows which of its fields hold outside text.
 
 mod classify;
 mod credentials;

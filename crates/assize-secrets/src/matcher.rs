@@ -47,7 +47,7 @@ pub(crate) struct Matcher {
     short_needles: Vec<usize>,
 }
 
-/// Where in a needle a block stands.
+/// The position of a block in a needle.
 #[derive(Clone, Copy)]
 enum Place {
     /// So far behind its beginning.
@@ -97,7 +97,7 @@ impl Matcher {
         }
     }
 
-    /// Whether there is anything to replace.
+    /// True when there is anything to replace.
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let mut is_in = false;
         self.search(text, &mut |_| {

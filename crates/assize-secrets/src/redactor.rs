@@ -30,7 +30,7 @@ impl Redactor {
         }
     }
 
-    /// Whether JSON holds anything that may have to be removed. Much cheaper than removing it.
+    /// True when JSON holds anything that may have to be removed. Much cheaper than removing it.
     pub fn concerns(&self, json: &[u8]) -> bool {
         let compiled = self.compiled();
         compiled

@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 2_000;
 /// Things that only look like keys are numbered up to here.
 const MOST_NUMBERED: usize = 10_000;
 
-/// A longer value is no key. What a suite names is not limited.
+/// A longer value is no key. Values that a suite declares are not limited.
 const LONGEST_LEARNT: usize = 8 << 10;
 
 /// The secrets of a run. Clones share them.
@@ -26,7 +26,7 @@ struct Shared {
     known: Mutex<Known>,
     /// Counts changes.
     version: AtomicU64,
-    /// What finds them, as of some version.
+    /// The automaton that finds them, as of some version.
     compiled: RwLock<Option<Arc<Compiled>>>,
 }
 
@@ -34,7 +34,7 @@ struct Shared {
 struct Known {
     /// All variables that are used, secret or not.
     environment: BTreeMap<String, String>,
-    /// What the suite says about values itself.
+    /// The suite's own declarations about values.
     declared: HashMap<String, bool>,
     found: Vec<Secret>,
     /// Numbers of values, by their hash.
@@ -47,12 +47,12 @@ struct Secret {
     reason: Reason,
 }
 
-/// Why a value is taken for a secret.
+/// The reason why a value is taken for a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The suite says so.
+    /// The suite declares it.
     Declared,
-    /// Its name says so.
+    /// Its name is that of a secret.
     Name,
     /// It looks like a key.
     Random,
@@ -80,7 +80,7 @@ impl Reason {
 pub struct Removed {
     /// The variable or the place it comes from.
     pub name: String,
-    /// Why it is removed.
+    /// The reason why it is removed.
     pub reason: Reason,
     /// It is so short that ordinary text may hold it by chance.
     pub is_short: bool,
@@ -249,7 +249,7 @@ impl Secrets {
     }
 }
 
-/// Why a value with this name is a secret, if it is.
+/// The reason why a value with this name is a secret, if it is.
 fn reason(name: &str, value: &str) -> Option<Reason> {
     match () {
         () if is_secret_name(name) && can_be_secret(value) => Some(Reason::Name),

@@ -219,7 +219,7 @@ impl Whole {
             last_text: String::new(),
         };
         for placed in std::mem::take(&mut self.items) {
-            story.tell(placed);
+            story.add(placed);
         }
         let Story {
             events,
@@ -331,7 +331,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    fn tell(&mut self, placed: Placed) {
+    fn add(&mut self, placed: Placed) {
         let is_main = placed.agent.is_none();
         self.mark_turn(&placed);
         let context = |call_id: Option<String>, is_bound: bool| -> EventContext {

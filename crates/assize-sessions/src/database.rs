@@ -34,7 +34,7 @@ pub(crate) struct Database {
     _directory: TempDir,
 }
 
-/// What tells that the files were changed.
+/// Sizes and times by which changes of the files are noticed.
 #[derive(Debug, PartialEq, Eq, Clone)]
 struct State(Vec<Option<(u64, Option<SystemTime>)>>);
 

@@ -12,7 +12,7 @@ pub(crate) struct CallSpot {
     pub(crate) call: u32,
 }
 
-/// What counts where.
+/// The digest that owns each call and event.
 #[derive(Debug, Default)]
 pub(crate) struct Ownership {
     /// For every digest and call: nothing if the call is another's copy, else where its usage is taken from.
@@ -82,7 +82,7 @@ impl Ownership {
         }
     }
 
-    /// Where the usage of a call is found, if the call counts here.
+    /// The place of a call's usage, if the call counts here.
     pub(crate) fn usage_of(&self, part: u32, call: u32) -> Option<CallSpot> {
         *self.calls.get(part as usize)?.get(call as usize)?
     }

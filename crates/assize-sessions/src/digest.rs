@@ -19,7 +19,7 @@ pub(crate) struct Digest {
     pub(crate) claims: Vec<DigestClaim>,
 }
 
-/// What the agent says its session took until a moment.
+/// The usage that the agent claims for its session until a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DigestClaim {
     pub(crate) at: i64,

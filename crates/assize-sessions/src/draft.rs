@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
-/// How much of a log is kept.
+/// The amount of a log that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Times, tokens, names of tools: all that totals need.
@@ -488,7 +488,7 @@ pub(crate) fn subject<'a>(tool: &str, input: &'a [u8]) -> Option<Cow<'a, str>> {
     found
 }
 
-/// The MCP server of a tool, where the tool's name tells it.
+/// The MCP server of a tool, where the tool's name has it.
 pub(crate) fn mcp_server(tool: &str) -> Option<&str> {
     let rest = tool.strip_prefix("mcp__")?;
     let (server, _) = rest.split_once("__")?;

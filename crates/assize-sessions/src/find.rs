@@ -1,4 +1,4 @@
-//! Where logs are: below the places that agents use on this machine, or below a directory that was named.
+//! Finds logs: below the places that agents use on this machine, or below a directory that was named.
 
 use crate::formats::{FORMATS, Machine};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use crate::dedupe::Ownership;
 use crate::digest::{Counts, Digest, DigestClaim};
 use std::collections::BTreeMap;
 
-/// What calls without a line took between two sums.
+/// The usage of calls without a line between two sums.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HiddenCalls {
     /// The digest whose sums show them.
@@ -92,7 +92,7 @@ fn classes(counts: &Counts) -> Classes {
     .map(|count| count.unwrap_or(0))
 }
 
-/// What the session's calls took in a span of time. Nothing if one of them did not tell.
+/// The usage of the session's calls in a span of time. `None` if one of them is unknown.
 fn known(
     since: i64,
     until: i64,

@@ -13,7 +13,7 @@ const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"assizeSI";
 
-/// What was found in logs, by file.
+/// The results of reading logs, by file.
 #[derive(Debug, Default)]
 pub struct Index {
     path: Option<PathBuf>,
@@ -90,7 +90,7 @@ struct Heading<'a> {
 }
 
 impl Index {
-    /// An index that is kept nowhere.
+    /// An index that is not stored.
     pub fn none() -> Self {
         Self::default()
     }

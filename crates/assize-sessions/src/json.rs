@@ -1,4 +1,4 @@
-//! Reads JSON where it stands: every byte is checked, and nothing is copied that nobody asked for. Logs run to gigabytes, and most of them
+//! Reads JSON where it stands: every byte is checked, and nothing is copied without need. Logs run to gigabytes, and most of them
 //! is text of tools that only has to be valid.
 //!
 //! A value of another type than expected is skipped, noted in [`Json::has_odd_types`], and unknown.

@@ -33,7 +33,7 @@ pub(crate) struct KnownFile {
     log: LogFile,
     format: &'static dyn LogFormat,
     digests: Vec<Digest>,
-    /// When the file was made, in nanoseconds since 1970; 0 where the system does not tell.
+    /// The creation time of the file, in nanoseconds since 1970; 0 where the system does not report it.
     created: u64,
 }
 
@@ -58,7 +58,7 @@ struct Root {
     places: Vec<u32>,
 }
 
-/// How far reading is.
+/// The progress of reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Files that are done.

@@ -7,7 +7,7 @@ pub(crate) const LONGEST_LINE: usize = 32 << 20;
 
 const CHUNK: usize = 256 << 10;
 
-/// What a file has next.
+/// The next line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     Whole(&'a [u8]),

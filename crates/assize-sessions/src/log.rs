@@ -44,7 +44,7 @@ pub enum ReadError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The mistake.
         message: String,
     },
 }

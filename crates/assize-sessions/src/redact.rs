@@ -1,5 +1,5 @@
 //! Secrets in transcripts: keys that tools printed, headers, passwords in addresses. Found by their shape and by the name they are given,
-//! because nobody says which of a stranger's texts are secret. Better one word too many than a key.
+//! because nothing marks the secrets among a stranger's texts. Better one word too many than a key.
 
 use crate::session::Session;
 use assize_contracts::TraceEvent;

@@ -1,4 +1,4 @@
-//! A session that was read: its trace, and what the log tells beside it.
+//! A session that was read: its trace, and what the log holds beside it.
 
 use assize_contracts::SessionTrace;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub struct SubagentNote {
     pub started_by: Option<String>,
 }
 
-/// Where a session comes from.
+/// The source of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
@@ -65,7 +65,7 @@ pub struct Origin {
     pub agent: String,
     /// The agent's version, as the log has it last.
     pub agent_version: Option<String>,
-    /// Version of the log's form, where it tells one.
+    /// Version of the log's form, where the log has one.
     pub format_version: Option<String>,
     /// The directory that the session worked in.
     pub cwd: Option<String>,
@@ -89,7 +89,7 @@ impl Origin {
     }
 }
 
-/// What was wrong with a log. Everything else in it was used.
+/// Defects of a log. Everything else in it was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Flaws {

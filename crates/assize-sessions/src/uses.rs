@@ -1,4 +1,4 @@
-//! What happened in all sessions of a library, event by event and each once, for whoever adds it up.
+//! The events of all sessions of a library, each once, for callers that add them up.
 
 use crate::digest::{Digest, DigestCall, DigestWhat};
 use crate::draft::{is_skill_tool, mcp_server};
@@ -7,7 +7,7 @@ use crate::session::Flaws;
 use assize_contracts::{ModelCall, TokenBreakdown};
 use std::path::Path;
 
-/// Gaps longer than this are taken as time in which nobody worked.
+/// Longer gaps are taken as time without work.
 const LONGEST_GAP_MS: i64 = 30 * 60_000;
 
 /// A session's events belong to a session, an agent, perhaps a sub-agent and a skill.
@@ -46,7 +46,7 @@ pub struct CallUse<'a> {
     pub tokens: TokenBreakdown,
     /// The part of the cache writes that is kept for an hour.
     pub cache_write_1h: Option<u64>,
-    /// HTTP status, where the log tells it.
+    /// HTTP status, where the log has it.
     pub status: Option<u16>,
     /// The agent's own figure, in US dollars.
     pub reported_usd: Option<f64>,
@@ -116,7 +116,7 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// What was wrong with the logs, file by file.
+    /// The defects of the logs, file by file.
     pub fn flaws(&self) -> impl Iterator<Item = (&'a Path, &'a Flaws)> {
         let library = self.library;
         let digests = self.digests.iter().enumerate();
@@ -193,7 +193,7 @@ struct Walk<'w, 'a> {
     is_child: bool,
 }
 
-/// What is remembered of one agent.
+/// The state of one agent.
 #[derive(Clone, Copy, Default)]
 struct Thread<'a> {
     skill: Option<&'a str>,
@@ -235,7 +235,7 @@ impl<'a> Walk<'_, 'a> {
                     if !context.model.is_empty() {
                         model = context.model;
                     }
-                    self.tell_call(number, call, context, visit);
+                    self.visit_call(number, call, context, visit);
                     (context, false)
                 }
                 Moment::Item(number) | Moment::ToolEnd(number) => {
@@ -396,7 +396,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn tell_call(
+    fn visit_call(
         &self,
         number: u32,
         call: &DigestCall,

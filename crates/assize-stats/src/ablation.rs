@@ -1,4 +1,4 @@
-//! Which of many parts matter: balanced random subsets screen all of them at once, and a short list is confirmed on fresh trials.
+//! Finds the parts that matter among many: balanced random subsets screen all at once, and a short list is confirmed on fresh trials.
 //!
 //! Screening only chooses. Every claim comes from the confirmation, adjusted by Holm's method over the short list.
 
@@ -25,7 +25,7 @@ const SCREENING_POWER: f64 = 0.95;
 /// The chance that a part on the short list with the planned effect is confirmed.
 const CONFIRMING_POWER: f64 = 0.9;
 
-/// Which parts are absent in which block: each in half of the blocks of every scenario, drawn independently.
+/// The parts that are absent in each block: each in half of the blocks of every scenario, drawn independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BalancedSubsets {
     sections: usize,
@@ -41,11 +41,11 @@ pub struct ScreenedTrial {
     pub scenario: usize,
     /// The block of that scenario, from 0.
     pub block: usize,
-    /// Whether the trial passed.
+    /// True when the trial passed.
     pub success: bool,
 }
 
-/// What the screening shows of one part. No claim: it only decides what is looked at again.
+/// The screening result of one part. No claim: it only chooses the parts to confirm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScreenedEffect {
@@ -57,7 +57,7 @@ pub struct ScreenedEffect {
     pub z: f64,
 }
 
-/// What the confirmation says about one part.
+/// The confirmation of one part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmedEffect {
@@ -71,7 +71,7 @@ pub struct ConfirmedEffect {
     pub finding: AblationFinding,
 }
 
-/// What is claimed about a part.
+/// The claim about a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AblationFinding {
@@ -83,7 +83,7 @@ pub enum AblationFinding {
     Undecided,
 }
 
-/// How many trials an ablation takes, decided before the first.
+/// The number of trials of an ablation, decided before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AblationBudget {
@@ -95,7 +95,7 @@ pub struct AblationBudget {
     pub blocks: usize,
     /// Parts that are confirmed, at most.
     pub shortlist: usize,
-    /// Arms that have everything. All others are held against them, so that more trials there tell most.
+    /// Arms that have everything. All others are compared with them, so that additional trials help most there.
     pub whole_arms: usize,
     /// Repetitions of every scenario in each arm of the confirmation.
     pub repetitions: usize,
@@ -124,7 +124,7 @@ impl BalancedSubsets {
         }
     }
 
-    /// Whether a part is absent in a block of a scenario. Places outside the design have everything.
+    /// True when a part is absent in a block of a scenario. Places outside the design have everything.
     pub fn is_absent(&self, section: usize, scenario: usize, block: usize) -> bool {
         let is_inside = section < self.sections && scenario < self.scenarios && block < self.blocks;
         is_inside && self.absent[(section * self.scenarios + scenario) * self.blocks + block]
@@ -210,7 +210,7 @@ impl Count {
 }
 
 impl AblationBudget {
-    /// What it takes to find a part that changes success by `effect`, whatever the success rates are.
+    /// The trials needed to find a part that changes success by `effect`, whatever the success rates are.
     pub fn for_effect(sections: usize, scenarios: usize, effect: f64) -> Self {
         let (scenarios, effect) = (scenarios.max(1), effect.clamp(0.01, 1.0));
         let shortlist = sections.clamp(1, LONGEST_SHORTLIST);
@@ -338,7 +338,7 @@ mod tests {
     /// An instruction file of 200 sections: three that help, one that hurts, the rest without any effect.
     struct Truth {
         effects: Vec<f64>,
-        /// How easy each scenario is.
+        /// The ease of each scenario.
         ease: Vec<f64>,
     }
 

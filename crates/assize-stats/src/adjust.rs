@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How p-values are adjusted.
+/// A method of adjusting p-values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdjustMethod {
@@ -47,7 +47,7 @@ pub fn adjust_p_values(p_values: &[Option<f64>], method: AdjustMethod) -> Vec<Op
 pub struct HolmFamily {
     /// The adjusted p-values in the order given; absent where the p-value is.
     pub p_adjusted: Vec<Option<f64>>,
-    /// How many p-values the family has.
+    /// The number of p-values in the family.
     pub family_size: usize,
 }
 

@@ -8,7 +8,7 @@ use crate::interval::Method;
 use crate::random::{Stream, index};
 use crate::sample::Sample;
 
-/// How much a disagreement counts by its distance.
+/// The weight of a disagreement by its distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KappaWeights {
@@ -21,7 +21,7 @@ pub enum KappaWeights {
     Quadratic,
 }
 
-/// What differences between ratings mean.
+/// The meaning of differences between ratings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RatingLevel {

@@ -11,12 +11,12 @@ use crate::warning::{Warning, Warnings};
 /// Below this many values BCa's acceleration is mostly noise.
 const BCA_MINIMUM: usize = 20;
 
-/// How to bootstrap.
+/// Settings of a bootstrap.
 #[derive(Clone, Copy, Debug)]
 pub struct BootstrapOptions {
-    /// What is estimated. Ignored when a closure is given.
+    /// The estimated statistic. Ignored when a closure is given.
     pub statistic: Statistic,
-    /// How replicates become an interval.
+    /// The method that turns replicates into an interval.
     pub method: Method,
     /// Number of replicates.
     pub resamples: usize,
@@ -90,7 +90,7 @@ pub fn bootstrap_ci_of(
     )
 }
 
-/// What is estimated, and whether it is a quantile, for which BCa does not work.
+/// The estimated statistic, marked if it is a quantile, for which BCa does not work.
 struct Estimate<'a> {
     is_quantile: bool,
     of: &'a dyn Fn(&Sample) -> f64,
@@ -156,7 +156,7 @@ fn interval_of(
     interval
 }
 
-/// An interval that says nothing, to be filled in when there is something to say.
+/// An empty interval, to be filled in when there is one.
 pub(crate) fn zero_width(point_estimate: f64, options: &BootstrapOptions) -> ConfidenceInterval {
     ConfidenceInterval {
         lower: point_estimate,
@@ -217,7 +217,7 @@ fn jackknife_of(sample: &Sample, statistic: Statistic) -> Vec<f64> {
     (0..values.len()).map(without).collect()
 }
 
-/// What an interval is made for, besides the replicates.
+/// The request for an interval, besides the replicates.
 pub(crate) struct Request {
     pub(crate) point_estimate: f64,
     pub(crate) units: usize,

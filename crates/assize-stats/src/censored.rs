@@ -59,7 +59,7 @@ pub fn censored_percentile(
     Ok(Runs::new(times, completed)?.percentile(share))
 }
 
-/// What one success costs: failures are paid for as well. Runs with a cost that is not finite are left out.
+/// The cost of one success: failures are paid for as well. Runs with a cost that is not finite are left out.
 pub fn cost_per_success(costs: &[f64], success: &[bool]) -> Result<CostPerSuccess, StatsError> {
     same_length(costs.len(), success.len())?;
     let known: Vec<(f64, bool)> = costs

@@ -1,11 +1,11 @@
-//! Where a series of numbers changed, if it can be told from chance.
+//! Finds the place where a series of numbers changed, if it can be distinguished from chance.
 
 use serde::Serialize;
 
 use crate::random::{Stream, index};
 use crate::sample::Sample;
 
-/// The fewest numbers among which a single change can be told from chance at an error rate of 5 %.
+/// The fewest numbers among which a single change can be distinguished from chance at an error rate of 5 %.
 pub const FEWEST_FOR_CHANGE: usize = 8;
 
 /// Below this many on a side, one odd number would be a change.
@@ -26,7 +26,7 @@ pub struct ChangePoint {
     pub before: f64,
     /// Median of the numbers from it on.
     pub after: f64,
-    /// How often numbers in random order seem to change as much somewhere.
+    /// The share of random orders in which the numbers seem to change as much somewhere.
     pub p_value: f64,
 }
 

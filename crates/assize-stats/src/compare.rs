@@ -37,11 +37,11 @@ pub struct Group<'a> {
     pub scenario: Option<&'a str>,
     /// One value per run.
     pub values: &'a [f64],
-    /// Which of the runs were cut off by a limit, so that their values are lower bounds; what is missing was not.
+    /// Marks the runs that a limit cut off, so that their values are lower bounds; missing entries count as not cut off.
     pub cut: &'a [bool],
 }
 
-/// What the numbers of a metric are.
+/// The kind of a metric's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricKind {
@@ -50,7 +50,7 @@ pub enum MetricKind {
     /// Tokens, cost, a score.
     #[default]
     Amount,
-    /// How often something happened.
+    /// A number of occurrences.
     Count,
 }
 
@@ -70,11 +70,11 @@ pub enum Family {
 pub struct Metric<'a> {
     /// The metric's name.
     pub name: &'a str,
-    /// Which way is better; without it there is no verdict.
+    /// The better direction; without it there is no verdict.
     pub direction: Option<Direction>,
     /// Summary of the runs of one scenario.
     pub statistic: Statistic,
-    /// What its numbers are.
+    /// The kind of its numbers.
     pub kind: MetricKind,
     /// Declared beforehand as a metric to decide by.
     pub is_primary: bool,
@@ -110,12 +110,12 @@ pub struct ComparisonSet<'a> {
     pub success: Vec<SuccessCell<'a>>,
 }
 
-/// How to compare.
+/// Settings of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions<'a> {
     /// The mode all others are compared with; without it every later mode is compared with every earlier one.
     pub baseline: Option<&'a str>,
-    /// What verdicts speak about. Up to four scenarios always give `suite`.
+    /// The tasks that verdicts apply to. Up to four scenarios always give `suite`.
     pub scope: Scope,
     /// Nominal coverage of all intervals; its complement is the error rate of verdicts.
     pub confidence_level: Level,

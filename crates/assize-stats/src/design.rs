@@ -16,7 +16,7 @@ const MOST_SCENARIOS: u64 = 1_000_000;
 const MOST_REPETITIONS: u64 = 100_000;
 /// Splits with more repetitions are not searched: at this number the median is as exact as money can make it.
 const MOST_SPLIT: u64 = 2_000;
-/// Above this power splits are told apart by the difference they show.
+/// Above this power splits are distinguished by their detectable difference.
 const ALL_BUT_CERTAIN: f64 = 0.999;
 /// Both ends of a range leave out this share: ranges hold the truth in 80 % of cases.
 const RANGE_TAIL: f64 = 0.1;
@@ -298,7 +298,7 @@ pub fn best_split(
     finished(best, components, question)
 }
 
-/// Where power tells splits apart no more, the one that shows the smallest difference: of those that are equal but for
+/// Where power no longer distinguishes splits, the one with the smallest detectable difference: of those that are equal but for
 /// rounding the one with the fewest repetitions, since scenarios say more.
 fn sharpest(splits: &[Split], components: &Components, question: &Question) -> Option<Split> {
     let shown = |split: &Split| {

@@ -142,7 +142,7 @@ impl Effect {
         Some(2.0 * self.p_below(0.0)?.min(self.p_above(0.0)?))
     }
 
-    /// What people read: percent less than B for logs, the metric's unit for differences.
+    /// The value for readers: percent less than B for logs, the metric's unit for differences.
     pub(crate) fn shown(&self, value: f64) -> f64 {
         match self.measure {
             Measure::LogRatio => finite(-expm1(value) * 100.0),

@@ -38,7 +38,7 @@ pub struct CohensD {
     pub warnings: Warnings,
 }
 
-/// How often a run of A exceeds a run of B. Absent numbers mean an empty group.
+/// The dominance of runs of A over runs of B. Absent numbers mean an empty group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CliffsDelta {

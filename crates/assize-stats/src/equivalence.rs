@@ -18,7 +18,7 @@ pub struct Tost {
     pub p_upper: Option<f64>,
     /// The larger of the two.
     pub p_value: Option<f64>,
-    /// Whether the mean lies within the range at error rate alpha.
+    /// True when the mean lies within the range at error rate alpha.
     pub equivalent: bool,
     /// Reasons to be careful.
     pub warnings: Warnings,

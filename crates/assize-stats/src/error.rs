@@ -1,4 +1,4 @@
-//! What a caller can get wrong. Weak data is no error: it gives a flagged or absent number and a warning.
+//! Errors of the caller. Weak data is no error: it gives a flagged or absent number and a warning.
 
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
-//! Factorial designs: several switches varied together, so that every trial tells something about each of them.
+//! Factorial designs: several switches varied together, so that every trial is evidence about each of them.
 //!
 //! [`Factorial::new`] lays out the combinations, all of them or a fraction; [`metric_effect`] and [`success_effect`] estimate
-//! what a factor, or two together, change. Pure: no word of agents, files or modes.
+//! the effect of a factor, or of two together. Pure: it knows nothing of agents, files or modes.
 
 use libm::{exp, sqrt};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum FactorialRuns {
     Fraction(usize),
 }
 
-/// Why there is no such design.
+/// The reason why there is no such design.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FactorialError {
@@ -64,7 +64,7 @@ pub enum FactorialError {
         runs: usize,
         /// The number of factors.
         factors: usize,
-        /// Numbers that can be had.
+        /// Numbers that are possible.
         possible: String,
     },
     /// Too many combinations.
@@ -198,7 +198,7 @@ impl Factorial {
     }
 
     /// The weight of every combination in an effect: those that sum to 1 minus those that sum to 1. None when the fraction
-    /// cannot tell it at all, because it never varies.
+    /// cannot estimate it at all, because it never varies.
     ///
     /// For two factors it is the effect of the first where the second is at its level, minus that where it is at its base.
     pub fn weights(&self, term: &EffectTerm) -> Option<Vec<f64>> {
@@ -225,7 +225,7 @@ impl Factorial {
         Some(signs.iter().map(weight).collect())
     }
 
-    /// Other effects, main ones and pairs, that this fraction cannot tell from the given one.
+    /// Other effects, main ones and pairs, that this fraction cannot distinguish from the given one.
     pub fn aliases(&self, term: &EffectTerm) -> Vec<EffectTerm> {
         let Some(weights) = self.weights(term) else {
             return Vec::new();
@@ -289,7 +289,7 @@ fn possible_fractions(factors: usize) -> String {
     sizes.join(", ")
 }
 
-/// The words by which the factors after the first `base` follow from those, so that main effects are told from as much as
+/// The words by which the factors after the first `base` follow from those, so that main effects are confounded with as little as
 /// possible: longest words first, tried until the shortest mix-up is as long as it can be.
 fn generators(factors: usize, base: usize) -> Option<Vec<Generator>> {
     let added = factors.checked_sub(base)?;

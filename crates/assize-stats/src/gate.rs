@@ -13,7 +13,7 @@ use crate::statistic::Statistic;
 use crate::warning::{Warning, Warnings};
 pub use limit::{OneSided, Relation, absolute_gate, suite_bounds};
 
-/// Whether a gate lets the candidate through.
+/// The decision of a gate on the candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GateVerdict {
@@ -25,7 +25,7 @@ pub enum GateVerdict {
     Inconclusive,
 }
 
-/// Which way is better.
+/// The better direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -35,7 +35,7 @@ pub enum Direction {
     Higher,
 }
 
-/// How much worse is still acceptable.
+/// The largest acceptable worsening.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Margin {
     /// A share of the reference: 0.05 for 5 %.
@@ -44,16 +44,16 @@ pub enum Margin {
     Absolute(f64),
 }
 
-/// How to gate against a reference.
+/// Settings of a gate against a reference.
 #[derive(Clone, Copy, Debug)]
 pub struct GateOptions {
-    /// How much worse is still acceptable.
+    /// The largest acceptable worsening.
     pub margin: Margin,
     /// Error rate of each one-sided test.
     pub alpha: Level,
     /// New tasks like these, or exactly these.
     pub scope: Scope,
-    /// Which way is better.
+    /// The better direction.
     pub direction: Direction,
     /// Summary of the runs of one scenario; the suite scope always uses means (of logs for ratios).
     pub statistic: Statistic,
@@ -90,7 +90,7 @@ pub struct NoninferiorityGate {
     pub p_regression: Option<f64>,
     /// Degrees of freedom.
     pub df: Option<f64>,
-    /// What the numbers speak about.
+    /// The tasks that the numbers apply to.
     pub scope: Scope,
     /// The decision.
     pub verdict: GateVerdict,

@@ -37,7 +37,7 @@ impl Level {
         self.0
     }
 
-    /// What is left to error: 0.05 for 0.95.
+    /// The remaining error rate: 0.05 for 0.95.
     pub fn complement(self) -> f64 {
         1.0 - self.0
     }
@@ -58,7 +58,7 @@ impl Level {
     }
 }
 
-/// What a number speaks about.
+/// The tasks that a number applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -69,7 +69,7 @@ pub enum Scope {
     Suite,
 }
 
-/// How bootstrap replicates become an interval.
+/// The method that turns bootstrap replicates into an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -101,9 +101,9 @@ pub struct ConfidenceInterval {
     pub point_estimate: f64,
     /// The bounds say nothing about uncertainty: too few or equal values.
     pub degenerate: bool,
-    /// How the bounds were really made.
+    /// The method that really made the bounds.
     pub method: Method,
-    /// What the interval speaks about; absent for values without scenarios.
+    /// The tasks that the interval applies to; absent for values without scenarios.
     pub scope: Option<Scope>,
     /// Dropped NaN and infinite values.
     pub non_finite: usize,

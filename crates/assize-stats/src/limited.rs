@@ -14,7 +14,7 @@ use crate::warning::{Warning, Warnings};
 /// Above this share of runs at the limit, the size within the limit covers too little and is withheld.
 const MOST_CUT: f64 = 0.5;
 
-/// What a limit does to a measurement.
+/// The effect of a limit on a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
@@ -31,9 +31,9 @@ pub struct LimitedRuns<'a> {
     pub a: &'a [f64],
     /// Values of B.
     pub b: &'a [f64],
-    /// Which of A's runs were cut off.
+    /// Marks A's runs that were cut off.
     pub cut_a: &'a [bool],
-    /// Which of B's runs were cut off.
+    /// Marks B's runs that were cut off.
     pub cut_b: &'a [bool],
 }
 

@@ -9,7 +9,7 @@ use crate::scenario::{Matched, Pair};
 use crate::statistic::Statistic;
 use crate::warning::{Warning, Warnings};
 
-/// How to compare.
+/// Settings of a paired comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct PairedOptions {
     /// Summary of the runs of one scenario. The suite scope always uses means (of logs for ratios).
@@ -36,9 +36,9 @@ impl Default for PairedOptions {
 pub struct PairedComparison {
     /// Scale of the comparison.
     pub measure: Measure,
-    /// What the interval speaks about.
+    /// The tasks that the interval applies to.
     pub scope: Scope,
-    /// How many percent A is below B; only for ratios.
+    /// The percentage by which A is below B; only for ratios.
     pub reduction_pct: Option<f64>,
     /// A minus B in the metric's unit; only for differences.
     pub difference: Option<f64>,

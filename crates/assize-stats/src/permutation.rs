@@ -19,7 +19,7 @@ use shuffle::count_extreme;
 pub(crate) use sign_flip::sign_flip_from;
 pub use sign_flip::{SignFlipTest, sign_flip_test};
 
-/// Which differences count as at least as extreme as the observed one.
+/// The differences that count as at least as extreme as the observed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternative {
@@ -32,12 +32,12 @@ pub enum Alternative {
     Greater,
 }
 
-/// How to test.
+/// Settings of a permutation test.
 #[derive(Clone, Copy, Debug)]
 pub struct PermutationOptions {
     /// Random relabelings when there are too many to enumerate.
     pub permutations: usize,
-    /// Which differences count.
+    /// The differences that count.
     pub alternative: Alternative,
     /// Same seed, same answer.
     pub seed: u64,
@@ -63,7 +63,7 @@ pub struct PermutationTest {
     pub observed_difference: f64,
     /// Requested number of random relabelings.
     pub permutations: usize,
-    /// Whether all relabelings were enumerated.
+    /// True when all relabelings were enumerated.
     pub exact: bool,
     /// Relabelings looked at.
     pub evaluated: u64,

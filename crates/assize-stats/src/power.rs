@@ -27,7 +27,7 @@ pub struct PowerInputs {
     pub delta: f64,
 }
 
-/// What the design can see, and what it would take.
+/// The smallest effect that the design detects, and the size needed for a smaller one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PowerPlan {

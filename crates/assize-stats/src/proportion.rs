@@ -63,7 +63,7 @@ impl Tally {
     }
 }
 
-/// How an interval of a rate is made.
+/// The method behind the interval of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProportionMethod {

@@ -1,4 +1,4 @@
-//! How much less than the baseline, in percent, for values that carry no scenario.
+//! Reductions against the baseline, in percent, for values that carry no scenario.
 
 use serde::Serialize;
 

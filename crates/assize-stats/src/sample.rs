@@ -16,7 +16,7 @@ pub struct Sample {
 pub struct Screened {
     /// Absent when nothing finite was left.
     pub sample: Option<Sample>,
-    /// How many NaN or infinite values were dropped.
+    /// The number of NaN or infinite values that were dropped.
     pub non_finite: usize,
 }
 
@@ -76,7 +76,7 @@ impl Sample {
         self.sorted[self.sorted.len() - 1]
     }
 
-    /// Whether all values are the same.
+    /// True when all values are the same.
     pub fn is_constant(&self) -> bool {
         self.min() == self.max()
     }
@@ -171,7 +171,7 @@ pub(crate) fn quantile_of_sorted(sorted: &[f64], share: f64) -> f64 {
     between(sorted[rank.below], sorted[rank.above()], rank.weight)
 }
 
-/// Where a quantile lies between two order statistics, counted from 0.
+/// The position of a quantile between two order statistics, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rank {
     pub(crate) below: usize,

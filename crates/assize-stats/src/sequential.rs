@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::error::StatsError;
 use crate::interval::Level;
 
-/// How to bet.
+/// Settings of the bets.
 #[derive(Clone, Copy, Debug)]
 pub struct BettingOptions {
     /// Error rate over all looks together.
@@ -41,7 +41,7 @@ pub struct ConfidenceSequence {
     pub running_upper: f64,
 }
 
-/// What the two gamblers own when betting against a mean.
+/// The capital of the two gamblers who bet against a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capital {

@@ -1,4 +1,4 @@
-//! Which number summarises the runs of a group.
+//! The number that summarises the runs of a group.
 
 use serde::Serialize;
 

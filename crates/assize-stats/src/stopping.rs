@@ -14,7 +14,7 @@ const NODES: usize = 64;
 /// Looks closer together than this share of all information count as one.
 const SAME_LOOK: f64 = 0.004;
 
-/// How the error rate is spread over the looks.
+/// The rule that spreads the error rate over the looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spending {
     /// Almost nothing early, almost all at the end (Lan and DeMets' version of O'Brien and Fleming).
@@ -276,7 +276,7 @@ pub enum Stopping {
 pub struct PairRounds {
     /// The candidate.
     pub mode_a: String,
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub mode_b: String,
     /// One value between 0 and 1 per complete round; 1/2 means no difference.
     pub rounds: Vec<f64>,
@@ -285,7 +285,7 @@ pub struct PairRounds {
 /// The looks that comparisons pay for, and those that earlier ones decided.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Looks {
-    /// How verdicts pay.
+    /// The rule by which verdicts pay.
     pub stopping: Stopping,
     /// Comparisons that an earlier declared look decided: that look counts for them.
     pub decided: Vec<Decided>,
@@ -296,7 +296,7 @@ pub struct Looks {
 pub struct Decided {
     /// The candidate.
     pub mode_a: String,
-    /// What it was compared with.
+    /// The mode it was compared with.
     pub mode_b: String,
     /// The metric.
     pub metric: String,
@@ -327,7 +327,7 @@ impl Looks {
 pub struct Asked<'a> {
     /// The candidate.
     pub mode_a: &'a str,
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub mode_b: &'a str,
     /// The metric.
     pub metric: &'a str,
@@ -336,7 +336,7 @@ pub struct Asked<'a> {
 /// The facts about one comparison that its look is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct LookFacts {
-    /// What its verdict speaks about.
+    /// The tasks that its verdict applies to.
     pub scope: Scope,
     /// Scenarios.
     pub scenarios: u64,

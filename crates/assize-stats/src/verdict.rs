@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::task_t::ROUNDING;
 
-/// What the data say about A compared with B.
+/// The result of comparing A with B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

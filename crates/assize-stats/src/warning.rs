@@ -1,4 +1,4 @@
-//! What makes a number weak, as codes. The sentence shown to people is chosen by the report;
+//! Reasons why a number is weak, as codes. The sentence shown to people is chosen by the report;
 //! `explanation` is the short version that suits a log line or a table of codes.
 
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub enum Warning {
     FewRuns,
     /// Some tasks have at least four times as many runs as others.
     UnevenRuns,
-    /// What the void trials might have been changes the verdict.
+    /// The possible outcomes of the void trials change the verdict.
     VoidDecides,
     /// Trials that failed before the agent acted were left out.
     VoidUnrelated,
@@ -170,7 +170,7 @@ impl Warnings {
         self.0.extend(other.iter());
     }
 
-    /// Whether the warning was given.
+    /// True when the warning was given.
     pub fn contains(&self, warning: Warning) -> bool {
         self.0.contains(&warning)
     }

@@ -1,4 +1,4 @@
-//! What must hold for any data: order does not matter, scale does not matter, threads do not matter, metrics do not
+//! Properties of all data: order does not matter, scale does not matter, threads do not matter, metrics do not
 //! disturb each other, and no answer is ever NaN or infinite.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,4 +1,4 @@
-//! What a trial costs when the agent costs nothing: CPU time (user + system) and memory, against the budgets.
+//! Measures a trial whose agent costs nothing: CPU time (user + system) and memory, against the budgets.
 //!
 //! `cargo bench --bench backbone`, on a quiet machine; only some parts: `-- trial traces waiting version`.
 

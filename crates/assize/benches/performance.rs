@@ -1,4 +1,4 @@
-//! What people wait for, in processor time, memory and bytes, against the budgets; where a plain way exists, also as a ratio to it.
+//! Measures the operations that people wait for, in processor time, memory and bytes, against the budgets; where a plain way exists, also as a ratio to it.
 //!
 //! `make bench` measures every line with a release build and keeps the table in docs/performance.md. `--check` is for tests: only
 //! the cheap lines, with small fixtures, and only what does not depend on how the program was built or on who else uses the
@@ -27,7 +27,7 @@ use table::{Line, Table};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--measure") {
-        return measure::measure_and_tell(&arguments[1..]);
+        return measure::measure_and_print(&arguments[1..]);
     }
     let is_check = arguments.iter().any(|argument| argument == "--check");
     let words = arguments
@@ -216,7 +216,7 @@ fn tasks(table: &mut Table) {
     let compared = best_of(2, || suite.assize(&["compare", "last"]));
     let what = format!("{count} tasks in one mode");
     if table.is_check {
-        // What a few tasks take is the program's own, and that of the thousand that are told one by one.
+        // The cost of a few tasks is the program's own, and that of the thousand that are listed one by one.
         let few = Suite::of_tasks(2_000);
         few.assize(&["run", "-q", "-n", "1"]);
         let few = few.assize(&["compare", "last"]);
@@ -248,6 +248,6 @@ fn proxied(table: &mut Table) {
     table.add(
         Line::new(name, &format!("{rounds} requests, beyond the direct one"))
             .cpu((through - direct).max(0.0), 0.003)
-            .told_beside("direct request", through / direct),
+            .shown_beside("direct request", through / direct),
     );
 }

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Reads the command line. What is wrong with it is said with the way out, where there is one.
+/// Reads the command line. Errors are printed with the way out, where there is one.
 pub(crate) fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|error| {
         // Nobody is left to tell when stderr is gone.
@@ -110,7 +110,7 @@ In your own git repository:
 Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 3 a gate failed, 4 a gate is inconclusive,
 5 incomplete (--resume continues), 130 interrupted twice.";
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare commands on one prompt, without any file
@@ -185,7 +185,7 @@ impl Command {
         )
     }
 
-    /// Whether this process is a plugin of another one.
+    /// True when this process is a plugin of another one.
     pub(crate) fn is_to_serve(&self) -> bool {
         matches!(self, Self::Plugins(arguments) if matches!(arguments.action, Some(PluginsAction::Serve)))
     }
@@ -251,7 +251,7 @@ pub(crate) struct SkillArguments {
     pub(crate) action: SkillAction,
 }
 
-/// What to do with a skill.
+/// An action on a skill.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillAction {
     /// Run the tasks of a skill with and without it, and say whether it triggers, helps and what it costs
@@ -287,20 +287,20 @@ pub(crate) struct SkillTestArguments {
     /// A skill beside it, to see which one is chosen (may be repeated)
     #[arg(long, value_name = "DIR")]
     pub(crate) neighbour: Vec<PathBuf>,
-    /// Who judges expectations in words, such as anthropic:claude-sonnet-4-5
+    /// Model that judges expectations in words, such as anthropic:claude-sonnet-4-5
     #[arg(long, value_name = "API:MODEL[@URL]")]
     pub(crate) judge: Option<String>,
     /// A setting of the agent, such as `skill_effect=0.3` of `simulated` (may be repeated)
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, serde_json::Value)>,
-    /// What all random choices derive from
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub(crate) seed: u64,
     /// Time limit of every task that has none, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 300_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
-    /// Where the suite is written [default: .assize/skills/NAME]
+    /// Directory to write the suite to [default: .assize/skills/NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
     /// The result as one JSON object on stdout
@@ -332,7 +332,7 @@ pub(crate) struct InstructionsArguments {
     pub(crate) action: InstructionsAction,
 }
 
-/// What to do with an instruction file.
+/// An action on an instruction file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstructionsAction {
     /// Take sections out and see what happens to success: a screening of all, then a confirmation of a few
@@ -370,7 +370,7 @@ pub(crate) struct AblateArguments {
     /// The most trials; fewer than planned show only larger effects
     #[arg(long, value_name = "N")]
     pub(crate) max_trials: Option<u64>,
-    /// What all random choices derive from
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub(crate) seed: u64,
     /// Trials at once, instead of the suite's
@@ -432,7 +432,7 @@ pub(crate) struct RecordArguments {
     pub(crate) json: bool,
 }
 
-/// Where requests go.
+/// The services that requests go to.
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArguments {
     /// The base URL of an API: anthropic, openai or gemini [default: from the environment, else the real one]
@@ -612,7 +612,7 @@ pub(crate) struct CheckArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats:
-  harbor                directories with a task.toml: what each asks for, and what cannot be had
+  harbor                directories with a task.toml: what each asks for, and what is not supported
   evals-json            evals/evals.json of a skill, in skill-creator's form
   triggers              [{ \"query\": …, \"should_trigger\": true }]
   claude-plugin-eval    directories with prompt.md or case.yaml and graders
@@ -626,7 +626,7 @@ Examples:
   assize check --oracle my-suite                          prove them before money is spent
   assize import evals-json skills/review --out my-suite   the evals of a skill, with and without it")]
 pub(crate) struct ImportArguments {
-    /// Whose form it is
+    /// Format of the files
     #[arg(value_name = "FORMAT")]
     pub(crate) format: String,
     /// A file or directory in that form
@@ -646,7 +646,7 @@ pub(crate) struct ImageArguments {
     pub(crate) action: ImageAction,
 }
 
-/// What to do with images.
+/// An action on images.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageAction {
     /// Add an agent to an image, and print the name of the new one
@@ -859,7 +859,7 @@ pub(crate) struct McpArguments {
     /// Most trials of all runs together
     #[arg(long, value_name = "N", requires = "allow_run", value_parser = positive::<u64>)]
     pub(crate) max_trials: Option<u64>,
-    /// No run goes on longer than this after the server has started
+    /// Runs end at the latest so many minutes after the server has started
     #[arg(long, value_name = "N", requires = "allow_run", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) max_minutes: Option<u64>,
     /// Most dollars of all runs together; trials of unknown cost end the run
@@ -869,7 +869,7 @@ pub(crate) struct McpArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum OrderArgument {
-    /// What is compared runs side by side, balanced
+    /// Compared trials run side by side, balanced
     Blocked,
     /// One mode after another
     Sequential,
@@ -893,7 +893,7 @@ pub(crate) enum OnlyArgument {
     Void,
 }
 
-/// Where runs are looked for.
+/// The directory in which runs are looked for.
 #[derive(Debug, Args, Clone, Default)]
 pub(crate) struct Where {
     /// The suite that the runs belong to [default: this directory]
@@ -1136,7 +1136,7 @@ pub(crate) struct GateArguments {
     pub(crate) json: bool,
 }
 
-/// What baseline gates compare with.
+/// The reference of baseline gates.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct Against {
     /// Compare with this run, named baseline or file of rows in baseline gates [default: the suite's baseline mode]
@@ -1387,7 +1387,7 @@ pub(crate) struct SessionsArguments {
     pub(crate) json: bool,
 }
 
-/// What a row of `assize sessions` is about.
+/// The subject of a row of `assize sessions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub(crate) enum SessionsBy {
     /// The day, in UTC
@@ -1621,7 +1621,7 @@ pub(crate) struct CollectArguments {
     /// Directory of the merged run [default: `merged` in the submission]
     #[arg(long, value_name = "RUN")]
     pub(crate) out: Option<PathBuf>,
-    /// Where the shards are, if not where they were sent: a directory or URL
+    /// Directory or URL of the shards, if not where they were sent
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) from: Option<String>,
     /// Merge what is there although shards still run

@@ -25,7 +25,7 @@ const VARIABLE: &str = "ASSIZE_LOG";
 /// Lines kept until the run has a directory.
 const MOST_WAITING: usize = 10_000;
 
-/// How much is logged.
+/// The amount that is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -65,7 +65,7 @@ static SINK: Mutex<Sink> = Mutex::new(Sink::Terminal);
 /// Set where the command line or the environment names a level; a suite's level then gives way.
 static LEVEL: OnceLock<LogLevel> = OnceLock::new();
 
-/// Where lines go.
+/// The destination of lines.
 enum Sink {
     Terminal,
     /// To the directory that the run will have.
@@ -112,7 +112,7 @@ pub(crate) fn start_for_suite(level: Option<LogLevel>) {
 /// Nothing is subscribed while the level is off, so that log calls cost one comparison.
 fn subscribe(level: LogLevel) {
     if level != LogLevel::Off {
-        // Fails only where somebody who embeds the program subscribed before: their subscriber stays.
+        // Fails only where a program that embeds this one subscribed before: its subscriber stays.
         let _ = tracing::subscriber::set_global_default(Log(level.filter()));
     }
 }

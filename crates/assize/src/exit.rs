@@ -5,7 +5,7 @@ use assize_report::{GateError, GateResult, ReportError, worst};
 use assize_stats::GateVerdict;
 use std::process::ExitCode;
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done; agents that fail their checks are results, not errors.
@@ -47,7 +47,7 @@ impl Exit {
         }
     }
 
-    /// What gates come to: the worst of them.
+    /// The exit code of gates: that of the worst.
     pub(crate) fn of_gates(gates: &[GateResult]) -> Self {
         match worst(gates) {
             None | Some(GateVerdict::Pass) => Self::Done,

@@ -40,13 +40,13 @@ fn main() -> ExitCode {
     harness::run(SEEDS, tests)
 }
 
-/// Where the printed code lies that the kit's compiler sees.
+/// The directory of the printed code that the kit's compiler sees.
 const COMPILED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../sdk/typescript/tests/printed"
 );
 
-/// How blocks begin that are no programs: what is left out in them, or is wrong on purpose, cannot be compiled.
+/// The beginnings of blocks that are no programs: parts are left out in them, or wrong on purpose, so they do not compile.
 const SKETCHES: [&str; 6] = [
     "// Example future implementation (not in initial release)",
     "// ❌ 错误：直接添加字段",
@@ -103,7 +103,7 @@ fn every_printed_block_is_compiled_with_the_kit() {
     assert_eq!(sketches, SKETCHES.len());
 }
 
-/// What the author of the printed steps has to write besides them: an agent that answers at once.
+/// The code that the author of the printed steps has to write besides them: an agent that answers at once.
 const AUTHOR: &str = r#"
 function mapToTraceEvent(event: unknown): TraceEvent {
   return event as TraceEvent

@@ -108,7 +108,7 @@ class ModeResolver:
 class Hooks:
     """Called around runs, modes and trials: only the methods that a subclass defines."""
 
-    #: Whether several may be under way at once.
+    #: True when several may be under way at once.
     concurrent: bool = False
 
     def before_run(self, context: RunContext) -> Maybe[None]: ...

@@ -92,11 +92,11 @@ class AnalysisResult(TypedDict):
 class AnalyzerAnalyzeParams(TypedDict):
     """`analyzer/analyze`."""
 
-    #: Which analyzer.
+    #: The analyzer's id.
     analyzer: str
     #: The session.
     trace: SessionTrace
-    #: What the agent was asked.
+    #: The scenario that the agent was given.
     scenario: BaseScenario
     #: The mode.
     mode: str
@@ -169,7 +169,7 @@ class BaseScenario(TypedDict):
     rubric: NotRequired[Any]
     #: The wall around the agent, where it is another than the mode's.
     sandbox: NotRequired[Union[Sandbox, None]]
-    #: Whether the skill on trial should be used. Absent: nobody said.
+    #: True when the skill on trial should be used. Absent: not stated.
     shouldTrigger: NotRequired[Union[bool, None]]
 
 
@@ -207,7 +207,7 @@ class CancelParams(TypedDict):
 
 
 class Capabilities(TypedDict):
-    """What a plugin serves. Several of each contract may be offered; ids are what suites use."""
+    """The contracts that a plugin serves. Several of each contract may be offered; suites refer to them by id."""
 
     #: Ways to reach agents.
     providers: NotRequired[list[ProviderOffer]]
@@ -225,18 +225,18 @@ class Capabilities(TypedDict):
     runners: NotRequired[list[RunnerOffer]]
     #: Judges of tasks.
     evaluators: NotRequired[list[EvaluatorOffer]]
-    #: How many requests may be under way at once. Absent: any number.
+    #: The number of requests that may be under way at once. Absent: any number.
     concurrency: NotRequired[Union[Concurrency, None]]
 
 
 class CollectorCollectParams(TypedDict):
     """`collector/collect`."""
 
-    #: Which collector.
+    #: The collector's id.
     collector: str
     #: All turns merged; after a failure what is known.
     result: PromptResult
-    #: What the agent was asked.
+    #: The scenario that the agent was given.
     scenario: BaseScenario
     #: The mode.
     mode: str
@@ -288,7 +288,7 @@ class Container(TypedDict):
     healthcheck: NotRequired[Union[Healthcheck, None]]
     #: Add the agent to the image where it is missing, as `assize image build` does. Default: false.
     install_agent: NotRequired[bool]
-    #: How long building the image may take. Default: 1800000.
+    #: Time limit for building the image, in milliseconds. Default: 1800000.
     build_timeout_ms: NotRequired[Union[int, None]]
 
 
@@ -379,11 +379,11 @@ class DetailedSandbox(TypedDict):
 class EvaluatorEvaluateParams(TypedDict):
     """`evaluator/evaluate`."""
 
-    #: Which evaluator.
+    #: The evaluator's id.
     evaluator: str
     #: The execution.
     run: RunRecord
-    #: What was executed.
+    #: The executed task.
     task: AtomicTask
     #: The evaluator's configuration in the suite.
     config: NotRequired[dict[str, Any]]
@@ -392,7 +392,7 @@ class EvaluatorEvaluateParams(TypedDict):
 class EvaluatorEvaluateScenarioParams(TypedDict):
     """`evaluator/evaluateScenario`."""
 
-    #: Which evaluator.
+    #: The evaluator's id.
     evaluator: str
     #: The execution of the whole chain.
     run: RunRecord
@@ -437,7 +437,7 @@ class ExecutionSetting(TypedDict):
     step: NotRequired[Union[str, None]]
     #: The same for the same cell and attempt in every run with the same seed.
     seed: int
-    #: How long the execution may take.
+    #: Time limit of the execution.
     timeoutMs: int
     #: The mode's system instructions.
     systemInstructions: str
@@ -452,7 +452,7 @@ class FailureData(TypedDict):
     code: NotRequired[Union[str, None]]
     #: Usage before the error.
     partial: NotRequired[Union[PromptResult, None]]
-    #: Why the trial is void, where the provider knows it.
+    #: The reason why the trial is void, where the provider knows it.
     voidCause: NotRequired[Union[VoidCause, None]]
 
 
@@ -516,7 +516,7 @@ class HooksOffer(TypedDict):
 
     #: Only these are called.
     events: list[HookEvent]
-    #: Whether several may be under way at once.
+    #: True when several may be under way at once.
     concurrent: bool
 
 
@@ -530,15 +530,15 @@ class Info(TypedDict):
 
 
 class InitializeParams(TypedDict):
-    """The first request: who calls, in which version, with what the suite's `options` say."""
+    """The first request: the host, its version, and the suite's `options`."""
 
     #: The highest version the host speaks.
     protocolVersion: int
     #: The host.
     info: Info
-    #: What the suite gives to the plugin.
+    #: Options that the suite gives to the plugin.
     options: dict[str, Any]
-    #: What the host can do besides; nothing yet.
+    #: Further abilities of the host; none yet.
     capabilities: dict[str, Any]
 
 
@@ -549,7 +549,7 @@ class InitializeResult(TypedDict):
     protocolVersion: int
     #: The plugin.
     info: Info
-    #: What it serves.
+    #: The contracts it serves.
     capabilities: Capabilities
 
 
@@ -559,7 +559,7 @@ InputMapping = TypedDict("InputMapping", {"from": "str", "to": "str"})
 class LogParams(TypedDict):
     """`$/log`, from the plugin: a line for its log."""
 
-    #: How much it matters: `debug`, `info`, `warn`, `error`.
+    #: Its severity: `debug`, `info`, `warn`, `error`.
     level: str
     #: The message.
     message: str
@@ -736,7 +736,7 @@ class ProfileRow(TypedDict):
 
 
 class ProgramUse(TypedDict):
-    """How the program behind a session ended and what it used, with everything it started. What the system does not tell is absent."""
+    """The exit and the resource use of the program behind a session, including everything it started. A value that the system does not report is absent."""
 
     #: Its exit code. Absent when a signal ended it.
     exitCode: Union[int, None]
@@ -757,14 +757,14 @@ class ProgressParams(TypedDict):
     token: Any
     #: In words.
     message: NotRequired[Union[str, None]]
-    #: How much is done.
+    #: The amount that is done.
     done: NotRequired[Union[float, None]]
     #: Of how much.
     total: NotRequired[Union[float, None]]
 
 
 class PromptMetrics(TypedDict):
-    """What a provider measured during a prompt."""
+    """Measurements that a provider took during a prompt."""
 
     #: Tokens used. Unknown where one model call did not report them.
     tokens: TokenBreakdown
@@ -795,9 +795,9 @@ class PromptResult(TypedDict):
 
     #: The agent's text response.
     text: str
-    #: What was measured during this turn.
+    #: Measurements of this turn.
     metrics: PromptMetrics
-    #: Why the turn ended.
+    #: The reason why the turn ended.
     completionReason: CompletionReason
 
 
@@ -840,18 +840,18 @@ class ProviderConfig(TypedDict):
 class ProviderCreateSessionParams(TypedDict):
     """`provider/createSession`."""
 
-    #: Which provider.
+    #: The provider's id.
     provider: str
-    #: What the session is created with.
+    #: The parameters that the session is created with.
     params: CreateSessionParams
 
 
 class ProviderInitParams(TypedDict):
     """`provider/init`."""
 
-    #: Which provider.
+    #: The provider's id.
     provider: str
-    #: What the instance is started with.
+    #: The configuration that the instance is started with.
     config: ProviderConfig
 
 
@@ -860,37 +860,37 @@ class ProviderOffer(TypedDict):
 
     #: The name under which suites use it.
     id: str
-    #: How much one instance can serve.
+    #: The extent that one instance can serve.
     scope: OfferedScope
-    #: How many sessions one instance can have at once. Absent: what the plugin says, else one.
+    #: The number of sessions that one instance can have at once. Absent: what the plugin says, else one.
     concurrency: NotRequired[Union[Concurrency, None]]
     #: The model when the suite names none.
     defaultModel: NotRequired[Union[str, None]]
-    #: Whether sessions can cost real money. Absent: they can.
+    #: True when sessions can cost real money. Absent: they can.
     mayCost: NotRequired[Union[bool, None]]
-    #: What its sessions are.
+    #: The nature of its sessions.
     nature: OfferedNature
-    #: How long past a prompt's timeout it may take to wind down and answer with what was used.
+    #: The time past a prompt's timeout that it may take to wind down and answer with what was used.
     timeoutGraceMs: NotRequired[Union[int, None]]
 
 
 class ProviderPromptParams(TypedDict):
     """`provider/prompt`."""
 
-    #: Which provider.
+    #: The provider's id.
     provider: str
     #: The session.
     handle: SessionHandle
     #: The user's message.
     text: str
-    #: What is left of the trial's time.
+    #: The rest of the trial's time.
     timeoutMs: int
 
 
 class ProviderSessionParams(TypedDict):
     """`provider/exportSession` and `provider/destroySession`."""
 
-    #: Which provider.
+    #: The provider's id.
     provider: str
     #: The session.
     handle: SessionHandle
@@ -899,18 +899,18 @@ class ProviderSessionParams(TypedDict):
 class ProviderShutdownParams(TypedDict):
     """`provider/shutdown`."""
 
-    #: Which provider.
+    #: The provider's id.
     provider: str
 
 
 class RpcError(TypedDict):
-    """Why a request failed."""
+    """The error of a failed request."""
 
     #: One of the codes of the protocol.
     code: int
-    #: What happened, for people.
+    #: The error, for people.
     message: str
-    #: What happened, for machines.
+    #: The error, for machines.
     data: NotRequired[Any]
 
 
@@ -995,9 +995,9 @@ RunStatus = Union[Literal["pending"], Literal["running"], Literal["completed"], 
 class RunnerExecuteParams(TypedDict):
     """`runner/execute`."""
 
-    #: Which runner.
+    #: The runner's id.
     runner: str
-    #: What to execute.
+    #: The task to execute.
     task: AtomicTask
     #: The runner's configuration in the suite.
     config: Any
@@ -1094,13 +1094,13 @@ class ScorerContext(TypedDict):
 class ScorerEvaluateParams(TypedDict):
     """`scorer/evaluate`."""
 
-    #: Which scorer.
+    #: The scorer's id.
     scorer: str
-    #: What the agent was asked.
+    #: The scenario that the agent was given.
     scenario: BaseScenario
-    #: What came of it.
+    #: The result of the session.
     context: ScorerContext
-    #: What the suite's `scorer` says besides `uses`.
+    #: The keys of the suite's `scorer` besides `uses`.
     settings: NotRequired[dict[str, Any]]
 
 
@@ -1254,7 +1254,7 @@ Timestamp = str
 
 
 class TimingBreakdown(TypedDict):
-    """How long something took."""
+    """Durations of a turn and of its parts."""
 
     #: Wall time from sending the prompt to the end of the answer.
     wallMs: Union[float, None]
@@ -1265,7 +1265,7 @@ class TimingBreakdown(TypedDict):
 class TimingSegment(TypedDict):
     """A named interval, counted from the start of the prompt."""
 
-    #: What happened in it; becomes the metric `latency_<label>_ms`.
+    #: The name of this part; becomes the metric `latency_<label>_ms`.
     label: str
     #: Start of the interval.
     startMs: float
@@ -1316,7 +1316,7 @@ class ToolCallSummary(TypedDict):
     total: NotRequired[Union[int, None]]
     #: Calls by category.
     byCategory: dict[str, int]
-    #: Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell.
+    #: Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when the outcome of one of the calls is unknown.
     failed: NotRequired[Union[int, None]]
     #: Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is.
     retried: NotRequired[Union[int, None]]
@@ -1413,7 +1413,7 @@ class TraceEventTurnBoundary(TypedDict):
 
 
 class TraceEventError(TypedDict):
-    """Something went wrong."""
+    """An error that the agent or its program reported."""
 
     type: Literal["error"]
     #: The error.

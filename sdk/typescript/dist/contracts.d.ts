@@ -67,7 +67,7 @@ export type RunHooks = {
     readonly afterMode?: (mode: string, call?: Call) => Awaitable<void>;
     readonly beforeRun?: (ctx: RunContext, call?: Call) => Awaitable<void>;
     readonly afterRun?: (ctx: RunContext, call?: Call) => Awaitable<void>;
-    /** Whether several may be under way at once. */
+    /** True when several may be under way at once. */
     readonly concurrent?: boolean;
 };
 /** Executes tasks of one type. */

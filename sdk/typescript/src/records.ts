@@ -37,11 +37,11 @@ export interface AnalysisResult {
 
 /** `analyzer/analyze`. */
 export interface AnalyzerAnalyzeParams {
-  /** Which analyzer. */
+  /** The analyzer's id. */
   readonly analyzer: string
   /** The session. */
   readonly trace: SessionTrace
-  /** What the agent was asked. */
+  /** The scenario that the agent was given. */
   readonly scenario: BaseScenario
   /** The mode. */
   readonly mode: string
@@ -130,7 +130,7 @@ export interface BaseScenario {
   readonly rubric?: unknown
   /** The wall around the agent, where it is another than the mode's. */
   readonly sandbox?: Sandbox | null
-  /** Whether the skill on trial should be used. Absent: nobody said. */
+  /** True when the skill on trial should be used. Absent: not stated. */
   readonly shouldTrigger?: boolean | null
 }
 
@@ -164,7 +164,7 @@ export interface CancelParams {
   readonly id: number
 }
 
-/** What a plugin serves. Several of each contract may be offered; ids are what suites use. */
+/** The contracts that a plugin serves. Several of each contract may be offered; suites refer to them by id. */
 export interface Capabilities {
   /** Ways to reach agents. */
   readonly providers?: readonly ProviderOffer[]
@@ -182,17 +182,17 @@ export interface Capabilities {
   readonly runners?: readonly RunnerOffer[]
   /** Judges of tasks. */
   readonly evaluators?: readonly EvaluatorOffer[]
-  /** How many requests may be under way at once. Absent: any number. */
+  /** The number of requests that may be under way at once. Absent: any number. */
   readonly concurrency?: Concurrency | null
 }
 
 /** `collector/collect`. */
 export interface CollectorCollectParams {
-  /** Which collector. */
+  /** The collector's id. */
   readonly collector: string
   /** All turns merged; after a failure what is known. */
   readonly result: PromptResult
-  /** What the agent was asked. */
+  /** The scenario that the agent was given. */
   readonly scenario: BaseScenario
   /** The mode. */
   readonly mode: string
@@ -206,7 +206,7 @@ export interface CollectorOffer {
   readonly id: string
 }
 
-/** Why a turn ended. */
+/** The reason why a turn ended. */
 export type CompletionReason = "stop" | "timeout" | "error" | "tool_limit"
 
 /** The most sessions one instance of a provider can have at once. In JSON a number, or `any`. */
@@ -242,7 +242,7 @@ export interface Container {
   readonly healthcheck?: Healthcheck | null
   /** Add the agent to the image where it is missing, as `assize image build` does. Default: false. */
   readonly install_agent?: boolean
-  /** How long building the image may take. Default: 1800000. */
+  /** Time limit for building the image, in milliseconds. Default: 1800000. */
   readonly build_timeout_ms?: number | null
 }
 
@@ -327,11 +327,11 @@ export interface DetailedSandbox {
 
 /** `evaluator/evaluate`. */
 export interface EvaluatorEvaluateParams {
-  /** Which evaluator. */
+  /** The evaluator's id. */
   readonly evaluator: string
   /** The execution. */
   readonly run: RunRecord
-  /** What was executed. */
+  /** The executed task. */
   readonly task: AtomicTask
   /** The evaluator's configuration in the suite. */
   readonly config?: Readonly<Record<string, unknown>>
@@ -339,7 +339,7 @@ export interface EvaluatorEvaluateParams {
 
 /** `evaluator/evaluateScenario`. */
 export interface EvaluatorEvaluateScenarioParams {
-  /** Which evaluator. */
+  /** The evaluator's id. */
   readonly evaluator: string
   /** The execution of the whole chain. */
   readonly run: RunRecord
@@ -381,7 +381,7 @@ export interface ExecutionSetting {
   readonly step?: string | null
   /** The same for the same cell and attempt in every run with the same seed. */
   readonly seed: number
-  /** How long the execution may take. */
+  /** Time limit of the execution. */
   readonly timeoutMs: number
   /** The mode's system instructions. */
   readonly systemInstructions: string
@@ -395,7 +395,7 @@ export interface FailureData {
   readonly code?: string | null
   /** Usage before the error. */
   readonly partial?: PromptResult | null
-  /** Why the trial is void, where the provider knows it. */
+  /** The reason why the trial is void, where the provider knows it. */
   readonly voidCause?: VoidCause | null
 }
 
@@ -454,7 +454,7 @@ export type HookEvent = "beforeScenario" | "afterScenario" | "beforeMode" | "aft
 export interface HooksOffer {
   /** Only these are called. */
   readonly events: readonly HookEvent[]
-  /** Whether several may be under way at once. */
+  /** True when several may be under way at once. */
   readonly concurrent: boolean
 }
 
@@ -466,15 +466,15 @@ export interface Info {
   readonly version: string
 }
 
-/** The first request: who calls, in which version, with what the suite's `options` say. */
+/** The first request: the host, its version, and the suite's `options`. */
 export interface InitializeParams {
   /** The highest version the host speaks. */
   readonly protocolVersion: number
   /** The host. */
   readonly info: Info
-  /** What the suite gives to the plugin. */
+  /** Options that the suite gives to the plugin. */
   readonly options: Readonly<Record<string, unknown>>
-  /** What the host can do besides; nothing yet. */
+  /** Further abilities of the host; none yet. */
   readonly capabilities: Readonly<Record<string, unknown>>
 }
 
@@ -484,7 +484,7 @@ export interface InitializeResult {
   readonly protocolVersion: number
   /** The plugin. */
   readonly info: Info
-  /** What it serves. */
+  /** The contracts it serves. */
   readonly capabilities: Capabilities
 }
 
@@ -498,7 +498,7 @@ export interface InputMapping {
 
 /** `$/log`, from the plugin: a line for its log. */
 export interface LogParams {
-  /** How much it matters: `debug`, `info`, `warn`, `error`. */
+  /** Its severity: `debug`, `info`, `warn`, `error`. */
   readonly level: string
   /** The message. */
   readonly message: string
@@ -568,7 +568,7 @@ export interface ModelCall {
   readonly askedForUsage?: boolean
 }
 
-/** What the sessions of a provider are. */
+/** The nature of a provider's sessions. */
 export type OfferedNature = "live" | "replayed" | "simulated"
 
 /** The part of a run that one instance of a provider can serve. */
@@ -669,7 +669,7 @@ export interface ProfileRow {
   readonly simulated?: boolean
 }
 
-/** How the program behind a session ended and what it used, with everything it started. What the system does not tell is absent. */
+/** The exit and the resource use of the program behind a session, including everything it started. A value that the system does not report is absent. */
 export interface ProgramUse {
   /** Its exit code. Absent when a signal ended it. */
   readonly exitCode: number | null
@@ -689,13 +689,13 @@ export interface ProgressParams {
   readonly token: unknown
   /** In words. */
   readonly message?: string | null
-  /** How much is done. */
+  /** The amount that is done. */
   readonly done?: number | null
   /** Of how much. */
   readonly total?: number | null
 }
 
-/** What a provider measured during a prompt. */
+/** Measurements that a provider took during a prompt. */
 export interface PromptMetrics {
   /** Tokens used. Unknown where one model call did not report them. */
   readonly tokens: TokenBreakdown
@@ -725,9 +725,9 @@ export interface PromptMetrics {
 export interface PromptResult {
   /** The agent's text response. */
   readonly text: string
-  /** What was measured during this turn. */
+  /** Measurements of this turn. */
   readonly metrics: PromptMetrics
-  /** Why the turn ended. */
+  /** The reason why the turn ended. */
   readonly completionReason: CompletionReason
 }
 
@@ -767,17 +767,17 @@ export interface ProviderConfig {
 
 /** `provider/createSession`. */
 export interface ProviderCreateSessionParams {
-  /** Which provider. */
+  /** The provider's id. */
   readonly provider: string
-  /** What the session is created with. */
+  /** The parameters that the session is created with. */
   readonly params: CreateSessionParams
 }
 
 /** `provider/init`. */
 export interface ProviderInitParams {
-  /** Which provider. */
+  /** The provider's id. */
   readonly provider: string
-  /** What the instance is started with. */
+  /** The configuration that the instance is started with. */
   readonly config: ProviderConfig
 }
 
@@ -785,35 +785,35 @@ export interface ProviderInitParams {
 export interface ProviderOffer {
   /** The name under which suites use it. */
   readonly id: string
-  /** How much one instance can serve. */
+  /** The extent that one instance can serve. */
   readonly scope: OfferedScope
-  /** How many sessions one instance can have at once. Absent: what the plugin says, else one. */
+  /** The number of sessions that one instance can have at once. Absent: what the plugin says, else one. */
   readonly concurrency?: Concurrency | null
   /** The model when the suite names none. */
   readonly defaultModel?: string | null
-  /** Whether sessions can cost real money. Absent: they can. */
+  /** True when sessions can cost real money. Absent: they can. */
   readonly mayCost?: boolean | null
-  /** What its sessions are. */
+  /** The nature of its sessions. */
   readonly nature: OfferedNature
-  /** How long past a prompt's timeout it may take to wind down and answer with what was used. */
+  /** The time past a prompt's timeout that it may take to wind down and answer with what was used. */
   readonly timeoutGraceMs?: number | null
 }
 
 /** `provider/prompt`. */
 export interface ProviderPromptParams {
-  /** Which provider. */
+  /** The provider's id. */
   readonly provider: string
   /** The session. */
   readonly handle: SessionHandle
   /** The user's message. */
   readonly text: string
-  /** What is left of the trial's time. */
+  /** The rest of the trial's time. */
   readonly timeoutMs: number
 }
 
 /** `provider/exportSession` and `provider/destroySession`. */
 export interface ProviderSessionParams {
-  /** Which provider. */
+  /** The provider's id. */
   readonly provider: string
   /** The session. */
   readonly handle: SessionHandle
@@ -821,17 +821,17 @@ export interface ProviderSessionParams {
 
 /** `provider/shutdown`. */
 export interface ProviderShutdownParams {
-  /** Which provider. */
+  /** The provider's id. */
   readonly provider: string
 }
 
-/** Why a request failed. */
+/** The error of a failed request. */
 export interface RpcError {
   /** One of the codes of the protocol. */
   readonly code: number
-  /** What happened, for people. */
+  /** The error, for people. */
   readonly message: string
-  /** What happened, for machines. */
+  /** The error, for machines. */
   readonly data?: unknown
 }
 
@@ -910,9 +910,9 @@ export type RunStatus = "pending" | "running" | "completed" | "failed"
 
 /** `runner/execute`. */
 export interface RunnerExecuteParams {
-  /** Which runner. */
+  /** The runner's id. */
   readonly runner: string
-  /** What to execute. */
+  /** The task to execute. */
   readonly task: AtomicTask
   /** The runner's configuration in the suite. */
   readonly config: unknown
@@ -977,7 +977,7 @@ export interface ScoreRecord {
   readonly createdAt: Date
 }
 
-/** Which part of an execution a score is about. */
+/** The part of an execution that a score is about. */
 export type ScoreTarget = string
 
 /** A score's value. */
@@ -1023,13 +1023,13 @@ export interface ScorerContext {
 
 /** `scorer/evaluate`. */
 export interface ScorerEvaluateParams {
-  /** Which scorer. */
+  /** The scorer's id. */
   readonly scorer: string
-  /** What the agent was asked. */
+  /** The scenario that the agent was given. */
   readonly scenario: BaseScenario
-  /** What came of it. */
+  /** The result of the session. */
   readonly context: ScorerContext
-  /** What the suite's `scorer` says besides `uses`. */
+  /** The keys of the suite's `scorer` besides `uses`. */
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
@@ -1173,7 +1173,7 @@ export interface TaskMetadata {
 /** An RFC 3339 time in UTC with milliseconds when Assize writes it; as found when someone else did. */
 export type Timestamp = string
 
-/** How long something took. */
+/** Durations of a turn and of its parts. */
 export interface TimingBreakdown {
   /** Wall time from sending the prompt to the end of the answer. */
   readonly wallMs: number | null
@@ -1183,7 +1183,7 @@ export interface TimingBreakdown {
 
 /** A named interval, counted from the start of the prompt. */
 export interface TimingSegment {
-  /** What happened in it; becomes the metric `latency_<label>_ms`. */
+  /** The name of this part; becomes the metric `latency_<label>_ms`. */
   readonly label: string
   /** Start of the interval. */
   readonly startMs: number
@@ -1231,7 +1231,7 @@ export interface ToolCallSummary {
   readonly total?: number | null
   /** Calls by category. */
   readonly byCategory: Readonly<Record<string, number>>
-  /** Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when one of the calls does not tell. */
+  /** Failed calls: a non-zero exit of a command, a result marked as an error, a rejected or unknown tool. Absent when the outcome of one of the calls is unknown. */
   readonly failed?: number | null
   /** Calls that repeat a failed call of the same tool, asked for by a later answer. Absent when `failed` is. */
   readonly retried?: number | null

@@ -12,9 +12,9 @@ pub(super) struct Connection {
     last_id: u64,
 }
 
-/// What the program said.
+/// A message of the program.
 pub(super) struct Message {
-    /// When, in milliseconds since 1970.
+    /// Its arrival, in milliseconds since 1970.
     pub(super) at: i64,
     pub(super) content: Content,
 }
@@ -49,25 +49,25 @@ impl Connection {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
         id
     }
 
-    pub(super) async fn tell(&mut self, method: &str, params: &impl Serialize) {
+    pub(super) async fn notify(&mut self, method: &str, params: &impl Serialize) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     pub(super) async fn answer(&mut self, id: Value, result: &impl Serialize) {
         let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     /// Says that something cannot be done here.
     pub(super) async fn refuse(&mut self, id: Value, method: &str) {
         let error = json!({"code": -32601, "message": format!("`{method}` is not offered")});
         let message = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        self.program.say(message).await;
+        self.program.write_line(message).await;
     }
 
     /// The next message. An error when the program has ended. Cancel-safe.
@@ -98,7 +98,7 @@ impl Connection {
     }
 }
 
-/// What is no message is left out: programs print banners.
+/// `None` for anything that is no message: programs print banners.
 fn read(mut message: Value) -> Option<Content> {
     let params = message.get_mut("params").map(Value::take);
     let params = params.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The few messages of the Agent Client Protocol, version 1, that a client without files and terminals needs.
 //!
-//! Requests are built as JSON. What agents send is read field by field: a field that is new, missing or of another type
+//! Requests are built as JSON. Messages of agents are read field by field: a field that is new, missing or of another type
 //! leaves its part out and never ends a session.
 
 use crate::mcp::{self, Reach};
@@ -65,7 +65,7 @@ pub(super) fn prompt(session: &str, text: &str) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 }
 
-/// What an agent reports during a prompt.
+/// A report of an agent during a prompt.
 pub(super) enum Update {
     Text(String),
     Thought(String),
@@ -101,7 +101,7 @@ impl Update {
     }
 }
 
-/// What a message reports about a tool call; absent where it reports nothing new.
+/// The fields that a message reports about a tool call; absent where it reports nothing new.
 pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: Option<String>,

@@ -1,4 +1,4 @@
-//! One conversation: opening it, prompts with what the agent tells meanwhile, permissions, the end.
+//! One conversation: opening it, prompts with the agent's reports, permissions, the end.
 
 use super::connection::{Connection, Content, Message};
 use super::messages::{self, Hello, PermissionRequest, ToolCall, Update};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to stop after it was asked to.
+/// The time limit of an agent to stop after it was asked to.
 pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct AcpSession {
@@ -23,19 +23,19 @@ pub(super) struct AcpSession {
     /// Instructions that have no place but before the first prompt.
     instructions: Option<String>,
     events: Vec<Arc<TraceEvent>>,
-    /// What the agent says that the session cost until now.
+    /// The cost of the session until now, as the agent reports it.
     cost: Option<f64>,
     /// Holds the agent's home.
     invocation: Invocation,
 }
 
-/// What a session is opened with, besides what every session has.
+/// Settings that a session is opened with, besides those of every session.
 pub(super) struct Wishes {
     pub(super) authenticate: Option<String>,
     pub(super) mcp_servers: Vec<mcp::Server>,
 }
 
-/// What a prompt has come to until now.
+/// The state of a prompt until now.
 #[derive(Default)]
 pub(super) struct Turn {
     pub(super) story: Story,
@@ -89,7 +89,7 @@ impl AcpSession {
         Ok(session)
     }
 
-    /// One request before the first prompt. What the agent reports meanwhile belongs to no turn.
+    /// One request before the first prompt. Reports of the agent meanwhile belong to no turn.
     async fn request(&mut self, method: &str, params: &Value) -> Result<Value, ProviderError> {
         let asked = self.connection.ask(method, params).await;
         loop {
@@ -133,7 +133,7 @@ impl AcpSession {
         }
         let over = assize_contracts::unix_ms_now();
         let stop = json!({"sessionId": self.id});
-        self.connection.tell("session/cancel", &stop).await;
+        self.connection.notify("session/cancel", &stop).await;
         let talk = self.answer_to(asked, turn);
         if tokio::time::timeout(CANCEL_PATIENCE, talk).await.is_err() {
             self.connection.kill();
@@ -268,7 +268,7 @@ pub(super) fn permit(
     }
 }
 
-/// How a prompt ended.
+/// The end of a prompt.
 enum Ended {
     Answered(Result<Value, String>),
     OutOfTime,
@@ -298,7 +298,7 @@ impl Turn {
     /// Adds an update. Unknown ones are ignored.
     pub(super) fn update(&mut self, params: &Value, at: i64) {
         match Update::read(params) {
-            Some(Update::Text(text)) => self.story.say_more(&text, Some(at)),
+            Some(Update::Text(text)) => self.story.extend_text(&text, Some(at)),
             Some(Update::Thought(text)) => self.story.think_more(&text, Some(at)),
             Some(Update::Tool(call)) => self.report_tool(&call, at),
             Some(Update::Cost(cost)) => self.cost = Some(cost),
@@ -337,7 +337,7 @@ impl Turn {
     }
 }
 
-/// Some agents complete a call whose command failed, and tell its exit code.
+/// Some agents complete a call whose command failed, and report its exit code.
 fn has_exit_code(output: &Value) -> bool {
     let codes = ["/metadata/exit", "/exit_code", "/exitCode"];
     let code = codes.iter().find_map(|path| output.pointer(path)?.as_i64());

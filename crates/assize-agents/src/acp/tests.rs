@@ -15,7 +15,7 @@ fn allowing() -> PermissionConfig {
     }
 }
 
-/// What a recorded agent told, and what it was answered when it asked.
+/// The reports of a recorded agent, and the answers to its requests.
 fn replayed(agent: &str, permissions: &PermissionConfig) -> (Turn, Vec<Value>) {
     let path = format!(
         "{}/tests/recordings/acp/{agent}.jsonl",

@@ -30,20 +30,20 @@ const MOST_RECORDED: usize = 64 << 20;
 /// Answers say more about themselves than this, but agents need no more to read them.
 const KEPT_HEADERS: [&str; 3] = ["content-type", "content-encoding", "retry-after"];
 
-/// What a suite says about a cassette.
+/// The suite's settings of a cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassetteSettings {
     /// The file.
     pub file: PathBuf,
     /// Record or play back.
     pub mode: CassetteMode,
-    /// Whether a request without a recorded answer is refused, rather than passed on.
+    /// True when a request without a recorded answer is refused, rather than passed on.
     pub strict: bool,
-    /// How long played answers take.
+    /// The speed of played answers.
     pub timing: CassetteTiming,
 }
 
-/// Which way a cassette is used.
+/// The direction in which a cassette is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CassetteMode {
@@ -54,7 +54,7 @@ pub enum CassetteMode {
     Replay,
 }
 
-/// How long played answers take.
+/// The speed of played answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CassetteTiming {
@@ -81,7 +81,7 @@ enum Tape {
 pub(super) struct SessionTape {
     cassette: Arc<Cassette>,
     label: String,
-    /// Where the agent works: part of what it says, and different every time.
+    /// The agent's working directory: part of what it sends, and different every time.
     workspace: Option<String>,
     played: Mutex<HashMap<String, usize>>,
 }
@@ -92,7 +92,7 @@ pub(super) struct SessionTape {
 pub(super) struct Entry {
     /// The form of the line.
     assize_cassette: u32,
-    /// Tells one recording into the same file from another.
+    /// Distinguishes one recording into the same file from another.
     recording: u64,
     session: String,
     method: String,
@@ -103,7 +103,7 @@ pub(super) struct Entry {
     pub(super) status: u16,
     pub(super) headers: HashMap<String, String>,
     body: Body,
-    /// When each piece came, in milliseconds since the request, and its length in bytes.
+    /// The arrival of each piece, in milliseconds since the request, and its length in bytes.
     chunks: Vec<(u64, usize)>,
     /// The upstream broke off here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -114,7 +114,7 @@ pub(super) struct Entry {
 #[serde(untagged)]
 enum Body {
     Text(String),
-    /// What is no text, in hexadecimal.
+    /// Content that is no text, in hexadecimal.
     Hex {
         hex: String,
     },
@@ -136,7 +136,7 @@ impl Cassette {
         };
         let tape = match settings.mode {
             CassetteMode::Record => {
-                // A run that goes on adds to what it has; what is recorded again goes before what was.
+                // A resumed run adds to the recordings it has; a repeated request replaces its earlier recording.
                 let file = File::options()
                     .create(true)
                     .append(true)
@@ -154,7 +154,7 @@ impl Cassette {
         })
     }
 
-    /// Whether answers come from the cassette.
+    /// True when answers come from the cassette.
     pub fn is_playing(&self) -> bool {
         matches!(self.tape, Tape::Playing(_))
     }
@@ -204,7 +204,7 @@ fn read_from(mut lines: impl BufRead) -> Result<HashMap<String, Vec<Arc<Entry>>>
     Ok(latest(entries))
 }
 
-/// What was recorded last of each session, by what was asked.
+/// The last recording of each session, by request.
 fn latest(entries: Vec<Entry>) -> HashMap<String, Vec<Arc<Entry>>> {
     let mut last: HashMap<String, u64> = HashMap::new();
     for entry in &entries {
@@ -366,7 +366,7 @@ impl Take {
 }
 
 impl Entry {
-    /// Removes secrets from what was sent and answered. What is compressed all the same is kept readable instead.
+    /// Removes secrets from requests and answers. Content that is still compressed is stored uncompressed instead.
     fn clean(&mut self, redactor: &Redactor) {
         for text in [&mut self.path]
             .into_iter()
@@ -411,7 +411,7 @@ impl Entry {
                 (Duration::from_millis(*at), piece)
             })
             .collect();
-        // Somebody may have edited the text without counting.
+        // The text may have been edited without counting.
         if !bytes.is_empty() {
             let at = pieces.last().map_or(Duration::ZERO, |(at, _)| *at);
             pieces.push((at, bytes));

@@ -1,4 +1,4 @@
-//! A readable copy of bytes that may be compressed. What goes on to the agent stays as it came.
+//! A readable copy of bytes that may be compressed. The bytes that go on to the agent stay as they came.
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{GzDecoder, ZlibDecoder};

@@ -1,10 +1,10 @@
-//! What keeps the proxy from working.
+//! Errors that keep the proxy from working.
 
 use super::Service;
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing can be captured.
+/// The reason why nothing can be captured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -13,7 +13,7 @@ pub enum CaptureError {
     Listen {
         /// The port; 0 for any.
         port: u16,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

@@ -49,7 +49,7 @@ impl Reader for Clocked {
     }
 }
 
-/// What reading a request's body tells.
+/// The result of reading a request's body.
 pub(super) struct ReadRequest {
     pub(super) request: RequestOutline,
     /// Without its encoding, to compare it if the call fails.
@@ -114,7 +114,7 @@ impl Exchange {
         }
     }
 
-    /// Somebody finds out what is asked.
+    /// Sets the task that reads the request.
     pub(super) fn reads_request(&mut self, reading: JoinHandle<Option<ReadRequest>>) {
         self.reading = Some(reading);
     }
@@ -222,7 +222,7 @@ impl Exchange {
         }
     }
 
-    /// Nothing more is expected: agents hang up after the last event, and nobody reads on after the last byte.
+    /// Nothing more is expected: agents hang up after the last event, and do not read on after the last byte.
     fn is_complete(&mut self) -> bool {
         let reading = self.call.as_mut().and_then(|call| call.reading.as_mut());
         let reader = reading.and_then(Decoded::reader);
@@ -241,7 +241,7 @@ struct EndedCall {
 }
 
 impl EndedCall {
-    /// Tells the session. A request that may be tried again is compared before that.
+    /// Reports the exchange to the session. A request that may be tried again is compared before that.
     fn tell(self, read: Option<ReadRequest>) {
         let Self {
             session,

@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How much earlier than on the wire an agent may say that a call began, in milliseconds: the clocks are read apart.
+/// The longest time by which an agent may report the start of a call before the wire does, in milliseconds: the clocks are read apart.
 const SLACK: i64 = 20;
 
-/// What agents write where they do not name the tool: the kinds of ACP, and opencode's word for a tool that does not exist.
+/// Placeholders that agents write where they do not name the tool: the kinds of ACP, and opencode's word for a tool that does not exist.
 const NO_NAMES: [&str; 12] = [
     "invalid",
     "read",
@@ -78,7 +78,7 @@ fn in_order(mut events: Events) -> Events {
     events
 }
 
-/// What models said, to leave out what the agent repeats.
+/// The words of models, to leave out what the agent repeats.
 struct Words<'a> {
     texts: HashSet<&'a str>,
     all: String,
@@ -145,7 +145,7 @@ fn known_calls(events: &Events) -> Vec<KnownCall<'_>> {
     calls.collect()
 }
 
-/// Which call of the agent is which on the wire, by their places.
+/// Pairs each call of the agent with the same call on the wire, by their places.
 fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
     let (own, mut open) = (known_calls(own), known_calls(wire));
     let mut pairs = HashMap::new();
@@ -175,7 +175,7 @@ fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
     pairs
 }
 
-/// How much a call of the agent is like one on the wire. Absent where it cannot be the same.
+/// The likeness of a call of the agent to one on the wire. `None` where it cannot be the same.
 fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     let is_before = |one: Option<i64>, other: Option<i64>| {
         one.zip(other)
@@ -191,7 +191,7 @@ fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     }
 }
 
-/// Whether a text in one input is part of one in the other. Agents wrap and quote commands.
+/// True when a text in one input is part of one in the other. Agents wrap and quote commands.
 fn share_text(one: &Value, other: &Value) -> bool {
     let (one, other) = (texts(one), texts(other));
     one.iter().any(|a| {
@@ -260,7 +260,7 @@ fn joined_call(own: &TraceEvent, wire: &TraceEvent) -> TraceEvent {
     }
 }
 
-/// When a call began and how long it took: as the agent measured it, else at most from the end of the answer that asks for
+/// The start and duration of a call: as the agent measured them, else at most from the end of the answer that asks for
 /// it until the agent or the wire shows its result.
 fn joined_place(own: &TraceEvent, wire: &TraceEvent) -> (EventPlace, Option<Millis>) {
     let duration = |event: &TraceEvent| match event {

@@ -1,7 +1,7 @@
 //! The capture proxy: between any agent and its LLM API, on the loopback, it passes bytes through untouched and reads
 //! tokens, times, tool calls and their results off a copy.
 //!
-//! Who starts agents needs two things of it. The first is the list of variables that send an agent through the proxy:
+//! Code that starts agents needs two things of it. The first is the list of variables that send an agent through the proxy:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), assize_agents::capture::CaptureError> {
@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! In suites nobody calls this: [`CapturedProvider`] wraps a provider, adds these variables to `environment` of every
+//! Suites need no call of this: [`CapturedProvider`] wraps a provider, adds these variables to `environment` of every
 //! session, and completes results and traces from the wire afterwards. A provider only has to give
 //! `CreateSessionParams::environment` to its agent, or, where the agent wants its base URL in a file or a flag, to
 //! take it from there (`environment["OPENAI_BASE_URL"]`, set or not).

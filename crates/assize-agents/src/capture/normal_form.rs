@@ -1,4 +1,4 @@
-//! What stays the same when an agent asks the same thing again: requests without what changes from run to run.
+//! The part of a request that stays the same when an agent asks the same thing again: without what changes from run to run.
 
 use assize_secrets::Redactor;
 use regex::Regex;
@@ -33,10 +33,10 @@ static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("{uuid}|{temporary}|{date}")).expect("a pattern that does not change")
 });
 
-/// What is known to be different every time, or must not be seen.
+/// Values that are known to differ every time, or must not be seen.
 #[derive(Default)]
 pub(super) struct Known<'a> {
-    /// Where the agent works.
+    /// The agent's working directory.
     pub(super) workspace: Option<&'a str>,
     pub(super) redactor: Option<&'a Redactor>,
 }
@@ -46,12 +46,12 @@ pub(super) fn normal_form(body: &[u8], known: &Known<'_>) -> Value {
     match serde_json::from_slice(body) {
         Ok(value) => normalized(value, known),
         Err(_) if body.is_empty() => Value::Null,
-        // Whatever it is, it is told apart by its bytes.
+        // A body that is no JSON is identified by its bytes.
         Err(_) => Value::String(blake3::hash(body).to_hex().to_string()),
     }
 }
 
-/// What tells requests apart.
+/// The hash that identifies equal requests.
 pub(super) fn fingerprint(method: &str, path: &str, form: &Value) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [method, path, &form.to_string()] {

@@ -1,6 +1,6 @@
-//! What a prompt came to, judged by the agent's own words and by what passed on the wire.
+//! The outcome of a prompt, judged by the agent's own words and by the traffic on the wire.
 //!
-//! What an agent says about itself is no evidence that a model answered: several end well after every call failed.
+//! An agent's own statement is no evidence that a model answered: several end well after every call failed.
 
 use super::session::{Call, Ending, Recording};
 use assize_contracts::{
@@ -9,16 +9,16 @@ use assize_contracts::{
 use assize_llm::ModelAnswer;
 use std::time::Duration;
 
-/// How much of an agent's own words stands in a reason.
+/// The length of the agent's own words in a reason.
 const LONGEST_WORDS: usize = 400;
 
-/// How much earlier than the end of its time an agent may seem to have hung up.
+/// The longest time before the end of its limit at which an agent may seem to have hung up.
 const CLOCK_TOLERANCE_MS: i64 = 250;
 
-/// What an agent came to by itself.
+/// The result by the agent's own account.
 pub(super) type Own = Result<PromptResult, ProviderError>;
 
-/// What is needed besides the agent's own result to judge a prompt.
+/// The evidence besides the agent's own result by which a prompt is judged.
 pub(super) struct Evidence<'a> {
     /// Everything since the session began.
     pub(super) session: &'a Recording,
@@ -26,9 +26,9 @@ pub(super) struct Evidence<'a> {
     pub(super) prompt: &'a Recording,
     /// The time limit of the session.
     pub(super) limit: Duration,
-    /// When the time of this prompt is over, in milliseconds since 1970.
+    /// The end of this prompt's time, in milliseconds since 1970.
     pub(super) deadline_ms: i64,
-    /// What a session without any call means.
+    /// The meaning of a session without any call.
     pub(super) model_use: ModelUse,
     /// The suite wants every session captured.
     pub(super) capture_required: bool,
@@ -59,7 +59,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Whether the agent reached a model by a way that the proxy does not see: its answer stands, its numbers are claims.
+    /// True when the agent reached a model by a way that the proxy does not see: its answer stands, its numbers are claims.
     pub(super) fn is_not_captured(&self) -> bool {
         self.session.is_empty() && self.model_use != ModelUse::Optional
     }
@@ -132,7 +132,7 @@ fn is_about_llm(own: &Own) -> bool {
     code.is_some_and(|code| code.starts_with("llm_"))
 }
 
-/// What the agent said about its end, shortened.
+/// The agent's words about its end, shortened.
 fn words_of(own: &Own) -> Option<String> {
     let words = match own {
         Ok(result) => &result.text,
@@ -191,19 +191,19 @@ impl Call {
 }
 
 impl Recording {
-    /// Whether any model call was answered.
+    /// True when any model call was answered.
     pub fn has_answer(&self) -> bool {
         self.calls.iter().any(Call::is_answered)
     }
 
-    /// Whether any call brought a part of an answer, though it may have failed afterwards.
+    /// True when any call brought a part of an answer, though it may have failed afterwards.
     fn has_content(&self) -> bool {
         let mut answers = self.calls.iter().filter_map(|call| call.answer.as_ref());
         answers.any(|answer| !answer.parts.is_empty())
     }
 
     /// The call about the task that ended last, if it failed: an agent that recovered has a later one that did not.
-    /// Calls that the agent gave up before any answer tell nothing: it may have been ended itself.
+    /// Calls that the agent gave up before any answer are no evidence: it may have been ended itself.
     pub fn failed_call(&self) -> Option<&Call> {
         let calls = self.main_calls().filter(|call| !call.is_given_up());
         let last = calls.max_by_key(|call| (call.ended_ms(), call.number))?;

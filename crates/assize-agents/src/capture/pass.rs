@@ -102,7 +102,7 @@ pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Resp
     passage.answer(shared, exchange).await
 }
 
-/// What the path of a request says: `/s/TOKEN/SERVICE/…`.
+/// The session and service in the path of a request: `/s/TOKEN/SERVICE/…`.
 fn route(shared: &Shared, uri: &http::Uri) -> Option<(Arc<Session>, Service, String)> {
     let path = uri.path_and_query()?.as_str().strip_prefix("/s/")?;
     let (token, path) = path.split_once('/')?;
@@ -223,7 +223,7 @@ impl Passage {
         }
     }
 
-    /// How to find out what a cassette knows the request as.
+    /// A function that finds the cassette's form of the request.
     fn taped(&self) -> Option<impl FnOnce() -> TapedRequest + Send + use<>> {
         let Gathered::Whole(body) = &self.body else {
             return None;
@@ -240,7 +240,7 @@ impl Passage {
         })
     }
 
-    /// How to find out what a model is asked.
+    /// A function that reads what a model is asked.
     fn reading(&self) -> Option<impl FnOnce(Bytes) -> ReadRequest + Send + use<>> {
         let api = self.api?;
         let (session, path) = (Arc::clone(&self.session), self.path.clone());

@@ -1,4 +1,4 @@
-//! Any provider whose sessions go through the proxy: agents get the variables, results and traces what the wire told.
+//! Any provider whose sessions go through the proxy: agents get the variables, results and traces the data from the wire.
 
 use super::join;
 use super::outcome::Evidence;
@@ -21,17 +21,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// How long the last calls of a session may take to end after its agent has.
+/// The time limit of a session's last calls to end after its agent has.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a suite says about capturing.
+/// The suite's settings of capturing.
 #[derive(Debug, Clone, Default)]
 pub struct CaptureSettings {
-    /// Where services really are, instead of what the environment says.
+    /// Real addresses of services, which replace those of the environment.
     pub upstreams: BTreeMap<Service, String>,
     /// Record to, or play from.
     pub cassette: Option<CassetteSettings>,
-    /// A session of which nothing came through teaches nothing.
+    /// A session without any captured call is void.
     pub required: bool,
     /// Prices calls.
     pub prices: Option<Prices>,
@@ -43,7 +43,7 @@ pub struct CaptureSettings {
     pub skills: Arc<[WatchedSkill]>,
 }
 
-/// What all captured providers of a suite share: one proxy, started when the first of them is.
+/// The part that all captured providers of a suite share: one proxy, started when the first of them is.
 pub struct Capture {
     settings: CaptureSettings,
     proxy: OnceCell<Proxy>,
@@ -89,7 +89,7 @@ impl Capture {
         Ok(self.proxy().await?.open(upstreams, options))
     }
 
-    /// What the agent would find without us. `fixed` is what its provider insists on.
+    /// The environment that the agent would have without the proxy. `fixed` are the values that its provider insists on.
     fn environment(
         &self,
         params: &CreateSessionParams,
@@ -147,13 +147,13 @@ struct Captured {
     session: CapturedSession,
     /// Calls that belong to earlier prompts.
     told: Mutex<usize>,
-    /// What the agent and the wire disagree on.
+    /// Contradictions between the agent and the wire.
     notes: Mutex<Vec<String>>,
     /// The time limit of the session: that of its first prompt.
     limit: OnceLock<Duration>,
 }
 
-/// What a prompt is judged by, besides what happened.
+/// The settings by which a prompt is judged.
 struct Concluding {
     limit: Duration,
     deadline_ms: i64,
@@ -310,7 +310,7 @@ impl SessionProvider for CapturedProvider {
 }
 
 impl Captured {
-    /// What a prompt came to, with what the wire tells about it.
+    /// The result of a prompt, completed by the data from the wire.
     fn conclude(
         &self,
         own: Result<PromptResult, ProviderError>,
@@ -374,7 +374,7 @@ impl Captured {
             model_calls,
             ..
         } = &mut result.metrics;
-        // The wire is the truth: what it does not tell is unknown, and the agent's own count stands beside it.
+        // The wire is the truth: what it does not show is unknown, and the agent's own count stands beside it.
         if recording.is_billed() {
             let (own, wire) = (*tokens, recording.tokens());
             *reported_tokens = self.beside(own, wire.tokens, recording.main_tokens());
@@ -431,7 +431,7 @@ impl Captured {
     }
 }
 
-/// When the first token came, and how long models took altogether.
+/// The time to the first token, and the time of all model calls.
 fn segments(recording: &Recording, started_ms: i64) -> Vec<TimingSegment> {
     let since_start = |ms: i64| Duration::from_millis(ms.saturating_sub(started_ms).max(0) as u64);
     let segment = |label: &str, start: Duration, end: Duration| TimingSegment {

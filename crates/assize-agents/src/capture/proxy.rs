@@ -1,4 +1,4 @@
-//! The server on the loopback: who may come in, and sessions while they are open.
+//! The server on the loopback: access, and sessions while they are open.
 
 use super::cassette::SessionTape;
 use super::pass::respond;
@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinSet;
 
-/// How long calls may take to end after their agent has.
+/// The time limit of calls to end after their agent has.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ struct Door {
     _connections: JoinSet<()>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Shared {
     pub(super) client: reqwest::Client,
     cassette: Option<Arc<Cassette>>,
@@ -55,7 +55,7 @@ impl Shared {
     }
 }
 
-/// What a session is opened with.
+/// Settings of a session.
 #[derive(Default)]
 pub struct SessionOptions {
     /// Names the session on a cassette: the same in every run for the same trial.
@@ -70,7 +70,7 @@ pub struct SessionOptions {
     pub skills: Arc<[WatchedSkill]>,
 }
 
-/// A session of an agent that goes through the proxy. Nobody gets in any more when it is dropped.
+/// A session of an agent that goes through the proxy. Its address is closed when it is dropped.
 pub struct CapturedSession {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -115,7 +115,7 @@ impl Proxy {
         Ok(&door.socket)
     }
 
-    /// Opens a session with a prefix of its own that nobody can guess.
+    /// Opens a session with an unguessable prefix of its own.
     pub fn open(&self, upstreams: Upstreams, options: SessionOptions) -> CapturedSession {
         let cassette = self.shared.cassette.as_ref().map(Arc::clone);
         let SessionOptions {
@@ -139,7 +139,7 @@ impl Proxy {
 }
 
 impl CapturedSession {
-    /// Where the proxy serves a service, as an agent expects it in a base URL without a version.
+    /// The proxy's address of a service, as an agent expects it in a base URL without a version.
     pub fn root_url(&self, service: Service) -> String {
         format!("http://{}/s/{}/{service}", self.address, self.token)
     }
@@ -159,7 +159,7 @@ impl CapturedSession {
         service::variables(&self.session.upstreams, prefix, environment)
     }
 
-    /// Where the requests go.
+    /// The addresses that the requests go to.
     pub fn upstreams(&self) -> &Upstreams {
         &self.session.upstreams
     }
@@ -174,7 +174,7 @@ impl CapturedSession {
         self.session.settle(PATIENCE).await;
     }
 
-    /// What passed by until now.
+    /// The traffic until now.
     pub fn recording(&self) -> Recording {
         self.session.recording()
     }
@@ -264,6 +264,6 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>)
         .timer(TokioTimer::new())
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
-    // An agent that hangs up is told to its session where the exchange is dropped.
+    // When an agent hangs up, its session learns it where the exchange is dropped.
     let _ = connection.await;
 }

@@ -88,7 +88,7 @@ impl fmt::Display for Service {
     }
 }
 
-/// Where each service really is.
+/// The real address of each service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstreams(BTreeMap<Service, Upstream>);
 
@@ -138,7 +138,7 @@ impl Upstreams {
         format!("{root}{version}")
     }
 
-    /// What stands behind the proxy's prefix in a base URL.
+    /// The path after the proxy's prefix in a base URL.
     pub(super) fn version(&self, service: Service) -> &str {
         &self.0[&service].version
     }

@@ -1,4 +1,4 @@
-//! What passed by in one session: model calls and what their tools returned.
+//! The traffic of one session: model calls and the results of their tools.
 
 use super::Upstreams;
 use super::agents::{Thread, Threads};
@@ -26,13 +26,13 @@ pub struct Call {
     pub number: u64,
     /// The API spoken.
     pub api: Api,
-    /// When the request came, in milliseconds since 1970.
+    /// The arrival of the request, in milliseconds since 1970.
     pub started_ms: i64,
     /// From the request to the end of the answer.
     pub duration: Duration,
     /// The model asked for.
     pub model: Option<String>,
-    /// How many tools the model could use.
+    /// The number of tools that the model could use.
     pub tools: usize,
     /// The same for every try of the same request. Known where it matters: of calls that failed, and of those that may repeat one.
     pub fingerprint: Option<[u8; 32]>,
@@ -40,19 +40,19 @@ pub struct Call {
     pub(super) thread: Thread,
     /// Parts of the answer that call a tool which the request did not offer.
     pub(super) unknown_tools: Vec<usize>,
-    /// What was answered. Absent when nothing was.
+    /// The answer. Absent when there was none.
     pub answer: Option<ModelAnswer>,
-    /// How the exchange ended.
+    /// The end of the exchange.
     pub ending: Ending,
     /// The request was changed to ask for usage.
     pub asked_for_usage: bool,
     /// The answer came from a cassette.
     pub replayed: bool,
-    /// What could not be read.
+    /// The part that could not be read.
     pub unread: Option<String>,
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The answer was passed on to its end.
@@ -110,18 +110,18 @@ impl Call {
 /// A tool call: the number of the call that asked for it, and which part of the answer it is.
 pub(super) type ToolPlace = (u64, usize);
 
-/// What a tool returned, and when the model was told.
+/// The result of a tool, and the time at which the model received it.
 #[derive(Debug, Clone)]
 pub(super) struct Returned {
     pub(super) result: ToolResult,
     pub(super) told_ms: i64,
 }
 
-/// What a request told beside its question.
+/// The content of a request beside its question.
 pub(super) struct Told {
     /// Results of tools, those of the whole conversation.
     pub(super) results: Vec<ToldResult>,
-    /// What the conversation opens with.
+    /// The opening of the conversation.
     pub(super) opening: String,
     /// The text that results stand in.
     pub(super) body: Bytes,
@@ -210,10 +210,10 @@ impl Session {
         state.begun
     }
 
-    /// Takes a call that has ended, with what its request told.
+    /// Takes a call that has ended, with the content of its request.
     pub(super) fn end_call(&self, call: Call, told: Told) {
         if let Some(listener) = &self.listener {
-            // Nobody may be listening any more.
+            // The listener may be gone.
             let _ = listener.send(call.clone());
         }
         self.look_for_skills(&call, &told);
@@ -234,7 +234,7 @@ impl Session {
         }
     }
 
-    /// A call has failed; its end is told when its request has been compared.
+    /// Notes that a call has failed; its end is reported when its request has been compared.
     pub(super) fn note_failure(&self) {
         lock(&self.state).failing += 1;
     }
@@ -333,7 +333,7 @@ impl State {
         }
     }
 
-    /// Every request tells the whole conversation again, so only results of open calls are new.
+    /// Every request repeats the whole conversation, so only results of open calls are new.
     fn take_results(&mut self, results: Vec<ToldResult>, body: &[u8], told_ms: i64) {
         // Agents may make up ids for calls that had none; those go by order, too.
         let is_known = |result: &ToldResult| {

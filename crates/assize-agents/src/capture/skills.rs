@@ -1,5 +1,5 @@
 //! Skills on the wire: offered when a request holds the description, used when it holds the text. Every agent shows that, whatever
-//! it tells about itself.
+//! it reports about itself.
 
 use super::agents::Thread;
 use super::session::{Call, Recording};
@@ -18,7 +18,7 @@ const MOST_FRAGMENTS: usize = 8;
 /// Agents that offer skills by name alone write this before the names.
 const LIST_OF_NAMES: &str = "Available skills:";
 
-/// How far behind it a name may stand.
+/// The longest distance of a name behind it.
 const LONGEST_LIST: usize = 4_000;
 
 /// A skill that is looked for in requests.
@@ -31,14 +31,14 @@ pub struct WatchedSkill {
     bytes: usize,
 }
 
-/// What one request shows of a skill.
+/// The evidence of a skill in one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shown {
     is_offered: bool,
     is_loaded: bool,
 }
 
-/// What the requests of a session showed of a skill until now.
+/// The evidence of a skill in the requests of a session until now.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     is_offered: bool,
@@ -121,7 +121,7 @@ impl Seen {
 }
 
 impl Recording {
-    /// What the wire shows of every skill that was looked for.
+    /// The evidence on the wire of every skill that was looked for.
     pub(super) fn sightings(&self) -> Vec<SkillSighting> {
         let sighting = |(skill, seen): &(WatchedSkill, Seen)| {
             let mut loads: Vec<(u64, f64)> = seen.loads.values().copied().collect();

@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of a tool's output says what went wrong.
+/// The length of a tool's output that is kept to explain a failure.
 const EXCERPT: usize = 500;
 
 impl Call {
-    /// The call by itself, as a trace has it. Only the other calls tell whether it is beside the task, or a retry.
+    /// The call by itself, as a trace has it. Only the other calls show whether it is beside the task, or a retry.
     pub fn model_call(&self) -> ModelCall {
         let answer = self.answer.as_ref();
         let usage = answer
@@ -46,7 +46,7 @@ impl Call {
 }
 
 impl Recording {
-    /// Whether no model was asked.
+    /// True when no model was asked.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -67,7 +67,7 @@ impl Recording {
         self.agents.get(&call.number).map(String::as_str)
     }
 
-    /// Names subagents by the ids of their calls, where they are not known yet. Whether any is new.
+    /// Names subagents by the ids of their calls, where they are not known yet. Returns whether any is new.
     pub(super) fn name_agents(&mut self, agents: &HashMap<String, String>) -> bool {
         let mut has_new = false;
         for call in &self.calls {
@@ -90,12 +90,12 @@ impl Recording {
         self.task_calls().filter(|call| self.agent(call).is_none())
     }
 
-    /// Whether a model was asked and did not refuse.
+    /// True when a model was asked and did not refuse.
     pub fn is_billed(&self) -> bool {
         self.lost_calls > 0 || self.calls.iter().any(|call| !call.is_refused())
     }
 
-    /// All tokens. A count that one call does not tell is unknown, and what is known is kept; refused calls took none.
+    /// All tokens. A count that one call lacks is unknown, and the known part is kept; refused calls took none.
     pub fn tokens(&self) -> TokenSum {
         let calls: Vec<ModelCall> = self.calls.iter().map(Call::model_call).collect();
         let sum = TokenSum::of_calls(&calls);
@@ -131,7 +131,7 @@ impl Recording {
         Some(self.error_of(failed))
     }
 
-    /// What went wrong with a call.
+    /// The error of a call.
     pub(super) fn error_of(&self, call: &Call) -> String {
         what_went_wrong(call)
     }
@@ -142,7 +142,7 @@ impl Recording {
         TokenSum::of_calls(&calls).tokens
     }
 
-    /// Whether the model's last answer to the main agent is whole and asks for no tool: there was nothing left to do.
+    /// True when the model's last answer to the main agent is whole and asks for no tool: there was nothing left to do.
     pub fn is_finished(&self) -> bool {
         let last = self.main_calls().last();
         last.is_some_and(|call| {
@@ -153,7 +153,7 @@ impl Recording {
         })
     }
 
-    /// Whether any answer came from a cassette.
+    /// True when any answer came from a cassette.
     pub fn is_replayed(&self) -> bool {
         self.calls.iter().any(|call| call.replayed)
     }
@@ -218,7 +218,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Counts a try of a request. Tells how many failed before it.
+    /// Counts a try of a request. Returns how many failed before it.
     fn count_try(&mut self, call: &'a Call, request: [u8; 32]) -> u32 {
         let tries = self.tries.entry(request).or_default();
         let retries = tries.failed;

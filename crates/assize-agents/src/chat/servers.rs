@@ -30,10 +30,10 @@ use std::time::Duration;
 /// The least of what the APIs take in one request.
 const MOST_TOOLS: usize = 128;
 
-/// Of a server's words about what went wrong.
+/// The length kept of a server's error message.
 const LONGEST_REASON: usize = 500;
 
-/// How long the servers may take to end, before they are left to their keepers.
+/// The time in which the servers must end, before they are left to their keepers.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 
 pub(super) struct Servers {
@@ -48,7 +48,7 @@ type Client = RunningService<RoleClient, ClientConfig>;
 struct Connected {
     name: String,
     client: Client,
-    told: ServerNotes,
+    notes: ServerNotes,
 }
 
 /// A tool of a server under the name that the model knows.
@@ -56,7 +56,7 @@ struct Offered {
     spec: ToolSpec,
     /// Its place among the connected.
     server: usize,
-    /// What the server calls it.
+    /// The server's name for it.
     name: String,
 }
 
@@ -149,17 +149,17 @@ impl Connected {
         patience: Duration,
     ) -> Result<(Self, Vec<Tool>), ProviderError> {
         let mcp::Server { name, reach } = server;
-        let told = ServerNotes::default();
+        let notes = ServerNotes::default();
         let not_ready = |why: String| {
             let message = format!("the MCP server `{name}` {why}");
             ProviderError::service(message).with_code("mcp_not_ready")
         };
         let opening = async {
-            let client = connect(reach, command, &told).await?;
+            let client = connect(reach, command, &notes).await?;
             let connected = Self {
                 name: name.clone(),
                 client,
-                told: told.clone(),
+                notes: notes.clone(),
             };
             let tools = connected.list().await?;
             Ok((connected, tools))
@@ -167,7 +167,7 @@ impl Connected {
         match tokio::time::timeout(patience, opening).await {
             Ok(opened) => opened.map_err(not_ready),
             Err(_) => {
-                let said = told.last_words().map(|said| format!(": {said}"));
+                let said = notes.last_words().map(|said| format!(": {said}"));
                 Err(not_ready(format!(
                     "was not ready within {patience:?}{}",
                     said.unwrap_or_default()
@@ -183,7 +183,7 @@ impl Connected {
         loop {
             let listed = self.client.list_tools(Some(page)).await;
             let listed = listed.map_err(|error| {
-                let why = self.told.ended().unwrap_or_else(|| in_words(error));
+                let why = self.notes.ended().unwrap_or_else(|| in_words(error));
                 format!("did not list its tools: {why}")
             })?;
             tools.extend(listed.tools);
@@ -198,7 +198,7 @@ impl Connected {
 
     fn explained(&self, error: ServiceError) -> String {
         let name = &self.name;
-        match (error, self.told.ended()) {
+        match (error, self.notes.ended()) {
             (ServiceError::McpError(error), _) => {
                 format!(
                     "the MCP server `{name}` refused: {}",
@@ -208,7 +208,7 @@ impl Connected {
             (_, Some(how)) => format!("the MCP server `{name}` {how}"),
             (error, None) => {
                 let is_closed = matches!(error, ServiceError::TransportClosed);
-                let known = is_closed.then(|| self.told.last_words()).flatten();
+                let known = is_closed.then(|| self.notes.last_words()).flatten();
                 let why = known.unwrap_or_else(|| in_words(error));
                 format!("the MCP server `{name}` failed: {why}")
             }
@@ -220,24 +220,24 @@ impl Connected {
 async fn connect(
     reach: Reach,
     command: impl Fn(&str) -> Command,
-    told: &ServerNotes,
+    notes: &ServerNotes,
 ) -> Result<Client, String> {
     let newest = ClientLifecycleMode::Discover {
         preferred_versions: vec![ProtocolVersion::LATEST],
     };
-    let refused = match greet(&reach, &command, told, ClientLifecycleMode::Initialize).await? {
+    let refused = match greet(&reach, &command, notes, ClientLifecycleMode::Initialize).await? {
         Ok(client) => return Ok(client),
         Err(refused @ ClientInitializeError::JsonRpcError(_)) => refused,
-        Err(error) => return Err(not_greeted(error, told)),
+        Err(error) => return Err(not_greeted(error, notes)),
     };
-    let greeted = greet(&reach, &command, told, newest).await?;
-    greeted.map_err(|_| not_greeted(refused, told))
+    let greeted = greet(&reach, &command, notes, newest).await?;
+    greeted.map_err(|_| not_greeted(refused, notes))
 }
 
 async fn greet(
     reach: &Reach,
     command: impl Fn(&str) -> Command,
-    told: &ServerNotes,
+    notes: &ServerNotes,
     lifecycle: ClientLifecycleMode,
 ) -> Result<Result<Client, ClientInitializeError>, String> {
     let us = Implementation::new("assize", env!("CARGO_PKG_VERSION"));
@@ -252,18 +252,18 @@ async fn greet(
             let command = env
                 .iter()
                 .fold(command, |command, (name, value)| command.env(name, value));
-            let program = ServerProgram::start(command, told.clone()).await?;
+            let program = ServerProgram::start(command, notes.clone()).await?;
             serve_client_with_lifecycle(us, program, lifecycle).await
         }
         Reach::Url { url, headers } => {
-            let remote = remote::transport(url, headers, told)?;
+            let remote = remote::transport(url, headers, notes)?;
             serve_client_with_lifecycle(us, remote, lifecycle).await
         }
     })
 }
 
-fn not_greeted(error: ClientInitializeError, told: &ServerNotes) -> String {
-    match (told.ended(), error) {
+fn not_greeted(error: ClientInitializeError, notes: &ServerNotes) -> String {
+    match (notes.ended(), error) {
         (Some(how), _) => how,
         (None, ClientInitializeError::TransportError { error, .. }) => {
             format!("cannot be reached: {}", on_the_way(&error))

@@ -24,7 +24,7 @@ pub(super) struct ChatSession {
     turns: u64,
 }
 
-/// What one prompt has come to until now; kept also when time runs out.
+/// The state of one prompt until now; kept also when time runs out.
 #[derive(Default)]
 struct Turn {
     text: String,
@@ -35,7 +35,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// What the answers took. A request without its answer may have been billed.
+    /// The tokens of the answers. A request without its answer may have been billed.
     fn sum(&self, has_more: bool) -> TokenSum {
         let tokens = self.tokens.unwrap_or_default();
         let is_unknown = self.tokens.is_some() && tokens.total.is_none();
@@ -266,7 +266,7 @@ fn place(at: i64, call: &str, call_id: Option<String>) -> Option<Box<EventPlace>
     }))
 }
 
-/// A model that fails teaches nothing about the set-up, unless it was sent more than it can read.
+/// The failure of a model is no evidence about the set-up, unless it was sent more than it can read.
 fn explained(error: ChatError) -> ProviderError {
     if let ChatError::Refused {
         status,

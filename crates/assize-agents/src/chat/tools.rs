@@ -1,4 +1,4 @@
-//! What the model may use: a shell that starts in the workspace, files that lie in it, and the tools of MCP servers.
+//! The tools of the model: a shell that starts in the workspace, files that lie in it, and the tools of MCP servers.
 
 use super::ChatSettings;
 use super::servers::Servers;
@@ -84,7 +84,7 @@ pub(super) struct Workshop {
     shell_timeout: Duration,
 }
 
-/// Where and with what programs of the session are run.
+/// The directory, environment and sandbox in which programs of the session are run.
 struct Place {
     /// Without symbolic links.
     workspace: PathBuf,

@@ -1,4 +1,4 @@
-//! What a prompt came to that ran in a container: what the container used, and failures that are not the agent's.
+//! The result of a prompt that ran in a container: the container's resource use, and failures that are not the agent's.
 
 use assize_contracts::{Millis, ProgramUse, PromptResult, ProviderError, VoidCause};
 use assize_process::container::{Container, ContainerUse};

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is kept from the end of the output, beyond `max_output` from its beginning.
+/// Bytes kept from the end of the output, beyond `max_output` from its beginning.
 const TEXT_TAIL: u64 = 64 << 10;
 
-/// Programs tell what they used at the very end.
+/// Programs report their usage at the very end.
 const EVENTS_TAIL: u64 = 1 << 20;
 
-/// What a session knows about its program.
+/// The data from which a session starts its program.
 pub(crate) struct Invocation {
     pub(super) settings: CommandSettings,
     params: CreateSessionParams,
@@ -37,12 +37,12 @@ pub(crate) struct Invocation {
 /// Variables of this machine that mean the same inside a container.
 const SHARED_VARIABLES: [&str; 4] = ["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
-/// What a recipe knows beyond settings. Nothing of it for a plain command.
+/// The parts of a recipe beyond settings. Empty for a plain command.
 #[derive(Default)]
 pub(crate) struct Plan {
     /// Run once before the first prompt.
     pub(crate) setup: Vec<String>,
-    /// The command that goes on with a session of the program's own.
+    /// The command that continues a session of the program's own.
     pub(crate) continuation: Option<Vec<String>>,
     /// Instructions are given elsewhere than in the command.
     pub(crate) instructions_have_place: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     pub(crate) values: Vec<(String, String)>,
     /// Texts of the settings by which files of the suite may be named, besides the commands.
     pub(crate) named: Vec<String>,
-    /// What the program may change besides the workspace and the scratch directory.
+    /// Files that the program may change besides the workspace and the scratch directory.
     pub(crate) own: Vec<PathBuf>,
     /// The session signs in with a subscription.
     pub(crate) is_subscription: bool,
@@ -81,7 +81,7 @@ impl Invocation {
         let directory = absolute(directory);
         let mut wall = Wall::of(&params);
         if wall.is_guard() && plan.scratch.is_none() {
-            // Without it the program has no place for temporary files, which it can tell better than we.
+            // Without it the program has no place for temporary files, and reports that itself.
             plan.scratch = session_directory().ok();
         }
         wall.own.extend(plan.own.iter().cloned());
@@ -172,7 +172,7 @@ impl Invocation {
         Some(Arc::clone(&lodging.container))
     }
 
-    /// What the engine knows the container by.
+    /// The engine's name for the container.
     pub(crate) fn container_handle(&self) -> Option<ContainerHandle> {
         let container = &self.lodging.as_ref()?.container;
         Some(ContainerHandle {
@@ -181,7 +181,7 @@ impl Invocation {
         })
     }
 
-    /// What the container has used until now.
+    /// The resources that the container has used until now.
     pub(super) fn container_use(&self) -> Option<ContainerUse> {
         let lodging = self.lodging.as_ref();
         lodging.map(|lodging| lodging.container.usage())
@@ -208,7 +208,7 @@ impl Invocation {
         self.wall.shown_files().into_iter().map(mount).collect()
     }
 
-    /// Where events are written, if not to stdout.
+    /// The file of events, if they are not written to stdout.
     pub(super) fn events_file(&self) -> Option<PathBuf> {
         let file = self.settings.events_file.as_deref()?;
         let workspace = self.params.workdir.to_string_lossy();
@@ -219,7 +219,7 @@ impl Invocation {
         )
     }
 
-    /// What has to run before the first prompt, if anything.
+    /// The command to run before the first prompt, if any.
     pub(super) fn setup(&self, timeout: Duration) -> Option<Command> {
         let template = &self.plan.setup;
         let is_asked_for = !template.is_empty();
@@ -236,13 +236,13 @@ impl Invocation {
         command
     }
 
-    /// Where the session's own files are.
+    /// The directory of the session's own files.
     #[cfg(test)]
     pub(crate) fn home(&self) -> Option<&Path> {
         self.plan.scratch.as_ref().map(Scratch::path)
     }
 
-    /// Whether tokens are part of a subscription.
+    /// True when tokens are part of a subscription.
     pub(super) fn is_subscription(&self) -> bool {
         self.plan.is_subscription
     }
@@ -251,7 +251,7 @@ impl Invocation {
         self.plan.writes_instructions
     }
 
-    /// The program for one prompt, ready to start. `session` is what the program calls the session to go on with.
+    /// The program for one prompt, ready to start. `session` is the program's name for the session to continue.
     pub(super) fn command(
         &mut self,
         prompt: &str,

@@ -1,4 +1,4 @@
-//! What a suite can say about a program on trial.
+//! The suite's settings of a program on trial.
 
 use crate::output::OutputForm;
 use crate::settings::{problem, read};
@@ -20,12 +20,12 @@ pub(crate) struct CommandSettings {
     /// The model when the suite names none.
     #[serde(default, rename = "model")]
     _model: Option<String>,
-    /// The program costs nothing, so nobody is asked before it runs.
+    /// The program costs nothing, so it runs without a confirmation.
     #[serde(default, rename = "free")]
     _free: bool,
     #[serde(default)]
     pub(crate) output: OutputForm,
-    /// Where events are read from instead of stdout, relative to the workspace.
+    /// The file from which events are read instead of stdout, relative to the workspace.
     #[serde(default, alias = "eventsFile")]
     pub(super) events_file: Option<String>,
     /// Variables of Assize's own environment that the program gets, besides the usual ones.
@@ -35,15 +35,15 @@ pub(crate) struct CommandSettings {
     pub(super) success_exit: SuccessExit,
     #[serde(default, alias = "politeSignal")]
     pub(crate) polite_signal: PoliteSignal,
-    /// How long the program may take to end after the polite signal.
+    /// The time in which the program must end after the polite signal.
     #[serde(default = "default_grace", alias = "graceMs")]
     pub(crate) grace_ms: u64,
-    /// How many bytes of output are kept.
+    /// The number of bytes of output that are kept.
     #[serde(default = "default_output", alias = "maxOutput")]
     pub(crate) max_output: u64,
 }
 
-/// Which exit codes leave the judgement to the checks.
+/// The exit codes that leave the judgement to the checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SuccessExit {
@@ -54,7 +54,7 @@ pub(crate) enum SuccessExit {
     Any,
 }
 
-/// How the program is asked to end when its time is over.
+/// The signal that asks the program to end when its time is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum PoliteSignal {
     #[default]
@@ -77,7 +77,7 @@ fn default_output() -> u64 {
 }
 
 impl CommandSettings {
-    /// Reads the settings and looks at what their types cannot tell.
+    /// Reads the settings and checks what their types cannot.
     pub(super) fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
         let settings: Self = read(overrides)?;
         settings.check()?;
@@ -140,7 +140,7 @@ impl CommandSettings {
         Duration::from_millis(self.grace_ms)
     }
 
-    /// Whether events come on stdout rather than in a file.
+    /// True when events come on stdout rather than in a file.
     pub(super) fn has_events_on_stdout(&self) -> bool {
         self.output.has_events() && self.events_file.is_none()
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How much of stderr explains a failure.
+/// The length of stderr that explains a failure.
 const LAST_WORDS: usize = 500;
 
 /// A program under way.
@@ -22,7 +22,7 @@ pub(super) struct Turn {
     settings: CommandSettings,
     events_file: Option<EventsFile>,
     started_ms: i64,
-    /// How long the program may take.
+    /// The program's time limit.
     limit: Duration,
     first_output: Option<Duration>,
     lines: Option<LineSplitter>,
@@ -40,7 +40,7 @@ pub(super) struct Ended {
 /// A file that the program appends events to.
 pub(super) struct EventsFile {
     path: PathBuf,
-    /// What was there before is not this turn's.
+    /// Earlier content is not part of this turn.
     start: u64,
 }
 
@@ -51,7 +51,7 @@ impl EventsFile {
     }
 
     fn read(&self, limit: u64) -> std::io::Result<Vec<u8>> {
-        // Opening a pipe would wait for somebody to write to it.
+        // Opening a pipe would wait for a writer.
         if !std::fs::metadata(&self.path)?.is_file() {
             return Err(std::io::Error::other("it is not a regular file"));
         }
@@ -95,7 +95,7 @@ impl Turn {
         }
     }
 
-    /// The program goes on with a session that took so many tokens and answers before.
+    /// The program continues a session that took so many tokens and answers before.
     pub(super) fn after(mut self, tokens: Option<TokenBreakdown>, answers: u64) -> Self {
         self.story.earlier = tokens;
         self.story.answers = answers;
@@ -164,7 +164,7 @@ impl Turn {
             self.note(message, true, ended_ms);
         }
         match &failure {
-            // The program has told it itself.
+            // The program has reported it itself.
             Some(_) if self.story.fatal.is_some() => {}
             Some(failure) => self.note(failure.message.clone(), false, ended_ms),
             None if exit.stopped == Some(Stopped::TimedOut) => {
@@ -221,7 +221,7 @@ impl Turn {
         }));
     }
 
-    /// Why the turn is no answer. The end of time is none: what was used until then is the result.
+    /// The reason why the turn is no answer. A timeout is none: its result is what was used until then.
     fn failure(&self, exit: &Exit) -> Option<ProviderError> {
         match (exit.stopped, exit.status) {
             (Some(Stopped::TimedOut), _) => None,
@@ -259,7 +259,7 @@ impl Turn {
         }
     }
 
-    /// Why it ended, in its own words: agents complain on either stream.
+    /// The reason of its end, in its own words: agents write errors to either stream.
     fn last_words(&self) -> String {
         let said = self.stderr.last_words(LAST_WORDS);
         match said.is_empty() {
@@ -270,7 +270,7 @@ impl Turn {
 
     /// An exit code is no proof: some agents end with 0 whatever happened.
     fn is_without_end(&self) -> bool {
-        self.settings.output.tells_the_end() && !self.story.is_done
+        self.settings.output.reports_end() && !self.story.is_done
     }
 
     fn result(&self, exit: &Exit) -> PromptResult {
@@ -280,7 +280,7 @@ impl Turn {
             end_ms: Millis::from(end),
         };
         let story = &self.story;
-        // Only events tell about tools; without them nobody knows.
+        // Only events show the use of tools; without them it is unknown.
         let knows_tools = self.settings.output.has_events();
         PromptResult {
             text: story.answer.clone(),

@@ -5,7 +5,7 @@ use super::{count, text};
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 
-/// What `input_tokens` holds.
+/// The meaning of `input_tokens`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
     /// Only what was neither read from a cache nor written to one.
@@ -52,7 +52,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 
 fn said(block: &Value, at: Option<i64>, story: &mut Story) {
     match text(block, &["type"]) {
-        Some("text") => story.say(text(block, &["text"]).unwrap_or_default(), at),
+        Some("text") => story.add_text(text(block, &["text"]).unwrap_or_default(), at),
         Some("thinking") => story.think(text(block, &["thinking"]).unwrap_or_default(), at),
         Some("tool_use") => {
             let id = text(block, &["id"]).unwrap_or_default();
@@ -85,7 +85,7 @@ fn ended(event: &Value, at: Option<i64>, story: &mut Story, counting: Counting) 
         story.deny_tool(id, name, &denial["tool_input"], at);
     }
     used(event, story, counting);
-    // Qwen Code tells its own errors elsewhere.
+    // Qwen Code reports its own errors elsewhere.
     let said = text(event, &["result"]).or_else(|| text(event, &["error", "message"]));
     let said = said.unwrap_or_default();
     let status = count(event, &["api_error_status"]).and_then(|status| u16::try_from(status).ok());
@@ -112,7 +112,7 @@ fn ended(event: &Value, at: Option<i64>, story: &mut Story, counting: Counting) 
 }
 
 /// `modelUsage` knows of every model and of requests that were repeated; `usage` leaves some out. In a session that goes
-/// on, newer versions hold earlier prompts in it, and tell apart what came since.
+/// on, newer versions include earlier prompts in it, and report separately what came since.
 fn used(event: &Value, story: &mut Story, counting: Counting) {
     let since = event["model_usage_since_last_result"].as_object();
     let models = since.or_else(|| event["modelUsage"].as_object());

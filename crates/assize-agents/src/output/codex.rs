@@ -28,7 +28,7 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
     }
 }
 
-/// Begins a notice about a model that Codex has no entry for, which it tells as an error and works on.
+/// Begins a notice about a model that Codex has no entry for, which it reports as an error and works on.
 const UNKNOWN_MODEL: &str = "Model metadata for ";
 
 fn is_tool(item: &Value) -> bool {
@@ -43,7 +43,7 @@ fn completed(item: &Value, at: Option<i64>, story: &mut Story) {
         "agent_message" => {
             // Every message is whole; the last one is the answer.
             story.answer.clear();
-            story.say(said, at);
+            story.add_text(said, at);
         }
         "error" => match text(item, &["message"]).unwrap_or_default() {
             notice if notice.starts_with(UNKNOWN_MODEL) => {}
@@ -72,7 +72,7 @@ fn begin(item: &Value, at: Option<i64>, story: &mut Story) {
 
 fn end(item: &Value, at: Option<i64>, story: &mut Story) {
     let id = text(item, &["id"]).unwrap_or_default();
-    // Some items are told only when they are over.
+    // Some items are reported only when they are over.
     if !story.is_open(id) {
         begin(item, None, story);
     }
@@ -126,7 +126,7 @@ fn used(usage: &Value, story: &mut Story) {
         cache_write,
         ..TokenBreakdown::default()
     };
-    // A session that is gone on with counts from its beginning.
+    // A continued session counts from its beginning.
     let tokens = story
         .earlier
         .map_or(tokens, |earlier| since(&earlier, tokens));
@@ -147,7 +147,7 @@ fn since(earlier: &TokenBreakdown, sum: TokenBreakdown) -> TokenBreakdown {
     }
 }
 
-/// A turn fails when the LLM does; what else went wrong has its own words.
+/// A turn fails when the LLM does; other errors have their own words.
 fn failed(message: &str, at: Option<i64>, story: &mut Story) {
     let status = message
         .split_once("status ")

@@ -33,7 +33,7 @@ enum ProgramEvent {
     },
 }
 
-/// What one or several calls of a model took; several events add up.
+/// The usage of one or several calls of a model; several events add up.
 #[derive(Debug, Deserialize)]
 struct Usage {
     input: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
         return Line::Strange;
     };
     match event {
-        ProgramEvent::Text { text } => story.say(&text, at),
+        ProgramEvent::Text { text } => story.add_text(&text, at),
         ProgramEvent::ToolCall {
             name,
             input,
@@ -98,8 +98,8 @@ pub(super) fn read(event: Value, at: Option<i64>, story: &mut Story) -> Line {
     Line::Understood
 }
 
-/// When a call began, how long it took, and whether that is a bound. A call is told when it is over; one that does not
-/// say how long it took began at the earliest when the program last told something else.
+/// The start and duration of a call, and whether it is a bound. A call is reported when it is over; one without a
+/// duration began at the earliest when the program last reported something else.
 fn times(
     story: &Story,
     over: Option<i64>,
@@ -124,17 +124,17 @@ mod tests {
     use crate::output::OutputForm;
     use assize_contracts::Usd;
 
-    fn told(lines: &[&str]) -> Story {
-        let mut told = Story::new(OutputForm::Events);
+    fn story(lines: &[&str]) -> Story {
+        let mut story = Story::new(OutputForm::Events);
         for line in lines {
-            told.take(line, Some(0));
+            story.take(line, Some(0));
         }
-        told
+        story
     }
 
     #[test]
     fn every_kind_of_event_is_understood() {
-        let told = told(&[
+        let story = story(&[
             r#"{"type":"text","text":"Looking."}"#,
             r#"{"type":"tool_call","name":"sh","input":{"c":1},"output":"x","success":true,"duration_ms":12.5}"#,
             r#"{"type":"text","text":"Do"}"#,
@@ -143,22 +143,22 @@ mod tests {
             r#"{"type":"usage","input":10,"output":5,"cache_read":3,"cost_usd":0.5,"model":"m"}"#,
             r#"{"type":"usage","input":1,"output":1,"cache_read":0,"cost_usd":0.25}"#,
         ]);
-        assert_eq!((told.answer.as_str(), told.events.len()), ("Done.", 5));
-        assert_eq!(told.tool_calls()[0].duration_ms, Millis::new(12.5));
-        let tokens = told.tokens.unwrap();
+        assert_eq!((story.answer.as_str(), story.events.len()), ("Done.", 5));
+        assert_eq!(story.tool_calls()[0].duration_ms, Millis::new(12.5));
+        let tokens = story.tokens.unwrap();
         assert_eq!((tokens.total, tokens.active), (Some(20), Some(17)));
-        assert_eq!(told.cost.total_usd, Usd::new(0.75));
-        assert_eq!((told.fatal.as_deref(), told.complaint()), (None, None));
-        assert_eq!(told.model_calls.len(), 2);
+        assert_eq!(story.cost.total_usd, Usd::new(0.75));
+        assert_eq!((story.fatal.as_deref(), story.complaint()), (None, None));
+        assert_eq!(story.model_calls.len(), 2);
     }
 
     #[test]
     fn a_call_began_before_it_was_told() {
         let timed = |line: &str| {
-            let mut told = Story::new(OutputForm::Events);
-            told.take(r#"{"type":"text","text":"Looking."}"#, Some(1_000));
-            told.take(line, Some(4_000));
-            let call = told.events.pop().unwrap();
+            let mut story = Story::new(OutputForm::Events);
+            story.take(r#"{"type":"text","text":"Looking."}"#, Some(1_000));
+            story.take(line, Some(4_000));
+            let call = story.events.pop().unwrap();
             let began = call.timestamp().and_then(Timestamp::unix_ms);
             let took = call.tool_call_record().unwrap().duration_ms;
             (began, took, call.duration_is_bound())
@@ -179,36 +179,36 @@ mod tests {
 
     #[test]
     fn a_count_that_one_call_does_not_tell_is_unknown() {
-        let told = told(&[
+        let story = story(&[
             r#"{"type":"usage","input":1,"output":1,"cost_usd":1}"#,
             r#"{"type":"usage","output":1}"#,
         ]);
-        assert_eq!(told.tokens.unwrap().input, None);
-        assert_eq!(told.cost.total_usd, None);
+        assert_eq!(story.tokens.unwrap().input, None);
+        assert_eq!(story.cost.total_usd, None);
     }
 
     #[test]
     fn lines_that_are_no_events_are_counted_and_the_rest_is_kept() {
-        let told = told(&[
+        let story = story(&[
             "",
             "starting…",
             r#"{"type":"song"}"#,
             r#"{"type":"text","text":"x"}"#,
             "[1]",
         ]);
-        assert_eq!(told.answer, "x");
+        assert_eq!(story.answer, "x");
         assert_eq!(
-            told.complaint().unwrap(),
+            story.complaint().unwrap(),
             "3 lines are no events, the first is: starting…"
         );
     }
 
     #[test]
     fn the_first_fatal_error_counts() {
-        let told = told(&[
+        let story = story(&[
             r#"{"type":"error","message":"no key"}"#,
             r#"{"type":"error","message":"gone","recoverable":false}"#,
         ]);
-        assert_eq!(told.fatal.as_deref(), Some("no key"));
+        assert_eq!(story.fatal.as_deref(), Some("no key"));
     }
 }

@@ -5,18 +5,18 @@ use super::{count, text};
 use assize_contracts::{Timestamp, TokenBreakdown};
 use serde_json::Value;
 
-/// How it begins to tell about an LLM that failed.
+/// The beginning of its report of an LLM that failed.
 const API_ERROR: &str = "[API Error";
 
 pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
-    let told =
+    let stamped =
         text(event, &["timestamp"]).and_then(|time| Timestamp::from(time.to_owned()).unix_ms());
-    let at = told.or(at);
+    let at = stamped.or(at);
     let said = text(event, &["content"]).unwrap_or_default();
     let id = text(event, &["tool_id"]).unwrap_or_default();
     match text(event, &["type"]).unwrap_or_default() {
         "init" => story.session = text(event, &["session_id"]).map(str::to_owned),
-        "message" if text(event, &["role"]) == Some("assistant") => story.say_more(said, at),
+        "message" if text(event, &["role"]) == Some("assistant") => story.extend_text(said, at),
         "tool_use" => {
             let name = text(event, &["tool_name"]).unwrap_or("unknown");
             story.begin_tool(id, name, event["parameters"].clone(), at);

@@ -1,4 +1,4 @@
-//! What programs print about themselves: a reader per form, all of them telling the same story.
+//! The output of programs about themselves: a reader per form, all of them building the same `Story`.
 
 mod claude_code;
 mod codex;
@@ -14,7 +14,7 @@ pub(crate) use story::{LlmFailure, Story, ToolEnd};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a program prints.
+/// The form of a program's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OutputForm {
@@ -35,7 +35,7 @@ pub(crate) enum OutputForm {
     Gemini,
 }
 
-/// What a line was good for.
+/// The use of a line.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Line {
     Understood,
@@ -49,11 +49,11 @@ impl OutputForm {
     }
 
     /// The form is an agent's own and says when a turn has come to its end.
-    pub(crate) fn tells_the_end(self) -> bool {
+    pub(crate) fn reports_end(self) -> bool {
         !matches!(self, Self::Text | Self::Events)
     }
 
-    /// Adds what a line tells. `at` is when it came, where that is known.
+    /// Adds the content of a line. `at` is its arrival, where that is known.
     fn read(self, event: Value, at: Option<i64>, story: &mut Story) -> Line {
         match self {
             Self::Text => return Line::Strange,
@@ -66,7 +66,7 @@ impl OutputForm {
             Self::Opencode => opencode::read(&event, at, story),
             Self::Gemini => gemini::read(&event, at, story),
         }
-        // Agents learn to tell new things faster than anybody learns to read them.
+        // Agents add kinds of events faster than readers learn them.
         match event.get("type").is_some_and(Value::is_string) {
             true => Line::Understood,
             false => Line::Strange,

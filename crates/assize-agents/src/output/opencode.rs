@@ -15,7 +15,7 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
         "step_start" => story.begin_answer(None, at),
         "text" => {
             let since = part["time"]["start"].as_i64().or(at);
-            story.say(text(part, &["text"]).unwrap_or_default(), since);
+            story.add_text(text(part, &["text"]).unwrap_or_default(), since);
         }
         "reasoning" => {
             let since = part["time"]["start"].as_i64().or(at);

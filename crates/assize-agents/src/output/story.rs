@@ -1,4 +1,4 @@
-//! What a program's own words come to: events in order, the answer, what it says it used, how it ended.
+//! The sum of a program's own output: events in order, the answer, the usage it reports, its end.
 
 use super::{Line, OutputForm};
 use assize_contracts::{
@@ -10,17 +10,17 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How much of a line that is no event is shown.
+/// The length shown of a line that is no event.
 const EXCERPT: usize = 200;
 
-/// What one prompt came to, as the program tells it.
+/// The result of one prompt, as the program reports it.
 #[derive(Default)]
 pub(crate) struct Story {
     pub(crate) events: Vec<Arc<TraceEvent>>,
     /// The text since the last tool call.
     pub(crate) answer: String,
     pub(crate) tokens: Option<TokenBreakdown>,
-    /// What the program says that earlier prompts of its session took. Some hold it in their later sums.
+    /// The usage of earlier prompts of the session, as the program reports it. Some include it in their later sums.
     pub(crate) earlier: Option<TokenBreakdown>,
     pub(crate) cost: CostBreakdown,
     pub(crate) model_calls: Vec<ModelCall>,
@@ -28,30 +28,30 @@ pub(crate) struct Story {
     pub(crate) fatal: Option<String>,
     /// The LLM, and not the agent, is why it ended.
     pub(crate) llm_failure: Option<LlmFailure>,
-    /// What the program calls its session, to go on with it.
+    /// The program's name for its session, to continue it.
     pub(crate) session: Option<String>,
     /// The program said that it came to the end of its turn.
     pub(crate) is_done: bool,
     /// The program used up the turns it was allowed.
     pub(crate) is_at_limit: bool,
-    /// The subagent that is being told about. What it says is no answer to the user.
+    /// The subagent that the events are about. Its text is no answer to the user.
     pub(super) agent: Option<String>,
-    /// Answers of the main agent's model that the program told apart, earlier prompts included.
+    /// Answers of the main agent's model that the program reported one by one, earlier prompts included.
     pub(crate) answers: u64,
-    /// The program's id of the answer that is being told.
+    /// The program's id of the answer that is being read.
     pub(super) answer_id: Option<String>,
-    /// When something else than the end of a tool call was told last.
+    /// The time of the last event that is not the end of a tool call.
     pub(super) since: Option<i64>,
     form: OutputForm,
-    /// Where the calls of tools stand that have not ended, by the program's ids.
+    /// The calls of tools that have not ended, by the program's ids.
     open: HashMap<String, OpenCall>,
     strange: Strange,
 }
 
-/// What an agent says about an LLM that failed it.
+/// An agent's report about an LLM that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LlmFailure {
-    /// Absent when the agent does not tell, or nothing was answered.
+    /// Absent when the agent does not report it, or nothing was answered.
     pub(crate) status: Option<u16>,
     pub(crate) message: String,
 }
@@ -73,13 +73,13 @@ impl LlmFailure {
     }
 }
 
-/// How a tool call ended.
+/// The end of a tool call.
 #[derive(Default)]
 pub(crate) struct ToolEnd {
     pub(crate) output: Value,
     pub(crate) success: Option<bool>,
     pub(crate) error: Option<String>,
-    /// As the program measured it. The time between two lines is no bound: programs may tell late that a tool began.
+    /// As the program measured it. The time between two lines is no bound: programs may report late that a tool began.
     pub(crate) duration_ms: Option<f64>,
 }
 
@@ -145,7 +145,7 @@ impl Story {
         }
     }
 
-    pub(super) fn say(&mut self, text: &str, at: Option<i64>) {
+    pub(super) fn add_text(&mut self, text: &str, at: Option<i64>) {
         if text.is_empty() {
             return;
         }
@@ -160,19 +160,19 @@ impl Story {
         });
     }
 
-    /// Goes on with the text that was said last, where agents tell it in pieces.
-    pub(crate) fn say_more(&mut self, text: &str, at: Option<i64>) {
+    /// Continues the last text, where agents report it in pieces.
+    pub(crate) fn extend_text(&mut self, text: &str, at: Option<i64>) {
         let last = self.events.last_mut().map(Arc::make_mut);
         match last {
             Some(TraceEvent::TextOutput { content, .. }) => {
                 content.push_str(text);
                 self.answer.push_str(text);
             }
-            _ => self.say(text, at),
+            _ => self.add_text(text, at),
         }
     }
 
-    /// Goes on with the last thought, where agents tell it in pieces.
+    /// Continues the last thought, where agents report it in pieces.
     pub(crate) fn think_more(&mut self, text: &str, at: Option<i64>) {
         match self.events.last_mut().map(Arc::make_mut) {
             Some(TraceEvent::Reasoning { content, .. }) => content.push_str(text),
@@ -213,7 +213,7 @@ impl Story {
         });
     }
 
-    /// Whether a call was told, ended or not.
+    /// True when a call was reported, ended or not.
     pub(crate) fn knows_tool(&self, id: &str) -> bool {
         self.events.iter().any(|event| has_call_id(event, id))
     }
@@ -231,7 +231,7 @@ impl Story {
         self.open.contains_key(id)
     }
 
-    /// Completes a call. An end without a beginning tells nothing.
+    /// Completes a call. An end without a beginning is ignored.
     pub(crate) fn end_tool(&mut self, id: &str, end: ToolEnd, at: Option<i64>) {
         let Some(call) = self.open.remove(id) else {
             return;
@@ -256,8 +256,8 @@ impl Story {
         }
     }
 
-    /// Opens the calls again that were told to end at this moment or later: whoever ended the program ended them, and
-    /// what the program says of them is about that.
+    /// Opens the calls again that ended at this moment or later: they were ended with the program, and
+    /// its report about them only shows that.
     pub(crate) fn forget_ends_since(&mut self, moment: i64) {
         for event in &mut self.events {
             let TraceEvent::ToolCall {
@@ -311,7 +311,7 @@ impl Story {
         });
     }
 
-    /// What one or several calls of a model took; several add up.
+    /// The usage of one or several calls of a model; several add up.
     pub(super) fn add_usage(&mut self, model: &str, tokens: TokenBreakdown, cost_usd: Option<f64>) {
         let tokens = tokens.with_totals();
         let cost_usd = cost_usd.filter(|cost| *cost >= 0.0).and_then(Usd::new);

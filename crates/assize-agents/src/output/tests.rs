@@ -45,7 +45,7 @@ fn story(agent: &str, case: &str) -> Story {
     story_of(form, &recording(agent, case))
 }
 
-/// What the script of the recordings comes to: all input, cache reads, all output.
+/// The sums of the recordings' script: all input, cache reads, all output.
 fn check_tokens(tokens: TokenBreakdown) {
     let sum = |parts: [Option<u64>; 3]| parts.into_iter().flatten().sum::<u64>();
     let prompt = sum([tokens.input, tokens.cache_read, tokens.cache_write]);
@@ -78,10 +78,10 @@ fn a_good_run_tells_the_same_story_for_every_agent() {
         assert_eq!(is_measured, agent == "opencode", "{agent}");
         let turns =
             SessionTrace::from_events(String::new(), story.events.clone(), Default::default());
-        let tells_answers = ["claude-code", "opencode"].contains(&agent);
+        let reports_answers = ["claude-code", "opencode"].contains(&agent);
         assert_eq!(
             turns.summary.total_turns,
-            tells_answers.then_some(2),
+            reports_answers.then_some(2),
             "{agent}"
         );
         let shown = story.events.iter().find_map(|event| match &**event {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
-/// How an agent's stored login is used.
+/// The way to use an agent's stored login.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Login {
@@ -21,10 +21,10 @@ pub(crate) struct Login {
     /// A variable that holds the same kind of token.
     #[serde(default)]
     pub(super) variable: Option<String>,
-    /// What makes the agent use it.
+    /// The additions that make the agent use it.
     #[serde(default)]
     pub(super) added: Additions,
-    /// What one types to sign in again.
+    /// The command to sign in again.
     pub(super) renew: String,
 }
 
@@ -36,11 +36,11 @@ pub(crate) enum LoginForm {
     Codex,
 }
 
-/// What was read from a user's home.
+/// The login that was read from a user's home.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoredLogin {
     pub(super) file: PathBuf,
-    /// What the agent finds in the session's home, at that path.
+    /// The file that the agent finds in the session's home: its path and content.
     pub(super) content: (&'static str, String),
     /// Also what is not handed on.
     pub(super) secrets: Vec<String>,
@@ -51,13 +51,13 @@ pub(crate) struct StoredLogin {
 /// A login that ends sooner than this is of no use any more.
 const SHORTEST_LIFE_MS: i64 = 60_000;
 
-/// Whether settings ask for the login of the user.
+/// True when settings ask for the login of the user.
 pub(super) fn is_wanted(overrides: &JsonMap) -> bool {
     overrides.get("login").is_some_and(|login| login == "user")
 }
 
 impl Login {
-    /// What the user has stored. Read once, so that what agents get is what is kept out of records.
+    /// The user's stored login. Read once, so that what agents get is what is kept out of records.
     pub(super) fn read(&self) -> Result<StoredLogin, SignInProblem> {
         type Known = HashMap<PathBuf, Result<StoredLogin, SignInProblem>>;
         static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
@@ -101,7 +101,7 @@ impl Login {
 }
 
 impl LoginForm {
-    /// Where the agent keeps it: in its own directory, which a variable may name.
+    /// The file in which the agent keeps it: in its own directory, which a variable may name.
     pub(super) fn file(self) -> Option<PathBuf> {
         let (variable, usual, name) = match self {
             Self::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
@@ -186,14 +186,14 @@ fn codex(file: &Path, stored: &Value) -> Option<StoredLogin> {
     ))
 }
 
-/// What a JSON Web Token says. Nobody checks its signature here.
+/// The claims of a JSON Web Token. Its signature is not checked here.
 fn claims(token: &str) -> Option<Value> {
     let payload = token.split('.').nth(1)?;
     let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// A token that tells the agent which account it has, and nothing about the person.
+/// A token that names the agent's account, and nothing about the person.
 fn unsigned(claims: &Value) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}.none", part(&json!({ "alg": "none" })), part(claims))

@@ -22,10 +22,10 @@ pub(super) const APIS: [&str; 3] = ["anthropic", "openai", "gemini"];
 /// The model's name when neither suite nor provider names one.
 const NO_MODEL: &str = "default";
 
-/// Agents commit, and a fresh home knows nobody.
+/// Agents commit, and a fresh home has no Git identity.
 const GIT_CONFIG: &str = "[user]\n\tname = agent\n\temail = agent@localhost\n";
 
-/// What a suite can say about an agent with a recipe.
+/// The suite's settings of an agent with a recipe.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RecipeSettings {
@@ -40,7 +40,7 @@ struct RecipeSettings {
     _model: Option<String>,
     #[serde(default, alias = "passEnv")]
     pass_env: Vec<String>,
-    /// Whether the agent has a fresh home instead of its user's.
+    /// True when the agent has a fresh home instead of its user's.
     #[serde(default = "yes")]
     isolated: bool,
     /// Whose login the agent signs in with, instead of a key.
@@ -58,7 +58,7 @@ struct RecipeSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Whose {
-    /// That of whoever runs Assize.
+    /// The login of the user who runs Assize.
     User,
 }
 
@@ -234,7 +234,7 @@ fn not_signed_in(problem: SignInProblem) -> ProviderError {
 
 /// One session's wishes.
 struct Order<'a> {
-    /// What the user's own login gives it.
+    /// The user's own login, where it is used.
     login: Option<StoredLogin>,
     recipe: &'a Recipe,
     settings: &'a RecipeSettings,
@@ -249,7 +249,7 @@ impl Order<'_> {
         (!model.is_empty() && model != NO_MODEL).then_some(model)
     }
 
-    /// What the suite's wishes come to, in the order in which they are added.
+    /// The additions for the suite's settings, in the order in which they are added.
     fn additions(&self) -> Result<Vec<Additions>, ProviderError> {
         let recipe = self.recipe;
         let mut added = Vec::new();
@@ -333,7 +333,7 @@ impl Order<'_> {
         servers.join(&list.join)
     }
 
-    /// Where an API is: the proxy's address during a captured session.
+    /// The address of an API: the proxy's during a captured session.
     fn url(&self, variable: &str, usual: &str) -> String {
         self.variable(variable).unwrap_or_else(|| usual.to_owned())
     }
@@ -419,7 +419,7 @@ impl Order<'_> {
     }
 }
 
-/// A file that nobody else can read.
+/// Writes a file that other users cannot read.
 fn write_private(path: &Path, content: &str) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -486,7 +486,7 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    /// What an agent finds in a file of its home.
+    /// The content of a file in an agent's home.
     fn file(agent: &str, path: &str, servers: Value) -> String {
         let params = CreateSessionParams {
             workdir: "/ws".into(),

@@ -1,4 +1,4 @@
-//! How an agent signs in: by a variable with a key or token, or by the login that its user has stored for it.
+//! The way an agent signs in: by a variable with a key or token, or by the login that its user has stored for it.
 
 use super::Recipe;
 use super::login::{StoredLogin, is_wanted};
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How sessions of a mode sign in.
+/// The way sessions of a mode sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
-    /// What the agent signs in with.
+    /// The credential that the agent signs in with.
     pub with: Credential,
-    /// Whether it belongs to a subscription, so that tokens are not billed one by one.
+    /// True when it belongs to a subscription, so that tokens are not billed one by one.
     pub is_subscription: bool,
     /// Other credentials that are there and are not used.
     pub not_used: Vec<String>,
 }
 
-/// Where a credential comes from.
+/// The source of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// A variable of the environment.
@@ -28,17 +28,17 @@ pub enum Credential {
     Stored {
         /// The file.
         file: PathBuf,
-        /// When it ends, in milliseconds since 1970. Absent where the file does not tell.
+        /// Its expiry, in milliseconds since 1970. Absent where the file has none.
         expires_ms: Option<i64>,
     },
 }
 
-/// Why an agent cannot sign in, and what to do about it.
+/// The reason why an agent cannot sign in, and the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInProblem {
-    /// What is missing.
+    /// The missing credential.
     pub message: String,
-    /// What to type.
+    /// The command to type.
     pub hint: String,
 }
 
@@ -61,7 +61,7 @@ impl SignIn {
 }
 
 impl Recipe {
-    /// How sessions with these settings and this environment of their mode sign in. None where nobody can tell from
+    /// The way sessions with these settings and this environment of their mode sign in. `None` where that cannot be known
     /// here: the agent has its user's home, reaches a cloud service, or needs no credential.
     pub fn sign_in(
         &self,
@@ -184,7 +184,7 @@ impl Recipe {
         self.login.as_ref()?.variable.as_ref()
     }
 
-    /// Whether a variable of another way to a model reaches the agent.
+    /// True when a variable of another way to a model reaches the agent.
     fn goes_another_way(
         &self,
         overrides: &JsonMap,

@@ -1,6 +1,6 @@
-//! What surrounds a model in a session: skills, an instruction file, subagents and settings, each put where the agent looks.
+//! The surroundings of a model in a session: skills, an instruction file, subagents and settings, each put where the agent looks.
 //!
-//! Where that is stands in the recipe. An agent that looks in several places is given one of them.
+//! The recipe names the places. An agent that looks in several places is given one of them.
 
 use super::Recipe;
 use crate::settings::problem;
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where an agent looks for something.
+/// The places where an agent looks for something.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Places {
     /// The one place in a session's home where it is put.
     pub(crate) home: String,
-    /// Places in a project, below any of its directories. What is on trial is removed from there.
+    /// Places in a project, below any of its directories. The files on trial are removed from there.
     #[serde(default)]
     pub(crate) project: Vec<String>,
 }
 
-/// Where an agent looks for subagents, and how they are written.
+/// The places where an agent looks for subagents, and their form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubagentPlaces {
@@ -34,7 +34,7 @@ pub(crate) struct SubagentPlaces {
     pub(crate) form: SubagentForm,
 }
 
-/// How an agent wants its subagents written.
+/// The form of an agent's subagents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SubagentForm {
@@ -49,7 +49,7 @@ pub(crate) enum SubagentForm {
     Codex,
 }
 
-/// What a mode gives to its sessions, in the form in which it stands among a provider's settings.
+/// The parts that a mode gives to its sessions, in the form in which they stand among a provider's settings.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Surroundings {
@@ -132,7 +132,7 @@ pub fn project_places() -> ProjectPlaces {
     places
 }
 
-/// Where agents look in projects.
+/// The places where agents look in projects.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectPlaces {
     /// Directories of skills.

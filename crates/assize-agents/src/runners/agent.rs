@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 
-/// How long an export or an end may take beyond the task's own time.
+/// The time limit of an export or an end beyond the task's own time.
 const WIND_DOWN: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ const WIND_DOWN: Duration = Duration::from_secs(20);
 struct Settings {
     /// The provider and its settings, as suites write it.
     provider: ProviderSettings,
-    /// What the agent is told. Default: the input.
+    /// The prompt of the agent. Default: the input.
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default)]
@@ -223,7 +223,7 @@ impl Agent {
         None
     }
 
-    /// What the session took, by the agent's word or else by its trace. What is made up has no price.
+    /// The usage of the session, by the agent's word or else by its trace. Simulated sessions have no price.
     fn account(
         &self,
         metrics: PromptMetrics,
@@ -240,7 +240,7 @@ impl Agent {
     }
 }
 
-/// How a conversation ended.
+/// The end of a conversation.
 enum Ended {
     Answered(Box<PromptResult>),
     TimedOut,

@@ -1,11 +1,11 @@
-//! What becomes of a model's or an agent's last text: the output of the task, as text or as JSON in a declared form.
+//! Turns the last text of a model or an agent into the output of the task, as text or as JSON in a declared form.
 
 use super::excerpt;
 use assize_contracts::{OverrideProblem, RunnerSetup};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is made of a text.
+/// The form of the output.
 #[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OutputForm {
@@ -16,7 +16,7 @@ pub(super) enum OutputForm {
     Json,
 }
 
-/// How answers become outputs.
+/// The rules by which answers become outputs.
 pub(super) struct Answers {
     form: OutputForm,
     schema: Option<Schema>,
@@ -27,7 +27,7 @@ struct Schema {
     validator: jsonschema::Validator,
 }
 
-/// Why an answer is no output: the phase and the reason.
+/// The reason why an answer is no output: the phase and the reason.
 pub(super) struct NoOutput {
     pub(super) phase: &'static str,
     pub(super) message: String,

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a program may take to end after it was asked to.
+/// The time in which a program must end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is kept of its complaints.
+/// Bytes kept of its stderr.
 const STDERR: usize = 2000;
 
 #[derive(Deserialize)]
@@ -70,13 +70,13 @@ impl Program {
         let command = names.fold(command, |command, name| command.pass_env(name));
         let variables = setting.environment.iter();
         let command = variables.fold(command, |command, (name, value)| command.env(name, value));
-        let told = [
+        let cell = [
             ("ASSIZE_MODE", setting.mode.clone()),
             ("ASSIZE_MODEL", setting.model.clone()),
             ("ASSIZE_ITERATION", setting.iteration.to_string()),
             ("ASSIZE_SEED", setting.seed.to_string()),
         ];
-        let command = told
+        let command = cell
             .into_iter()
             .fold(command, |command, (name, value)| command.env(name, value));
         let mut command = command
@@ -105,7 +105,7 @@ impl Runner for Program {
         VERSION
     }
 
-    /// The keeper ends the program when its time is over; there must be time left to say so.
+    /// The keeper ends the program when its time is over; there must be time left to report it.
     fn timeout_grace(&self) -> Duration {
         GRACE + Duration::from_secs(15)
     }

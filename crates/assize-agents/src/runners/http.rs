@@ -25,10 +25,10 @@ struct Settings {
     url: String,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// What is sent, with places such as `{input.text}`. Default: the whole task.
+    /// The body to send, with places such as `{input.text}`. Default: the whole task.
     #[serde(default)]
     body: Option<Value>,
-    /// Where in the answer the output stands. Default: all of it.
+    /// The place of the output in the answer. Default: all of it.
     #[serde(default)]
     output: Option<String>,
 }
@@ -123,7 +123,7 @@ struct Answer {
 }
 
 fn client(url: &reqwest::Url) -> Result<reqwest::Client, OverrideProblem> {
-    // Fails only when somebody else installed one, which is as good.
+    // Fails only when another one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     if matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")) {

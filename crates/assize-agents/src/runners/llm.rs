@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Time to say that there was no answer.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The task's own time limit is what counts; this is for connections that nobody waits for any more.
+/// The task's own time limit decides; this is for connections that are no longer waited for.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ struct Settings {
     /// Instructions; the mode's come before them.
     #[serde(default)]
     system: Option<String>,
-    /// What the model is told. Default: the input.
+    /// The prompt of the model. Default: the input.
     #[serde(default)]
     prompt: Option<String>,
     /// JSON Schema of the answer, or the name of its file. The answer is then JSON.
@@ -199,7 +199,7 @@ impl Runner for Model {
         self.execute_in(task, config, &super::alone()).await
     }
 
-    /// What the service gets wrong teaches nothing about the capability; what the model says does.
+    /// An error of the service is no evidence about the capability; the model's answer is.
     async fn execute_in(
         &self,
         task: &AtomicTask,

@@ -40,7 +40,7 @@ fn shared<R: Runner + 'static>(
     runner.map(|runner| Arc::new(runner) as Arc<dyn Runner>)
 }
 
-/// What every runner is told: the suite's name for it, and the type it serves.
+/// The part that every runner receives: the suite's name for it, and the type it serves.
 struct Role {
     id: String,
     task_type: String,

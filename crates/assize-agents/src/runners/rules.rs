@@ -51,7 +51,7 @@ impl Default for Conditions {
     }
 }
 
-/// What must hold of the input, or of the part of it at `at`.
+/// A condition on the input, or on the part of it at `at`.
 #[derive(Deserialize, Debug, Default)]
 #[serde(default, deny_unknown_fields)]
 struct ConditionSpec {

@@ -3,7 +3,7 @@
 use assize_contracts::{AtomicTask, TemplatePiece, as_text, split_template};
 use serde_json::Value;
 
-/// What a template is made of. A brace that names nothing in a task stays what it is.
+/// The pieces of a template. Braces that name nothing in a task stay as they are.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template(Vec<Piece>);
 
@@ -43,7 +43,7 @@ impl Template {
     }
 }
 
-/// What a model or an agent is told: a template, or else the input of the task as it is.
+/// The prompt of a model or an agent: a template, or else the input of the task as it is.
 pub(super) struct Prompt(Option<Template>);
 
 impl Prompt {
@@ -120,7 +120,7 @@ impl ValueTemplate {
     }
 }
 
-/// What of a task can be named.
+/// The path that a placeholder names in a task.
 fn place(text: &str) -> Option<Vec<String>> {
     let path: Vec<String> = text.split('.').map(str::to_owned).collect();
     let is_known = ["input", "context"].contains(&&*path[0]);

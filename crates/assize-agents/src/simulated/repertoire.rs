@@ -20,7 +20,7 @@ pub(super) struct Simulation {
 /// Threads share events with few others.
 const LANES: usize = 8;
 
-/// Which of the copies a thread uses.
+/// The copy that a thread uses.
 fn lane() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

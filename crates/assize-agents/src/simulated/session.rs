@@ -1,4 +1,4 @@
-//! One made-up session: everything is drawn when it is created, told when it is prompted.
+//! One made-up session: everything is drawn when it is created and reported when it is prompted.
 
 use super::repertoire::Simulation;
 use super::settings::{normal, uniform};
@@ -20,13 +20,13 @@ pub(super) struct SimulatedSession {
     id: String,
     created_ms: i64,
     random: Xoshiro256PlusPlus,
-    /// How hard the scenario is: the same for every mode.
+    /// The difficulty of the scenario: the same for every mode.
     difficulty: f64,
     latency: Duration,
-    /// The skill that the session uses, until it has told so.
+    /// The skill that the session uses, until its use is reported.
     skill: Option<String>,
     uses_skill: bool,
-    told: Vec<Arc<TraceEvent>>,
+    events: Vec<Arc<TraceEvent>>,
     tokens: Option<TokenBreakdown>,
 }
 
@@ -49,12 +49,12 @@ impl SimulatedSession {
             created_ms,
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
             latency: Duration::ZERO,
-            told: Vec::new(),
+            events: Vec::new(),
             tokens: None,
         }
     }
 
-    /// How long the coming turn takes.
+    /// Draws the duration of the coming turn.
     pub(super) fn begin_turn(&mut self) -> Duration {
         let factor = self.difficulty.exp();
         let milliseconds = self
@@ -66,11 +66,11 @@ impl SimulatedSession {
         self.latency
     }
 
-    /// What the agent says and used. `share` is how much of the turn there was time for.
+    /// The agent's answer and usage. `share` is the part of the turn that there was time for.
     pub(super) fn end_turn(&mut self, prompt: &str, elapsed: Duration, share: f64) -> PromptResult {
         let succeeds = self.draw_success();
         let tokens = self.draw_tokens(share);
-        let calls = self.tell_events(share);
+        let calls = self.add_events(share);
         let cost = self.draw_cost(share);
         self.tokens = Some(self.tokens.map_or(tokens, |so_far| so_far.plus(&tokens)));
         let completion_reason = match (
@@ -84,7 +84,7 @@ impl SimulatedSession {
         let text = self.answer(prompt, succeeds);
         if completion_reason != CompletionReason::Timeout {
             let content = text.clone();
-            self.told.push(Arc::new(TraceEvent::TextOutput {
+            self.events.push(Arc::new(TraceEvent::TextOutput {
                 content,
                 token_count: None,
                 context: None,
@@ -104,7 +104,7 @@ impl SimulatedSession {
     }
 
     pub(super) fn trace(&mut self) -> SessionTrace {
-        let events = std::mem::take(&mut self.told);
+        let events = std::mem::take(&mut self.events);
         let tokens = self.tokens.unwrap_or_default();
         let mut trace = SessionTrace::from_events(self.id.clone(), events, tokens);
         trace.simulated = true;
@@ -160,8 +160,8 @@ impl SimulatedSession {
         }
     }
 
-    /// Turns with reasoning and tool calls; the answer is told by the caller.
-    fn tell_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
+    /// Turns with reasoning and tool calls; the caller adds the answer.
+    fn add_events(&mut self, share: f64) -> Vec<ToolCallRecord> {
         let simulation = Arc::clone(&self.simulation);
         let settings = &simulation.settings;
         let factor = self.difficulty.exp();
@@ -182,26 +182,27 @@ impl SimulatedSession {
         let mut records = Vec::with_capacity(calls as usize);
         // One for the session: sessions on other threads would wait for each other to count the users of a shared one.
         let thought = Arc::new(simulation.thought.clone());
-        self.told.reserve((turns + calls + reasoning + 1) as usize);
+        self.events
+            .reserve((turns + calls + reasoning + 1) as usize);
         for turn in 0..turns {
             let at = self.latency.as_millis() as u64 * turn / turns;
-            self.told.push(Arc::new(TraceEvent::TurnBoundary {
+            self.events.push(Arc::new(TraceEvent::TurnBoundary {
                 turn_number: turn,
                 timestamp: Timestamp::from_unix_ms(self.created_ms + at as i64),
             }));
             for _ in 0..part(reasoning, turn, turns) {
-                self.told.push(Arc::clone(&thought));
+                self.events.push(Arc::clone(&thought));
             }
             if let Some(skill) = self.skill.take() {
                 let (event, record) = skill_call(&skill);
-                self.told.push(event);
+                self.events.push(event);
                 records.push(record);
             }
             for _ in 0..part(calls, turn, turns) {
                 let choice = uniform(&mut self.random);
                 let fails = uniform(&mut self.random) < settings.tool_failure_rate;
                 let (event, record) = simulation.call(choice, fails);
-                self.told.push(event);
+                self.events.push(event);
                 records.push(record);
             }
         }
@@ -245,7 +246,7 @@ fn skill_call(skill: &str) -> (Arc<TraceEvent>, ToolCallRecord) {
     (Arc::new(event), record)
 }
 
-/// How many of `total` things fall to one of `parts`, as even as can be.
+/// The share of `total` things that falls to one of `parts`, as even as can be.
 fn part(total: u64, number: u64, parts: u64) -> u64 {
     total / parts + u64::from(number < total % parts)
 }

@@ -1,4 +1,4 @@
-//! What a suite says about a simulated agent.
+//! The suite's settings of a simulated agent.
 
 use crate::settings::problem;
 use assize_contracts::{JsonMap, OverrideProblem};
@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How a simulated agent behaves. Plain numbers are exact; ranges and medians are drawn from.
+/// The behavior of a simulated agent. Plain numbers are exact; ranges and medians are drawn from.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SimulatedSettings {
     /// The model it claims to be.
     #[serde(rename = "model")]
     _model: Option<String>,
-    /// How long a turn really waits. 0: not at all.
+    /// The real wait of a turn. 0: none.
     #[serde(alias = "latencyMs")]
     pub(super) latency_ms: Quantity,
     /// Turns in a session.
@@ -23,40 +23,40 @@ pub(super) struct SimulatedSettings {
     /// Tool calls in a session.
     #[serde(alias = "toolCalls")]
     pub(super) tool_calls: Quantity,
-    /// Events in a trace, all told. Absent: what turns and tool calls come to.
+    /// Events in a trace, in total. Absent: as many as turns and tool calls make.
     pub(super) events: Option<u64>,
-    /// How often it reaches the goal.
+    /// The share of sessions that reach the goal.
     #[serde(alias = "successRate")]
     pub(super) success_rate: f64,
-    /// How often a tool call fails.
+    /// The share of tool calls that fail.
     #[serde(alias = "toolFailureRate")]
     pub(super) tool_failure_rate: f64,
     /// Names of its tools.
     pub(super) tools: Vec<String>,
     /// Tokens of a session.
     pub(super) tokens: SimulatedTokens,
-    /// What it says a session cost. Absent: it does not say.
+    /// The cost that it reports for a session. Absent: it reports none.
     #[serde(alias = "costUsd")]
     pub(super) cost_usd: Option<Quantity>,
-    /// How much scenarios differ: the spread of a factor that every mode shares.
+    /// The difference between scenarios: the spread of a factor that every mode shares.
     #[serde(alias = "scenarioSpread")]
     pub(super) scenario_spread: f64,
-    /// What it answers when it reaches the goal. When set, a failure is a wrong answer for the checks to find;
+    /// The answer when it reaches the goal. When set, a failure is a wrong answer for the checks to find;
     /// otherwise a failure is an error of its own.
     pub(super) answer: Option<String>,
-    /// How often it uses the first skill that its mode has.
+    /// The share of sessions that use the first skill of their mode.
     #[serde(alias = "skillRate")]
     pub(super) skill_rate: f64,
     /// The same for single scenarios, by id.
     #[serde(alias = "skillRates")]
     pub(super) skill_rates: BTreeMap<String, f64>,
-    /// What a used skill adds to the success rate.
+    /// The increase of the success rate by a used skill.
     #[serde(alias = "skillEffect")]
     pub(super) skill_effect: f64,
-    /// What an instruction file adds to the success rate for every text that stands in it.
+    /// The increase of the success rate by an instruction file, for every text that stands in it.
     #[serde(alias = "instructionEffects")]
     pub(super) instruction_effects: BTreeMap<String, f64>,
-    /// What the mode gives to its sessions; only names and texts matter here.
+    /// The surroundings that the mode gives to its sessions; only names and texts matter here.
     skills: Vec<NamedSkill>,
     instructions: Option<InstructionText>,
     #[serde(rename = "agents")]
@@ -231,7 +231,7 @@ impl SimulatedSettings {
         on_trial.next().map(|skill| skill.name.as_str())
     }
 
-    /// How often a session of this scenario uses it.
+    /// The share of sessions of this scenario that use it.
     pub(super) fn skill_rate_in(&self, scenario: &str) -> f64 {
         let own = self.skill_rates.get(scenario);
         own.copied().unwrap_or(self.skill_rate)

@@ -1,4 +1,4 @@
-//! What goes through arrives as it was sent.
+//! Bytes that go through arrive as they were sent.
 
 use crate::answers::{ANTHROPIC_TOOL, CHAT};
 use crate::support::{Agent, Step, Upstream, events, reply, send};

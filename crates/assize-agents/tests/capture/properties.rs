@@ -1,4 +1,4 @@
-//! What holds for every answer and every file.
+//! Properties of every answer and every file.
 
 use crate::answers::{ANTHROPIC_TOOL, CHAT};
 use crate::support::{Agent, Upstream, reply};
@@ -17,7 +17,7 @@ const PATHS: [(Service, &str); 4] = [
 
 const ENCODINGS: [&str; 6] = ["identity", "gzip", "deflate", "br", "zstd", "other"];
 
-/// Bytes from nowhere, and streams that were almost right.
+/// Arbitrary bytes, and streams that were almost right.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let text = prop::sample::select(vec![ANTHROPIC_TOOL.concat(), CHAT.concat()]);
     let spoiled = (text, any::<prop::sample::Index>(), any::<u8>());

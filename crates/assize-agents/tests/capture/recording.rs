@@ -1,4 +1,4 @@
-//! What is read off the wire.
+//! The data that is read off the wire.
 
 use crate::answers::{ANTHROPIC_PLAIN, ANTHROPIC_TOOL, CHAT, GEMINI_TOOL, RESPONSES};
 use crate::support::{Agent, Upstream, events, reply};

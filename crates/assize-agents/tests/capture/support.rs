@@ -10,12 +10,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// What the server does with a request, step by step.
+/// A step of the server's answer to a request.
 pub(crate) enum Step {
     Send(Vec<u8>),
-    /// Sends this over and over until nobody listens any more.
+    /// Sends this over and over until the client hangs up.
     Forever(Vec<u8>),
-    /// Waits until the test says so.
+    /// Waits until the test goes on.
     Hold,
 }
 
@@ -51,7 +51,7 @@ type Script = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
 pub(crate) struct Asked {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// How many requests came before it.
+    /// The number of requests before it.
     pub(crate) number: usize,
 }
 

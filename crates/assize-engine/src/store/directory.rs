@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// The beginning of the name of a run that is being removed.
 const LEAVING: &str = ".removing-";
 
-/// How long a lock is waited for, and how often it is tried.
+/// The longest wait for a lock, and the time between tries.
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(20);
 
@@ -54,7 +54,7 @@ pub(crate) fn list_named(
     };
     let entries: Vec<_> = entries.filter_map(Result::ok).collect();
     for entry in &entries {
-        // Somebody was killed while removing it.
+        // Another process was killed while removing it.
         if entry.file_name().to_string_lossy().starts_with(LEAVING) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -141,12 +141,12 @@ impl RunDirectory {
         TraceReader::open(&self.path)
     }
 
-    /// How many rows it has.
+    /// Counts the rows of the run.
     pub fn counts(&self) -> Result<RowCounts, StoreError> {
         Ok(StoredIndex::open(&self.path, &self.manifest)?.counts())
     }
 
-    /// What was kept under this name and follows from rows and manifest as they are, by the same version.
+    /// The bytes that were stored under this name, if the same version derived them from the current rows and manifest.
     pub fn derived(&self, name: &str, version: &str) -> Option<Vec<u8>> {
         index::read_derived(&self.path, name, version)
     }
@@ -210,7 +210,7 @@ impl RunDirectory {
         index.places(position)
     }
 
-    /// Where something of a trial lies, if the index knows.
+    /// The offset of one of a trial's records, if the index knows it.
     fn place_of(&self, row: &ProfileRow, place: fn(Places) -> u64) -> Option<u64> {
         place(self.places(row.position?)?).checked_sub(1)
     }
@@ -452,7 +452,7 @@ fn lock_within(run: &Path, id: &str, patience: Duration) -> Result<File, StoreEr
     Ok(file)
 }
 
-/// The process that holds a lock, as far as it can be told.
+/// The process that holds a lock, as far as it is known.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let _ = file.read_to_string(&mut text);

@@ -55,7 +55,7 @@ pub enum StoreError {
     Locked {
         /// The run.
         id: String,
-        /// Who that is.
+        /// The process that holds the lock.
         process: String,
     },
     /// A line is not what it should be.

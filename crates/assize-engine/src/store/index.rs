@@ -1,7 +1,7 @@
-//! What one would otherwise read a whole run for: how many rows there are, where each one and its records lie, which cells are done.
+//! Saves reading a whole run: the number of rows, the offsets of each row and its records, the cells that are done.
 //!
-//! The file `index` follows from the rows and is never trusted over them: it says which file of rows it was made of, and is made
-//! again when that is not the one that is there. What is found by it is checked against what was looked for.
+//! The file `index` is derived from the rows and is never trusted over them: it names the file of rows it was made of, and is made
+//! again when that is not the present one. Whatever is found through it is checked against the key that was looked for.
 
 use super::directory::record_ids;
 use super::error::{StoreError, io};
@@ -42,7 +42,7 @@ const BESIDE: [&str; 5] = [
 /// Lengths that no files have: there may be half a line, or records without a row.
 const NOT_CLOSED: [u64; 5] = [u64::MAX; 5];
 
-/// How many rows a run has, by what they taught.
+/// The number of rows of a run, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// All of them.
@@ -61,7 +61,7 @@ impl RowCounts {
     }
 }
 
-/// Where the row of a position and its records begin: one more than the offset, 0 where there is none.
+/// The offsets of a position's row and of its records: one more than the offset, 0 where there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) row: u64,
@@ -180,7 +180,7 @@ pub(super) struct Index {
     cells: Vec<u64>,
 }
 
-/// What the index needs of a row: its key, flat because `flatten` would keep everything else of it.
+/// The fields of a row that the index needs: its key, flat because `flatten` would keep everything else of it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct IndexedRow {
@@ -335,7 +335,7 @@ impl StoredIndex {
         }
     }
 
-    /// From the rows. It is kept if it can be: a run may lie where nobody may write.
+    /// Builds the index from the rows. It is stored if possible: a run may lie in a read-only directory.
     pub(super) fn make(run: &Path, manifest: &Manifest) -> Result<Self, StoreError> {
         let rows = Stamp::of(&run.join(ROWS));
         let index = Index::scan(run, manifest)?;
@@ -384,7 +384,7 @@ impl StoredIndex {
     }
 }
 
-/// Where the records of cells lie, by the numbers of the cells.
+/// The offsets of the records of cells, by the numbers of the cells.
 #[derive(Default)]
 struct Beside {
     places: HashMap<u64, Places, FixedState>,
@@ -443,7 +443,7 @@ fn lengths_beside(run: &Path) -> [u64; 5] {
     BESIDE.map(|name| Stamp::of(&run.join(name)).length)
 }
 
-/// What follows from rows and manifest, kept beside them under a name. Absent where it was made of others, or by another version.
+/// Bytes derived from rows and manifest, stored beside them under a name. Absent when they were derived from others, or by another version.
 pub(super) fn read_derived(run: &Path, name: &str, version: &str) -> Option<Vec<u8>> {
     let mut text = std::fs::read(run.join(name)).ok()?;
     let end = text.iter().position(|byte| *byte == b'\n')?;

@@ -324,7 +324,7 @@ impl Manifest {
         files::replace(&directory.join(FILE), &text)
     }
 
-    /// Takes over how a suite scores trials. What was run stays what it was.
+    /// Takes over the scoring of a suite. The description of what was run stays unchanged.
     pub(crate) fn score_by(&mut self, now: &JsonMap, tasks: Option<&TaskPlan>) {
         if let (Some(plan), Some(now)) = (&mut self.plan.tasks, tasks) {
             plan.hash.clone_from(&now.hash);

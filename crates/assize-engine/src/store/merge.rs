@@ -40,7 +40,7 @@ pub struct Merged {
     pub repeated: u64,
     /// The first of those that do not count.
     pub superseded: Vec<Superseded>,
-    /// Shards of which nothing was found, as far as the others tell how many there are.
+    /// Shards that were not found, as far as the others show how many there are.
     pub absent: Vec<Shard>,
     /// Differences between the runs that do not keep them apart, in words.
     pub remarks: Vec<String>,

@@ -1,7 +1,7 @@
-//! Which parts of a record came from outside, and may therefore hold a secret: what agents, tools, models and plugins wrote.
+//! Lists the parts of a record that came from outside and may therefore hold a secret: text by agents, tools, models and plugins.
 //!
 //! Ids, enums, numbers and names that Assize or the suite define are never touched, so that a record stays what it is whatever
-//! the secrets are. Every field is named here: a new one does not compile until somebody has decided what it is.
+//! the secrets are. Every field is named here: a new one does not compile until its origin has been decided.
 
 use assize_contracts::{
     AnalysisFinding, AnalysisResult, Attempt, CustomMetric, Evidence, JsonMap, MetricValue,
@@ -522,7 +522,7 @@ fn clean_code(code: &mut Option<String>, redactor: &Redactor) {
     }
 }
 
-/// Cleans a name that Assize or a plugin gave. Assize's own consist of words, which are left alone: no secret is told by one.
+/// Cleans a name that Assize or a plugin gave. Assize's own consist of words, which are left alone: they reveal no secret.
 fn clean_name(name: &mut String, redactor: &Redactor) {
     let is_of_words = |byte: u8| byte.is_ascii_lowercase() || b"_.:-".contains(&byte);
     if !name.bytes().all(is_of_words) {

@@ -21,7 +21,7 @@ const LINES: [RunFile; 5] = [
     RunFile::Warmup,
 ];
 
-/// How far a run was when a part of it was taken. Taken between commits, it cuts no trial in two.
+/// The lengths of a run's files when a part of it was taken. Taken between commits, they cut no trial in two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PartMarks {

@@ -13,7 +13,7 @@ pub(crate) struct Lines {
     reader: Option<BufReader<File>>,
     line: Vec<u8>,
     pub(crate) number: u64,
-    /// Where the last line that was read ends.
+    /// The offset at which the last line that was read ends.
     pub(crate) end: u64,
 }
 

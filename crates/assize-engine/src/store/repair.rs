@@ -171,7 +171,7 @@ fn cut_pack(path: &Path, end: u64) -> Result<(), StoreError> {
     file.set_len(end).map_err(io("repair", path))
 }
 
-/// Whether a frame begins where the cut will be, as it does when a trial was under way.
+/// True when a frame begins at the cut, as it does when a trial was under way.
 fn starts_frame(file: &mut File, at: u64) -> std::io::Result<bool> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     file.seek(SeekFrom::Start(at))?;

@@ -1,4 +1,4 @@
-//! The files of a run directory. Their names stand here and nowhere else.
+//! The files of a run directory. Their names are defined here only.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub enum RunFile {
     Log,
     /// The folder of reports.
     Report,
-    /// How much of the run is in an object store.
+    /// The part of the run that is already in an object store.
     Uploaded,
     /// Held while a process writes.
     Lock,

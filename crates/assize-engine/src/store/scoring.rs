@@ -178,7 +178,7 @@ impl Scoring {
     }
 }
 
-/// A scoring that counts. How long the archives were makes it safe to be completed twice.
+/// A committed scoring. The lengths of the archives make it safe to complete it twice.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Commit {
@@ -201,7 +201,7 @@ fn put_in_place(run: &Path) -> Result<(), StoreError> {
     let path = run.join(COMMIT);
     let text = match std::fs::read(&path) {
         Ok(text) => text,
-        // Somebody else completed it meanwhile.
+        // Another process completed it meanwhile.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(io("read", &path)(error)),
     };
@@ -264,7 +264,7 @@ fn line<T: Serialize + Outside>(mut record: T, redactor: &Redactor) -> Vec<u8> {
     line
 }
 
-/// Adds a file to another that had this length, piece by piece. What a killed try added is cut first.
+/// Appends a file to another that had this length, piece by piece. Bytes that an interrupted try appended are cut first.
 fn append_at(from: &Path, to: &Path, length: u64) -> Result<(), StoreError> {
     let Ok(mut file) = File::open(from) else {
         return Ok(());

@@ -55,7 +55,7 @@ impl TraceReader {
         }
     }
 
-    /// Whether no trace was stored.
+    /// True when no trace was stored.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 /// Trials that may wait for the disk before trials wait for the writer.
 const QUEUE: usize = 512;
 
-/// The time that the first trial of a batch waits for others. Nobody waits for it meanwhile.
+/// The time that the first trial of a batch waits for others. No trial is blocked meanwhile.
 const GATHER: Duration = Duration::from_millis(4);
 
 /// Bytes that hold most rows and many traces.
@@ -279,7 +279,7 @@ impl Writer {
 pub(crate) struct WriterHandle(mpsc::Sender<Message>);
 
 impl WriterHandle {
-    /// Hands a trial over. Waits when the disk is behind. After a failure trials go nowhere.
+    /// Hands a trial over. Waits when the disk is behind. After a write error trials are dropped.
     pub(crate) async fn write(&self, trial: Encoded) {
         let _ = self.0.send(Message::Trial(trial)).await;
     }
@@ -329,7 +329,7 @@ struct WriterThread {
     listener: Arc<dyn Listener>,
     trials: u64,
     batch: Batch,
-    /// Where everything lies. Absent where it is made from the rows in the end.
+    /// The offsets of all records. Absent when the index is made from the rows at the end.
     places: Option<Index>,
     ids: RecordIds,
     _lock: File,
@@ -450,7 +450,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Where the next records will lie.
+    /// Notes the offsets of the next records.
     fn note_places(&mut self, trial: &Encoded) {
         let Some(places) = &mut self.places else {
             return;

@@ -334,7 +334,7 @@ fn descend<'a>(
     }
 }
 
-/// Follows a reference inside the document. What combines several schemas is left open.
+/// Follows a reference inside the document. `None` for schemas that combine several others.
 fn resolved<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Value> {
     const COMBINED: [&str; 6] = ["anyOf", "oneOf", "allOf", "if", "not", "$dynamicRef"];
     let mut schema = schema;

@@ -126,13 +126,13 @@ fn judge(conditions: &[Condition], scores: &[ScoreRecord]) -> Judgement {
             .peekable();
         let is_missing = named.peek().is_none();
         judgement.lacks_scores |= is_missing;
-        let misfit = named.find(|score| !condition.fits(&score.value));
+        let failing = named.find(|score| !condition.fits(&score.value));
         let found = |score: &ScoreRecord| format!("{} is {}", name_of(score), shown(&score.value));
         judgement.checks.push(ScorerCheckResult {
             id: condition.to_string(),
-            passed: !is_missing && misfit.is_none(),
-            expected: misfit.map(|_| json!(condition.to_string())),
-            actual: misfit.map(|score| json!(found(score))),
+            passed: !is_missing && failing.is_none(),
+            expected: failing.map(|_| json!(condition.to_string())),
+            actual: failing.map(|score| json!(found(score))),
             error: is_missing.then(|| "no such score".to_owned()),
             ..ScorerCheckResult::default()
         });

@@ -158,7 +158,7 @@ impl Trials {
                 chain.take(step, atom);
                 continue;
             }
-            // Who stands in line does not use up time.
+            // Waiting in line does not use up time.
             let before = clock.elapsed();
             let _room = self.room_at_runner(slot, &step).await;
             waited += clock.elapsed().saturating_sub(before);
@@ -179,7 +179,7 @@ impl Trials {
 }
 
 impl TaskSlot<'_> {
-    /// The execution of a task that was cancelled, which nobody knows anything about.
+    /// The execution of a task that was cancelled: nothing about it is known.
     pub(super) fn cancelled(&self) -> Executed<'_> {
         let message = "the run was cancelled".to_owned();
         match &*self.task {
@@ -261,7 +261,7 @@ impl<'t, 'c> Chain<'t, 'c> {
         Ok(())
     }
 
-    /// The present, and never before what has happened: runners tell times by clocks of their own.
+    /// The current time, never before the last recorded event: runners use clocks of their own.
     fn now(&self) -> Timestamp {
         let now = self.clock.now();
         let latest = self.trace.iter().map(|event| &event.timestamp);
@@ -565,7 +565,7 @@ fn fingerprint(used: &UsedRunner, task: &AtomicTask, setting: &RunSetting) -> St
     hash_of(&text)
 }
 
-/// Of what a capability is given. What is expected of it, and how it is scored, may change.
+/// Hash of a capability's input. Expectations and scoring are left out, so they may change.
 pub(super) fn input_hash(task: &Task) -> String {
     let mut text = Vec::new();
     for AtomicTask {

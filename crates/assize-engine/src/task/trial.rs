@@ -105,7 +105,7 @@ impl Trials {
         }
     }
 
-    /// Hooks see a task as a scenario. What they replace it with is for agents, and of no use here.
+    /// Hooks see a task as a scenario. Their replacement of it is meant for agents and is ignored here.
     async fn before_task(&self, slot: &TaskSlot<'_>, plugin_errors: &mut Vec<PluginError>) {
         if self.hooks.has(HookEvent::BeforeScenario) {
             self.hooks

@@ -193,12 +193,12 @@ pub(crate) fn attempt_of(row: ProfileRow) -> Attempt {
 mod tests {
     use super::*;
 
-    fn calls(told: &[(&str, Option<bool>, Option<&str>)]) -> ToolCallSummary {
+    fn calls(records: &[(&str, Option<bool>, Option<&str>)]) -> ToolCallSummary {
         let record = |&(name, success, call_ref): &(&str, Option<bool>, Option<&str>)| {
             let record = serde_json::json!({"name": name, "success": success, "callRef": call_ref});
             serde_json::from_value(record).unwrap()
         };
-        summarize_tools(Some(told.iter().map(record).collect()))
+        summarize_tools(Some(records.iter().map(record).collect()))
     }
 
     #[test]

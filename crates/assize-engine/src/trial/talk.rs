@@ -142,7 +142,7 @@ pub(super) async fn converse(
     let mut is_answered = false;
     let messages = std::iter::once(&scenario.prompt).chain(&scenario.turns);
     for (number, text) in messages.enumerate() {
-        // The first message has the whole limit: a provider is told what the scenario says, not a moment less.
+        // The first message has the whole limit: a provider receives exactly the limit of the scenario.
         let left = match number {
             0 => limit,
             _ => limit.saturating_sub(started.elapsed()),
@@ -257,7 +257,7 @@ fn claimed(metrics: &PromptMetrics) -> TokenBreakdown {
     }
 }
 
-/// The tokens of two prompts. What one of them took is kept as a lower bound where the other is unknown.
+/// The tokens of two prompts. The tokens of one are kept as a lower bound where those of the other are unknown.
 fn tokens_of(one: &PromptMetrics, other: &PromptMetrics) -> TokenSum {
     let of = |metrics: &PromptMetrics| TokenSum {
         tokens: metrics.tokens,

@@ -1,4 +1,4 @@
-//! Which plugin method is called when: one test per row of the table that plugin authors rely on.
+//! The order of calls to plugin methods: one test per row of the table that plugin authors rely on.
 
 use crate::support::*;
 use assize_contracts::testing::{Script, ScriptedPrompt};

@@ -1,4 +1,4 @@
-//! How many trials run at once, and who waits for whom.
+//! The number of trials that run at once, and the order in which they wait.
 
 use crate::support::*;
 use assize_contracts::testing::{Script, ScriptedProvider};
@@ -163,7 +163,7 @@ async fn a_provider_has_as_many_sessions_at_once_as_it_declares() {
     assert_eq!(any, Concurrency::ANY);
 }
 
-/// What is left of a provider that declares nothing.
+/// A provider that declares nothing.
 struct Undeclared(ScriptedProvider);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What is on disk counts: resume does exactly the rest, whatever happened before.
+//! Resume trusts the disk: it does exactly the rest, whatever happened before.
 
 use crate::support::*;
 use assize_contracts::testing::{Script, ScriptedPrompt};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// What a noting plugin does when it is called.
+/// The behaviour of a noting plugin when it is called.
 #[derive(Clone, Default)]
 pub(crate) enum Behaviour {
     #[default]

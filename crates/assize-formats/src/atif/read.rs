@@ -15,11 +15,11 @@ use std::sync::Arc;
 pub struct Imported {
     /// The session.
     pub session: Session,
-    /// What was left out or corrected, in words.
+    /// Omissions and corrections, in words.
     pub notes: Vec<String>,
 }
 
-/// Reads a document. What it does not say stays unknown.
+/// Reads a document. Missing values stay unknown.
 pub fn read(document: Value) -> Result<Imported, AtifError> {
     let root = parse(document)?;
     let mut notes = Vec::new();
@@ -460,7 +460,7 @@ fn totals(root: &Trajectory) -> TokenBreakdown {
     .with_totals()
 }
 
-/// What a producer says about the end of a call, in the words that are in use.
+/// The producer's own word for the success of a call, in the forms that are in use.
 fn success(extra: &Value) -> Option<bool> {
     let said = |path: &str| extra.pointer(path).and_then(Value::as_bool);
     let failed = ["/is_error", "/tool_result_is_error", "/failed"]

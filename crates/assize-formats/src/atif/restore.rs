@@ -32,7 +32,7 @@ struct Parts {
     messages: Vec<UserMessage>,
 }
 
-/// None for documents of others, and where somebody changed the document so that its parts do not fit.
+/// None for documents of others, and where the document was changed so that its parts do not fit.
 pub(super) fn restore(
     root: &Trajectory,
     embedded: &[Trajectory],

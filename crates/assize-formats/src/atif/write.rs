@@ -48,7 +48,7 @@ impl Draft<'_> {
     }
 }
 
-/// What groups events into one step.
+/// The key that groups events into one step.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'t> {
     Call(&'t str),
@@ -70,7 +70,7 @@ impl<'t> Drafts<'t> {
         drafts
     }
 
-    /// One model call is one step; events that name no call are grouped by turn. An error stands for itself.
+    /// One model call is one step; events that name no call are grouped by turn. An error is a step of its own.
     fn of_events(session: &'t Session) -> Self {
         let calls: HashMap<&str, (usize, &ModelCall)> = session
             .trace

@@ -74,7 +74,7 @@ struct Message {
     bytes: Vec<u8>,
 }
 
-/// How a field is encoded.
+/// The encodings of a field.
 const VARINT: u64 = 0;
 const FIXED_64: u64 = 1;
 const LENGTH: u64 = 2;

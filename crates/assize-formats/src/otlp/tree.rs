@@ -97,7 +97,7 @@ impl Tree<'_> {
             self.trial(&mut attributes, trial);
         }
         if session.trace.model_calls.is_empty() {
-            // Nobody saw the calls one by one. The names are no convention: viewers must not add them to anything.
+            // The calls were not observed one by one. The names are no convention: viewers must not add them to anything.
             let tokens = &session.trace.summary.total_tokens;
             attributes
                 .int("assize.session.total_tokens", tokens.total)

@@ -262,7 +262,7 @@ fn every_version_of_the_format_is_read() {
         );
         assert_eq!(trace.model_calls[0].cost_usd.unwrap().value(), 0.009);
         assert_eq!(imported.session.user_messages[0].text, "List the files.");
-        // Nobody said whether it went well, or how long it took.
+        // Its success and its duration are unknown.
         let record = &trace.tool_call_records()[0];
         assert_eq!((record.success, record.duration_ms), (None, None));
     }

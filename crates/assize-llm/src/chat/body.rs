@@ -19,7 +19,7 @@ pub(super) fn encode(endpoint: &Endpoint, request: &ChatRequest) -> Value {
     }
 }
 
-/// What the model said, ready to be sent back to it.
+/// The model's message, ready to be sent back to it.
 pub(super) fn assistant(answered: &Answered, streamed: bool) -> Message {
     let raw = match (streamed, answered.answer.api) {
         (true, _) => Value::Null,
@@ -80,7 +80,7 @@ fn anthropic(request: &ChatRequest) -> Value {
         .iter()
         .map(|spec| tool(&spec.name, &spec.description, &spec.parameters))
         .collect();
-    // Who may use other tools cannot be made to use this one.
+    // A model that may use other tools cannot be made to use this one.
     if let Some(form) = request.output_schema.as_ref().filter(|_| tools.is_empty()) {
         tools.push(tool(
             FORM_TOOL,

@@ -1,4 +1,4 @@
-//! Where a chat client asks, and with which key.
+//! The endpoint and the key of a chat client.
 
 use super::ChatError;
 use crate::api::Api;
@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub key: Option<ApiKey>,
     /// The time for one try.
     pub timeout: Duration,
-    /// How often a busy endpoint is asked again.
+    /// The most retries at a busy endpoint.
     pub max_retries: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What is said to a model and what comes back, the same for every API.
+//! Messages to and from a model, the same for every API.
 
 use crate::answer::{ModelAnswer, RequestedTool};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub struct ChatRequest {
     pub model: String,
     /// Instructions.
     pub system: Option<String>,
-    /// What was said so far, ending with the user or with tool results.
+    /// The conversation so far, ending with the user or with tool results.
     pub messages: Vec<Message>,
     /// Tools it may ask for.
     pub tools: Vec<ToolSpec>,
@@ -26,7 +26,7 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// The same wish for a form, told to the model instead of to the endpoint. Absent when there is no such wish.
+    /// The same schema, written into the prompt instead of the request. `None` when there is no schema.
     pub(super) fn with_schema_in_words(&self) -> Option<Self> {
         let schema = &self.output_schema.as_ref()?.schema;
         let wish = format!(
@@ -47,9 +47,9 @@ impl ChatRequest {
 /// One step of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// What the user says.
+    /// A message of the user.
     User(String),
-    /// What the model said; take it from [`ChatAnswer::message`].
+    /// A message of the model; take it from [`ChatAnswer::message`].
     Assistant {
         /// Its text.
         text: String,
@@ -58,7 +58,7 @@ pub enum Message {
         /// The same in the API's own form, which may hold more: signatures of reasoning that must go back unchanged.
         raw: Option<Value>,
     },
-    /// What a tool returned.
+    /// The result of a tool.
     ToolResult {
         /// The call's id. Absent with Gemini, where results go by order.
         id: Option<String>,
@@ -66,7 +66,7 @@ pub enum Message {
         name: String,
         /// Result.
         output: String,
-        /// Whether it failed.
+        /// True when the tool failed.
         is_error: bool,
     },
 }
@@ -76,7 +76,7 @@ pub enum Message {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it does, for the model.
+    /// Its purpose, for the model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Value,
@@ -94,7 +94,7 @@ pub struct OutputSchema {
 /// An answer and what it took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatAnswer {
-    /// What was read off the wire: parts, tokens, stop reason.
+    /// The answer as read off the wire: parts, tokens, stop reason.
     pub answer: ModelAnswer,
     /// The answer as the next message of the conversation.
     pub message: Message,

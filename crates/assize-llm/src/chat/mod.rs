@@ -25,17 +25,17 @@ const MAX_ANSWER: usize = 8 << 20;
 pub struct ChatClient {
     http: reqwest::Client,
     endpoint: Endpoint,
-    /// The endpoint has refused to hold answers to a schema, so the model is told of it instead.
-    tells_schemas: Arc<AtomicBool>,
+    /// The endpoint has refused to hold answers to a schema, so the schema goes into the prompt instead.
+    describes_schemas: Arc<AtomicBool>,
 }
 
-/// Why there is no answer. Never holds the key.
+/// The reason why there is no answer. Never holds the key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChatError {
     /// The endpoint's settings cannot work.
     #[error("{message}")]
     Settings {
-        /// What is wrong with them.
+        /// The mistake in them.
         message: String,
     },
     /// The endpoint answered with an error, the last time it was asked.
@@ -45,7 +45,7 @@ pub enum ChatError {
         status: u16,
         /// The API's word for it.
         kind: Option<String>,
-        /// What it says.
+        /// The endpoint's message.
         message: String,
         /// Number of retries.
         retries: u32,
@@ -53,7 +53,7 @@ pub enum ChatError {
     /// Nothing answers.
     #[error("the endpoint cannot be reached: {message}")]
     Unreachable {
-        /// What the network says.
+        /// The network's message.
         message: String,
         /// Number of retries.
         retries: u32,
@@ -74,13 +74,13 @@ pub enum ChatError {
     Unreadable {
         /// The API that was spoken.
         api: crate::Api,
-        /// What came instead.
+        /// The unexpected answer.
         message: String,
     },
 }
 
 impl ChatError {
-    /// Whether the endpoint refuses the wish for a form, in any of the words that APIs have for it.
+    /// True when the endpoint refuses a schema, in any of the words that APIs have for it.
     fn is_about_schemas(&self) -> bool {
         const WORDS: [&str; 6] = [
             "response_format",
@@ -107,10 +107,10 @@ impl ChatClient {
     /// A client for one endpoint. Nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, ChatError> {
         endpoint.check()?;
-        // Fails only when somebody else installed one, which is as good.
+        // Fails only when another one is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
-            // A key must not follow a redirect to somebody else.
+            // A key must not follow a redirect to another host.
             .redirect(reqwest::redirect::Policy::none());
         if endpoint.is_loopback() {
             builder = builder.no_proxy();
@@ -121,7 +121,7 @@ impl ChatClient {
         Ok(Self {
             http,
             endpoint,
-            tells_schemas: Arc::default(),
+            describes_schemas: Arc::default(),
         })
     }
 
@@ -132,18 +132,18 @@ impl ChatClient {
 
     /// Asks for an answer. Where the endpoint cannot hold it to a schema, the model is asked for that form in words.
     pub async fn send(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let Some(told) = request.with_schema_in_words() else {
+        let Some(described) = request.with_schema_in_words() else {
             return self.ask(request).await;
         };
-        if !self.tells_schemas.load(Ordering::Relaxed) {
+        if !self.describes_schemas.load(Ordering::Relaxed) {
             match self.ask(request).await {
                 Err(error) if error.is_about_schemas() => {
-                    self.tells_schemas.store(true, Ordering::Relaxed);
+                    self.describes_schemas.store(true, Ordering::Relaxed);
                 }
                 answered => return answered,
             }
         }
-        self.ask(&told).await
+        self.ask(&described).await
     }
 
     /// Asks, and asks again when the endpoint is busy, as often as it may.

@@ -1,20 +1,20 @@
-//! When to ask again.
+//! Decides when to ask again.
 
 use crate::answer::ModelAnswer;
 use http::HeaderMap;
 use std::time::Duration;
 
-/// Nobody waits longer than this for one retry; who asks for more is refused.
+/// The longest wait for one retry; an endpoint that asks for more is not asked again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// An answer that is an error.
 pub(super) struct Verdict {
     pub(super) answer: ModelAnswer,
-    /// How long the endpoint asks to be left alone.
+    /// The wait that the endpoint asks for.
     pub(super) retry_after: Option<Duration>,
 }
 
-/// How long to wait before asking again. Absent when that would not help.
+/// The wait before asking again. `None` when that would not help.
 pub(super) fn wait(verdict: &Verdict, retries: u32) -> Option<Duration> {
     let is_busy = match verdict.answer.status {
         408 | 409 | 429 | 500.. => true,
@@ -32,7 +32,7 @@ pub(super) fn backoff(retries: u32) -> Duration {
     wait.min(LONGEST_WAIT)
 }
 
-/// What the headers say about waiting: milliseconds, seconds, or a date, of which only the former two are used.
+/// The wait that the headers ask for: milliseconds, seconds, or a date, of which only the former two are used.
 pub(super) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
     let number = |name| -> Option<f64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
     let seconds = number("retry-after-ms")

@@ -36,7 +36,7 @@ pub(crate) fn document(draft: &mut Draft, document: &Value) {
     }
 }
 
-/// All four put what went wrong under `error`, as an object or a plain text.
+/// All four put the error under `error`, as an object or a plain text.
 fn error(draft: &mut Draft, body: &Value) {
     let error = match &body["error"] {
         Value::Null => body,

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Larger than any list of models.
 const MAX_FILE: u64 = 64 << 20;
 
-/// Why a file of prices cannot be used.
+/// The reason why a file of prices cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceFileError {
     /// It cannot be read.
@@ -17,7 +17,7 @@ pub enum PriceFileError {
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -144,7 +144,7 @@ fn threshold(name: &str) -> Option<u64> {
     (thousands < 1_000_000).then_some(thousands)
 }
 
-/// Who makes models, before those who resell them or give them away with a subscription.
+/// Makers of models, listed before those who resell them or give them away with a subscription.
 const MAKERS: [&str; 8] = [
     "anthropic",
     "openai",

@@ -1,4 +1,4 @@
-//! What tokens cost: a table that comes with Assize, and a file that goes before it. A model that neither knows has no
+//! The cost of tokens: a table that comes with Assize, and a file that takes precedence. A model that neither knows has no
 //! price; nothing is ever guessed.
 
 mod file;
@@ -25,12 +25,12 @@ pub struct Prices {
     file: Option<Arc<PriceFile>>,
 }
 
-/// What was used, and how it is billed.
+/// The tokens of a request, and how they are billed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Purchase<'a> {
     /// The model that answered.
     pub model: &'a str,
-    /// The API it was asked through, which tells apart services with models of the same name.
+    /// The API it was asked through, which distinguishes services with models of the same name.
     pub api: Option<Api>,
     /// Time, tokens and cost.
     pub tokens: TokenBreakdown,
@@ -56,7 +56,7 @@ impl Prices {
         Ok(Self { file })
     }
 
-    /// Which prices these are, for records and reports.
+    /// The version of these prices, for records and reports.
     pub fn version(&self) -> String {
         match &self.file {
             Some(file) => format!("{} before {TABLE}", file.version()),
@@ -64,15 +64,15 @@ impl Prices {
         }
     }
 
-    /// What one request cost. Absent when the model has no price or the tokens are not known.
+    /// The cost of one request. Absent when the model has no price or the tokens are not known.
     pub fn of_request(&self, purchase: &Purchase<'_>) -> Option<Cost> {
         let billed = Billed::of(purchase)?;
         self.cost(purchase, &billed, 1.0)
     }
 
-    /// What a session cost of which only the totals are known.
+    /// The cost of a session of which only the totals are known.
     ///
-    /// Whether a request was long enough for a higher price cannot be seen in totals, so all are priced as short ones.
+    /// Totals do not show which requests were long enough for a higher price, so all are priced as short ones.
     pub fn of_totals(&self, model: &str, tokens: &TokenBreakdown) -> Option<Cost> {
         let purchase = Purchase {
             model,
@@ -181,7 +181,7 @@ fn paid_by_table(purchase: &Purchase<'_>, billed: &Billed) -> Option<Paid> {
     let services = match purchase.api {
         Some(Api::AnthropicMessages) => [Some("anthropic"), None],
         Some(Api::Gemini) => [Some("google"), None],
-        // Many imitate these APIs: the model tells whose it is.
+        // Many imitate these APIs: the model's name shows whose it is.
         _ => [None, None],
     };
     let priced = services.iter().find_map(|service| {
@@ -217,7 +217,7 @@ fn rounded(amount: Usd) -> Usd {
     amount + Usd::default()
 }
 
-/// How many models a file of prices names.
+/// The number of models that a file of prices names.
 pub(crate) fn parse_file(text: &[u8]) -> Result<usize, String> {
     file::parse(text).map(|models| models.len())
 }

@@ -1,4 +1,4 @@
-//! What a model costs per token, and what is billed.
+//! The price of a model per token, and the billed amounts.
 
 use super::{Paid, Purchase};
 
@@ -14,7 +14,7 @@ pub(super) struct Billed {
 }
 
 impl Billed {
-    /// Absent when input or output is not known. Where nobody tells of a cache or of reasoning, it is inside those two.
+    /// Absent when input or output is not known. Unreported cache or reasoning tokens are part of those two.
     pub(super) fn of(purchase: &Purchase<'_>) -> Option<Self> {
         let tokens = &purchase.tokens;
         let count = |count: Option<u64>| count.unwrap_or(0) as f64;
@@ -56,7 +56,7 @@ impl Billed {
     }
 }
 
-/// Dollars per token. What is absent costs what it is a kind of.
+/// Dollars per token. An absent price is that of the more general kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Rates {
     pub(super) input: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a session cost: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
+//! The cost of a session: the agent's own figure, and tokens times prices. Both are kept; the computed one counts.
 
 use super::Prices;
 use assize_contracts::{
@@ -10,7 +10,7 @@ use assize_contracts::{
 pub struct Reckoning {
     /// The figure that counts.
     pub cost: CostBreakdown,
-    /// How it is known.
+    /// The source of the figure.
     pub source: CostSource,
     /// All figures.
     pub readings: CostReadings,
@@ -20,7 +20,7 @@ pub struct Reckoning {
     pub disputed: Option<Usd>,
 }
 
-/// What differs by less is no contradiction, nor is what differs in the last place that was told, down from cents:
+/// A smaller difference is no contradiction, nor is one in the last reported digit, down from cents:
 /// agents round.
 const TOLERANCE: f64 = 0.01;
 
@@ -98,10 +98,13 @@ fn disputed(
     if metrics.reported_tokens.is_some() {
         return None;
     }
-    // Who knows no price says 0.
-    let told = metrics.cost.total_usd.filter(|told| told.value() > 0.0)?;
-    let differs = |cost: Usd| !is_near(told.value(), cost.value());
-    (differs(computed?) && of_task().is_none_or(differs)).then_some(told)
+    // Agents that know no price report 0.
+    let reported = metrics
+        .cost
+        .total_usd
+        .filter(|reported| reported.value() > 0.0)?;
+    let differs = |cost: Usd| !is_near(reported.value(), cost.value());
+    (differs(computed?) && of_task().is_none_or(differs)).then_some(reported)
 }
 
 /// The same without calls beside the task, which agents may leave out of their sums.
@@ -110,14 +113,14 @@ fn of_task(calls: &[ModelCall], prices: &Prices) -> Option<Usd> {
     prices.of_calls(calls)?.breakdown.total_usd
 }
 
-fn is_near(told: f64, computed: f64) -> bool {
-    let digits = told.to_string();
+fn is_near(reported: f64, computed: f64) -> bool {
+    let digits = reported.to_string();
     let decimals = digits
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
     let last_place = 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
-    let share = TOLERANCE * told.max(computed);
-    (told - computed).abs() <= share.max(last_place.min(CENT))
+    let share = TOLERANCE * reported.max(computed);
+    (reported - computed).abs() <= share.max(last_place.min(CENT))
 }
 
 /// Prices the requests in a trace that have no cost yet.
@@ -177,7 +180,7 @@ mod tests {
     #[test]
     fn the_agent_disagrees_when_the_same_tokens_come_to_another_cost() {
         let prices = Prices::default();
-        let told = |reported: f64, tokens: Option<TokenBreakdown>| {
+        let disputed = |reported: f64, tokens: Option<TokenBreakdown>| {
             let metrics = PromptMetrics {
                 reported_tokens: tokens,
                 ..metrics(1_000_000, Some(reported))
@@ -186,24 +189,28 @@ mod tests {
             assert_eq!(found.cost.total_usd.map(Usd::value), Some(1.0));
             found.disputed.map(Usd::value)
         };
-        assert_eq!(told(1.2, None), Some(1.2));
-        assert_eq!(told(0.9, None), Some(0.9));
-        assert_eq!(told(1.0, None), None);
-        assert_eq!(told(1.009, None), None);
-        assert_eq!(told(0.0, None), None);
-        assert_eq!(told(1.2, Some(TokenBreakdown::default())), None);
+        assert_eq!(disputed(1.2, None), Some(1.2));
+        assert_eq!(disputed(0.9, None), Some(0.9));
+        assert_eq!(disputed(1.0, None), None);
+        assert_eq!(disputed(1.009, None), None);
+        assert_eq!(disputed(0.0, None), None);
+        assert_eq!(disputed(1.2, Some(TokenBreakdown::default())), None);
     }
 
     #[test]
     fn rounding_is_no_contradiction() {
-        for (told, computed, expected) in [
+        for (reported, computed, expected) in [
             (0.05, 0.0478, true),
             (0.0512, 0.0478, false),
             (0.003, 0.0026, true),
             (0.00312, 0.0026, false),
             (3.0, 2.9, false),
         ] {
-            assert_eq!(is_near(told, computed), expected, "{told} {computed}");
+            assert_eq!(
+                is_near(reported, computed),
+                expected,
+                "{reported} {computed}"
+            );
         }
     }
 

@@ -1,4 +1,4 @@
-//! Answers that nobody should send: read as far as they go, at bounded memory.
+//! Invalid and hostile answers: read as far as they go, at bounded memory.
 
 use assize_llm::{AnswerReader, Api, ModelAnswer};
 use std::time::Duration;

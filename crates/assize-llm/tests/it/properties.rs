@@ -1,4 +1,4 @@
-//! What comes over the wire may be anything.
+//! Any bytes may come over the wire.
 
 use assize_llm::fuzzing;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! The recorded traffic of eleven agents, read back exact to the token.
 //!
-//! The scripted model's numbers: turn 0 reads 9216 tokens from the cache, writes 2731 (only Anthropic tells; elsewhere
+//! The scripted model's numbers: turn 0 reads 9216 tokens from the cache, writes 2731 (only Anthropic reports them; elsewhere
 //! they are plain input), has 14 tokens of other input, and answers with 96 tokens, 32 of them reasoning. Turn 1: 11947,
 //! 203, 187, 41 and 8. A side request: 0, 0, 142, 6 and 0.
 

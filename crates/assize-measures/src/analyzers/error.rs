@@ -1,4 +1,4 @@
-//! `error`: what went wrong, and what the agent did about it.
+//! `error`: the errors of a session, and the agent's reaction to each.
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
@@ -28,7 +28,7 @@ const TYPES: [(&str, &str); 5] = [
 const UNKNOWN: usize = TYPES.len();
 const PATTERNS: [&str; 4] = ["retry", "alternative", "tool_followup", "give_up"];
 
-/// Messages can be whole outputs of programs; what went wrong stands at their beginning or end.
+/// Messages can be whole outputs of programs; the error stands at their beginning or end.
 const MESSAGE_PART: usize = 4096;
 
 static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -83,7 +83,7 @@ fn type_of(event: &TraceEvent) -> usize {
     sign_in(head).or_else(|| sign_in(tail)).unwrap_or(UNKNOWN)
 }
 
-/// What follows each failure: the same tool, another one, any tool after an error without one, or none at all.
+/// The reaction to each failure: the same tool, another one, any tool after an error without one, or none at all.
 fn recovery(events: &[Arc<TraceEvent>]) -> [usize; PATTERNS.len()] {
     let mut counts = [0; PATTERNS.len()];
     let mut next_tool: Option<&str> = None;

@@ -19,7 +19,7 @@ impl<K: Hash + Eq + Clone, V: Default> Grouped<K, V> {
         Self { positions, groups }
     }
 
-    /// Where the key's group is, which is made if it is new.
+    /// The position of the key's group, which is made if it is new.
     pub(super) fn position(&mut self, key: K) -> usize {
         let next = self.groups.len();
         let position = *self.positions.entry(key.clone()).or_insert(next);
@@ -35,7 +35,7 @@ impl<K: Hash + Eq + Clone, V: Default> Grouped<K, V> {
     }
 }
 
-/// How often each thing occurs.
+/// Counts each distinct thing.
 pub(super) fn tally<T: Hash + Eq + Copy>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
     let mut counts = Grouped::new();
     for thing in things {

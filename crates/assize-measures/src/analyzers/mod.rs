@@ -1,4 +1,4 @@
-//! Analyzers: what a session's trace tells about how the agent worked. Each is a plain function of a trace.
+//! Analyzers: findings from a session's trace about how the agent worked. Each is a plain function of a trace.
 
 mod findings;
 mod grouped;
@@ -62,7 +62,7 @@ pub struct TraceAnalyzer {
 }
 
 impl TraceAnalyzer {
-    /// What this analyzer finds, without going through the asynchronous contract.
+    /// Runs this analyzer without going through the asynchronous contract.
     pub fn find(&self, trace: &SessionTrace) -> AnalysisResult {
         (self.find)(trace)
     }

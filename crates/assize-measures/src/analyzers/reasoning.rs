@@ -13,7 +13,7 @@ pub const REASONING: TraceAnalyzer = TraceAnalyzer {
     find: analyze,
 };
 
-/// How much of a thought is kept, in UTF-16 units as other profilers count.
+/// The length that is kept of a thought, in UTF-16 units as other profilers count.
 const DECISION_LENGTH: usize = 50;
 
 static CONFUSION: LazyLock<Regex> = LazyLock::new(|| {

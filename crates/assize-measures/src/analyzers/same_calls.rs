@@ -1,4 +1,4 @@
-//! Which tool calls are the same. Inputs can be long and are rarely equal, so calls are told apart by their looks, and
+//! Finds equal tool calls. Inputs can be long and are rarely equal, so calls are first compared by their looks, and
 //! only those that look alike are compared as a whole.
 
 use super::grouped::FastMap;
@@ -27,7 +27,7 @@ pub(super) fn first_equals(calls: &[Call<'_>]) -> Vec<usize> {
     firsts
 }
 
-/// How many calls repeat an earlier one.
+/// The number of calls that repeat an earlier one.
 pub(super) fn duplicates(calls: &[Call<'_>]) -> usize {
     let firsts = first_equals(calls).into_iter().enumerate();
     firsts.filter(|(position, first)| position != first).count()
@@ -49,7 +49,7 @@ fn look_of_value(value: &Value, look: u64) -> u64 {
             .fold(mixed(look, items.len() as u64), |look, item| {
                 look_of_value(item, look)
             }),
-        // Calls of one tool have the same keys more often than not: their values tell them apart.
+        // Calls of one tool have the same keys more often than not: their values distinguish them.
         Value::Object(map) => map
             .values()
             .fold(mixed(look, map.len() as u64), |look, value| {

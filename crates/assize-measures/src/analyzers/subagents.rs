@@ -1,4 +1,4 @@
-//! `subagents`: who did what, where a trace tells its agents apart.
+//! `subagents`: the work of each agent, where a trace distinguishes its agents.
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
@@ -57,7 +57,7 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     findings.into_result("subagents", summary)
 }
 
-/// Empty where no subagent is named, else with the main agent. Calls beside the task are nobody's.
+/// Empty where no subagent is named, else with the main agent. Calls beside the task belong to no agent.
 fn work_by_agent(trace: &SessionTrace) -> Vec<(&str, Work<'_>)> {
     let in_events = trace.events.iter().filter_map(|event| event.place());
     let mut named = in_events.filter_map(|place| place.agent_id.as_deref());

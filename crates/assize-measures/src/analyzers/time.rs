@@ -1,5 +1,5 @@
-//! `time`: where the wall time went. Every moment is given to one part, so the parts add up to the whole; what the trace
-//! does not time stays unattributed, and what it times only from one side is said to be a bound.
+//! `time`: the use of the wall time. Every moment is given to one part, so the parts add up to the whole; time that the trace
+//! does not cover stays unattributed, and time that is known only from one side is marked as a bound.
 
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent};
@@ -10,13 +10,13 @@ use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Findings `time_wall`, `time_split`, `time_by_turn`, `time_in_tools` and `time_retries`, as far as the trace tells.
+/// Findings `time_wall`, `time_split`, `time_by_turn`, `time_in_tools` and `time_retries`, as far as the trace has them.
 pub const TIME: TraceAnalyzer = TraceAnalyzer {
     name: "time",
     find: analyze,
 };
 
-/// How much of the wall time a part took.
+/// The share of the wall time that a part took.
 #[derive(Default)]
 struct Taken {
     ms: f64,
@@ -26,7 +26,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// How to read the time: exactly, as an upper bound, and whether what ran beside it is left out.
+    /// The meaning of the time: exact or an upper bound, and whether parts that ran beside it are left out.
     fn bound(&self) -> &'static str {
         match (self.is_bound, self.is_shared) {
             (false, _) => "",
@@ -152,7 +152,7 @@ fn share_of(ms: f64, wall: f64) -> f64 {
     if wall > 0.0 { ms / wall } else { 0.0 }
 }
 
-/// How long tools ran by their own account. Calls that ran side by side are counted side by side.
+/// The time that tools ran by their own account. Calls that ran side by side are counted side by side.
 #[derive(Default)]
 struct ToolTime {
     calls: usize,

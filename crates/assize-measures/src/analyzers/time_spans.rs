@@ -1,4 +1,4 @@
-//! What a trace times, as spans on one clock. Clocks may jump and providers may err: spans that end before they begin
+//! The timed parts of a trace, as spans on one clock. Clocks may jump and providers may err: spans that end before they begin
 //! are left out.
 
 use super::grouped::FastMap;
@@ -8,20 +8,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// Thirty years, in milliseconds. What claims to last longer was not measured.
+/// Thirty years, in milliseconds. A longer duration was not measured.
 const LONGEST: f64 = 1e12;
 
-/// Whether this can be how long something took, in milliseconds.
+/// True when this is a plausible duration, in milliseconds.
 pub(super) fn is_duration(ms: f64) -> bool {
     (0.0..LONGEST).contains(&ms)
 }
 
-/// What a moment was spent on.
+/// The activity of a moment.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Part<'a> {
     FirstToken,
     Generation,
-    /// A model call that does not tell when its first token came.
+    /// A model call without the time of its first token.
     ModelCall,
     FailedRequest,
     Tool(Cow<'a, str>),
@@ -32,7 +32,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// Which part a moment goes to when several are active.
+    /// The precedence of a part when several are active.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::FirstToken => 0,
@@ -118,7 +118,7 @@ impl<'a> Timeline<'a> {
                 end,
             });
         };
-        // The summary may know of an end that no event tells.
+        // The summary may know of an end that no event has.
         let end = ends.fold(start + total.unwrap_or(0.0), f64::max);
         let turns = turn_times(trace, &times, end);
         Some(Self {
@@ -138,7 +138,7 @@ fn at(timestamp: Option<&Timestamp>) -> Option<f64> {
     Some(timestamp?.unix_ms()? as f64)
 }
 
-/// When the first tool of each answer may have begun, by the calls' ids. Agents may run it before the answer has ended.
+/// The earliest start of the first tool of each answer, by the calls' ids. Agents may run it before the answer has ended.
 fn first_tools(trace: &SessionTrace) -> FastMap<&str, f64> {
     let mut first: FastMap<&str, f64> = FastMap::default();
     let is_tool = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
@@ -152,8 +152,8 @@ fn first_tools(trace: &SessionTrace) -> FastMap<&str, f64> {
     first
 }
 
-/// What the program itself took before its first request and after its last work, per message of the user. Only where
-/// requests were seen: otherwise nobody knows when it began to work.
+/// The time of the program itself before its first request and after its last work, per message of the user. Only where
+/// requests were seen: otherwise the start of its work is unknown.
 fn agent_spans<'a>(
     trace: &SessionTrace,
     times: &[Option<f64>],

@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::io;
 
 /// Findings `tokens_cache_hit_rate`, `tokens_by_call`, `tokens_input_growth`, `tokens_growth_by_tool` and
-/// `tokens_tool_output`, as far as the trace tells.
+/// `tokens_tool_output`, as far as the trace has them.
 pub const TOKENS: TraceAnalyzer = TraceAnalyzer {
     name: "tokens",
     find: analyze,
 };
 
-/// What a tool gave back.
+/// The output of a tool.
 #[derive(Default)]
 struct ToolOutput {
     calls: usize,

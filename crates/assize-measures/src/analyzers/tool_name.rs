@@ -1,4 +1,4 @@
-//! What a tool call is called. A shell is a thousand tools, so its calls are named by their command: `git commit`, `ls`.
+//! Names tool calls. A shell is a thousand tools, so its calls are named by their command: `git commit`, `ls`.
 //! This reads the beginning of a command line well enough for a name; it is no shell.
 
 use serde_json::Value;

@@ -17,7 +17,7 @@ pub const TOOL_PATTERN: TraceAnalyzer = TraceAnalyzer {
     find: analyze,
 };
 
-/// How much of an input is shown in a table.
+/// The length of an input in a table.
 const INPUT_LENGTH: usize = 100;
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
@@ -115,7 +115,7 @@ fn redundant_calls(calls: &[Call<'_>], sequence: &[Cow<'_, str>]) -> Vec<Vec<Str
         .collect()
 }
 
-/// The input itself when it is short; else its beginning and a hash that tells it from others.
+/// The input itself when it is short; else its beginning and a hash that distinguishes it from others.
 fn describe(input: &Value) -> String {
     let text = input.to_string();
     if text.len() <= INPUT_LENGTH {

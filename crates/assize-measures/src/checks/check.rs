@@ -1,4 +1,4 @@
-//! One check: its kind, what is said about it, and how it is tried.
+//! One check: its kind, its wording, and how it is tried.
 
 use super::changed::ChangedCheck;
 use super::command::{CommandCheck, CommandRunner};
@@ -33,7 +33,7 @@ const KEYS: [&str; 13] = [
 /// The kinds of checks and their negation.
 const KINDS: &[&str] = KEYS.split_at(9).0;
 
-/// What checks look at.
+/// The data that checks look at.
 pub(super) struct Subject<'a> {
     pub(super) context: &'a ScorerContext,
     pub(super) answer: Text<'a>,
@@ -55,7 +55,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What a check saw. `Err` where it could not look.
+/// The observation of a check. `Err` where it could not look.
 pub(super) type Look = Result<Seen, String>;
 
 pub(super) struct Seen {
@@ -100,7 +100,7 @@ impl Seen {
     }
 }
 
-/// What a check asks for: for its id, for people and for the record.
+/// The expectation of a check: for its id, for people and for the record.
 pub(super) struct Sentence {
     pub(super) label: String,
     pub(super) words: String,

@@ -29,7 +29,7 @@ pub trait CommandRunner: Send + Sync {
     }
 }
 
-/// Where the command of a check runs.
+/// The place where the command of a check runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CheckPlace {
     /// In a fresh container of the agent's image where the agent was in one, else on this machine.
@@ -48,22 +48,22 @@ pub struct CommandSpec<'a> {
     pub workspace: &'a Path,
     /// Files to place first: path in the workspace, which may be one of the agent's links, to path of the source.
     pub files: &'a BTreeMap<String, PathBuf>,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Duration,
     /// The mode's variables.
     pub environment: &'a BTreeMap<String, String>,
-    /// Where it runs.
+    /// The place where it runs.
     pub place: CheckPlace,
     /// The trial.
     pub context: &'a ScorerContext,
 }
 
-/// How a program ended.
+/// The exit of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutcome {
     /// Its exit code. Absent when time ran out or a signal ended it.
     pub exit: Option<i32>,
-    /// What it printed, at least the end of it.
+    /// Its output, at least the end of it.
     pub output: String,
 }
 
@@ -160,7 +160,7 @@ fn parse_files(spec: &Spec<'_>) -> Result<BTreeMap<String, PathBuf>, OverridePro
         .collect()
 }
 
-/// The last lines of a program's output say what went wrong.
+/// The last lines of a program's output, which usually hold the error.
 pub(super) fn end_of(output: &str) -> String {
     let output = output.trim_end();
     if output.len() <= super::ACTUAL_LENGTH {

@@ -26,7 +26,7 @@ enum FileRule {
     Text(Vec<TextTest>),
 }
 
-/// What stands at a path.
+/// The state of a path.
 enum FileState {
     Missing,
     /// There, but nothing that a check would read, in words.

@@ -22,7 +22,7 @@ pub struct HarborSpec<'a> {
     pub context: &'a ScorerContext,
 }
 
-/// What the tests of a task gave.
+/// The results of a task's tests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rewards {
     /// Finite numbers by name; `reward` where the task gives only one.

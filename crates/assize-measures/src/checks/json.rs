@@ -92,7 +92,7 @@ impl Schema {
         self.0.is_valid(value)
     }
 
-    /// What is wrong with the value and where, if anything.
+    /// The error in the value and its place, if there is one.
     pub(super) fn complaint(&self, value: &Value) -> Option<String> {
         let error = self.0.validate(value).err()?;
         let text = match error.instance_path().as_str() {
@@ -103,8 +103,8 @@ impl Schema {
     }
 }
 
-/// Where a schema is wrong, as a JSON Pointer. What breaks the rules for schemas has its place in the instance, what
-/// cannot be compiled in the schema.
+/// The place of a schema's error, as a JSON Pointer. An error against the rules for schemas has its place in the instance, one
+/// of compilation in the schema.
 fn place_in_schema<'a>(schema: &Value, error: &'a jsonschema::ValidationError<'_>) -> &'a str {
     let places = [error.instance_path(), error.schema_path()].map(|place| place.as_str());
     let is_inside = |place: &&str| !place.is_empty() && schema.pointer(place).is_some();

@@ -1,4 +1,4 @@
-//! `limit`: how much a session may take. What nobody measured cannot be held against a limit.
+//! `limit`: the most that a session may take. A value that was not measured cannot be compared with a limit.
 
 use super::check::{Look, Seen, Sentence, Subject};
 use super::tool::TOOLS_UNKNOWN;
@@ -90,7 +90,7 @@ impl Limit {
     }
 }
 
-/// What was used in any case, where a model call is incomplete.
+/// The lower bound of a value, where a model call is incomplete.
 fn at_least(key: &str, subject: &Subject<'_>) -> Option<f64> {
     let metrics = &subject.context.result.as_deref()?.metrics;
     match key {
@@ -108,7 +108,7 @@ fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
         .as_deref()
         .map(|result| &result.metrics);
     match key {
-        // No session ends without a turn: nobody counted.
+        // No session ends without a turn: they were not counted.
         "turns" => trace
             .and_then(|trace| trace.summary.total_turns)
             .map(|turns| turns as f64)
@@ -125,7 +125,7 @@ fn measured(key: &str, subject: &Subject<'_>) -> Option<f64> {
             .or_else(|| {
                 let is_call = |event: &&_| matches!(**event, TraceEvent::ToolCall { .. });
                 let events = trace?.events.iter().map(AsRef::as_ref);
-                // A trace without any call may come from an agent whose calls nobody can see.
+                // A trace without any call may come from an agent whose calls are invisible.
                 Some(events.filter(is_call).count()).filter(|count| *count > 0)
             })
             .map(|count| count as f64),

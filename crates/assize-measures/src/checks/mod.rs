@@ -41,15 +41,15 @@ impl SchemaCheck {
         Schema::parse(&Spec::at(&[], schema)).map(Self)
     }
 
-    /// What is wrong with the value and where, if anything.
+    /// The error in the value and its place, if there is one.
     pub fn complaint(&self, value: &Value) -> Option<String> {
         self.0.complaint(value)
     }
 }
 
-/// How much of what was found is kept, in bytes.
+/// Bytes kept of an actual value.
 const ACTUAL_LENGTH: usize = 500;
-/// How many things are named in a result.
+/// The most items that a result names.
 const NAMED: usize = 20;
 
 /// Scores a trial by its scenario's `checks`; without any, a session that ends with `stop` passes.

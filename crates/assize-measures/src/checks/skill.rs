@@ -8,8 +8,8 @@ use serde_json::Value;
 
 pub(super) const KEYS: [&str; 3] = ["used", "unused", "within_turns"];
 
-const USE_UNKNOWN: &str = "nobody saw which skills were used; \
-    let the agent tell its calls (`output: events`) or read its traffic (`capture`)";
+const USE_UNKNOWN: &str = "it is unknown which skills were used; \
+    let the agent report its calls (`output: events`) or read its traffic (`capture`)";
 
 pub(super) struct SkillCheck {
     names: Vec<String>,
@@ -79,7 +79,7 @@ impl SkillCheck {
                 (true, None) => is_used,
                 (true, Some(turns)) => {
                     let turn = found.first().and_then(|first| first.turn);
-                    is_used && turn.ok_or("nobody counted the turns of the session")? <= turns
+                    is_used && turn.ok_or("the turns of the session were not counted")? <= turns
                 }
             };
         }
@@ -131,6 +131,6 @@ mod tests {
         let mut context = answering("");
         context.result = Some(Arc::new(PromptResult::default()));
         let result = score_of(&scenario(json!([{"skill": {"used": "a"}}])), &context);
-        assert!(!result.success && result.error.unwrap().contains("nobody saw which skills"));
+        assert!(!result.success && result.error.unwrap().contains("it is unknown which skills"));
     }
 }

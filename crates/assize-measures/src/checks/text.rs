@@ -1,4 +1,4 @@
-//! What a text must be: the part that checks of the output and of files share.
+//! Requirements on a text: the part that checks of the output and of files share.
 
 use super::json::{JsonPath, Pattern, Schema, parse_answer, same_value};
 use crate::spec::{Fields, Spec, excerpt, nearest, quoted};
@@ -107,7 +107,7 @@ impl TextTest {
         }
     }
 
-    /// What was found instead, if the test does not hold.
+    /// The contradicting value, if the test does not hold.
     pub(super) fn broken_by(&self, text: &Text<'_>) -> Option<Value> {
         let holds = match &self.rule {
             Rule::Contains(part) => text.text.contains(part.as_str()),
@@ -162,7 +162,7 @@ fn parse_paths(spec: &Spec<'_>) -> Result<Vec<PathRule>, OverrideProblem> {
         .collect()
 }
 
-/// What a JSON value must be: itself, or `{ matches: … }`, `{ contains: … }`, `{ equals: … }`.
+/// The requirement on a JSON value: itself, or `{ matches: … }`, `{ contains: … }`, `{ equals: … }`.
 pub(super) enum Matcher {
     Equals(Value),
     Contains(String),
@@ -194,7 +194,7 @@ impl Matcher {
     }
 }
 
-/// Whether a key among so many was probably meant as one of the matchers.
+/// True when a key among so many was probably meant as one of the matchers.
 fn is_meant(key: &str, entries: usize) -> bool {
     MATCHERS.contains(&key) || entries == 1 && nearest(key, &MATCHERS).is_some()
 }

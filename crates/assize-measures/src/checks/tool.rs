@@ -8,8 +8,8 @@ use assize_contracts::{OverrideProblem, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const TOOLS_UNKNOWN: &str = "nobody saw which tools were called; \
-    let the agent tell its calls (`output: events`) or read its traffic (`capture`)";
+pub(super) const TOOLS_UNKNOWN: &str = "it is unknown which tools were called; \
+    let the agent report its calls (`output: events`) or read its traffic (`capture`)";
 
 pub(super) const KEYS: [&str; 6] = ["called", "order", "only", "with", "at_least", "at_most"];
 
@@ -203,16 +203,16 @@ fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
 }
 
 /// The tools called, in order: from the trace where it has any, else from the result. That none was called only the
-/// result can say: a trace without any may come from an agent whose calls nobody can see.
+/// result can show: a trace without any may come from an agent whose calls are invisible.
 fn names<'a>(subject: &Subject<'a>) -> Result<Vec<&'a str>, &'static str> {
     let traced = traced(subject);
     if !traced.is_empty() {
         return Ok(traced);
     }
     let result = subject.context.result.as_deref();
-    let told = result.and_then(|result| result.metrics.tool_calls.as_ref());
-    let told = told.ok_or(TOOLS_UNKNOWN)?;
-    Ok(told.iter().map(|call| call.name.as_str()).collect())
+    let reported = result.and_then(|result| result.metrics.tool_calls.as_ref());
+    let reported = reported.ok_or(TOOLS_UNKNOWN)?;
+    Ok(reported.iter().map(|call| call.name.as_str()).collect())
 }
 
 fn traced<'a>(subject: &Subject<'a>) -> Vec<&'a str> {

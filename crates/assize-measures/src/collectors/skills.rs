@@ -147,7 +147,7 @@ fn all(values: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     any(values.map(|value| value.map(|holds| !holds))).map(|broken| !broken)
 }
 
-/// When the agent was first spoken to.
+/// The time of the first message to the agent.
 fn started_ms(trace: &SessionTrace) -> Option<i64> {
     let first_turn = trace.user_turns.first().map(|turn| &turn.started_at);
     let first_event = || trace.events.iter().find_map(|event| event.timestamp());

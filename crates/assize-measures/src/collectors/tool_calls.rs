@@ -87,7 +87,7 @@ fn counted<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
     counts
 }
 
-/// Unknown as soon as one call did not say how it ended.
+/// Unknown as soon as one call did not report how it ended.
 fn failed(calls: &[ToolCallRecord]) -> Option<f64> {
     calls.iter().try_fold(0.0, |failed, call| {
         Some(if call.success? { failed } else { failed + 1.0 })

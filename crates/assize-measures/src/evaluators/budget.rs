@@ -67,7 +67,7 @@ impl Measure for Budget {
             .collect()
     }
 
-    /// What nobody measured has no score; whether it is within a limit cannot be told.
+    /// A value that was not measured has no score; it is unknown whether it is within a limit.
     fn scores(&self, seen: &Seen<'_>) -> Result<Vec<ScoreRecord>, BoxError> {
         let Some(amount) = (self.amount)(seen.run).and_then(Number::new) else {
             return match self.max {

@@ -1,5 +1,5 @@
-//! `classification`: which label came out and which was expected. What follows from all of them together (accuracy, F1,
-//! the confusion matrix) is the summary's to say.
+//! `classification`: the label that came out and the expected one. The results of all together (accuracy, F1,
+//! the confusion matrix) are part of the summary.
 
 use super::{Measure, Seen, part, problem, read};
 use assize_contracts::{
@@ -16,7 +16,7 @@ const LONGEST: usize = 100;
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
-    /// Where in output and expectation the label stands.
+    /// The path of the label in output and expectation.
     path: Option<String>,
     metric: Option<String>,
 }

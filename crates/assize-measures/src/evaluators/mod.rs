@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// The score that the default rule of passing looks at.
 const ACCURACY: &str = "accuracy";
 
-/// How much of a value is shown as evidence, in characters.
+/// The length of a value shown as evidence, in characters.
 const EXCERPT: usize = 200;
 
 /// Adds all evaluators of this crate.
@@ -94,23 +94,23 @@ fn made<M: Measure + 'static>(
     }
 }
 
-/// What an evaluator of this crate is: a function.
+/// An evaluator of this crate: a function.
 trait Measure: Send + Sync {
     /// The metrics it gives.
     fn metrics(&self) -> Vec<String>;
 
-    /// An error means that it could not be told.
+    /// An error means that the score is unknown.
     fn scores(&self, seen: &Seen<'_>) -> Result<Vec<ScoreRecord>, BoxError>;
 }
 
-/// What a measure sees.
+/// The input of a measure.
 struct Seen<'a> {
     run: &'a RunRecord,
     expected: Option<&'a Value>,
 }
 
 impl<'a> Seen<'a> {
-    /// What came out. Nothing for an execution that failed.
+    /// The output. `None` for an execution that failed.
     fn output(&self) -> Option<&'a Value> {
         match self.run.status {
             RunStatus::Completed => Some(self.run.output.as_ref().unwrap_or(&Value::Null)),
@@ -118,7 +118,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Why there is no output.
+    /// The reason why there is no output.
     fn failure(&self) -> String {
         match &self.run.error {
             Some(error) => format!("there is no output: {}", error.message),

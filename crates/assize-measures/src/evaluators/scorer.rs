@@ -9,7 +9,7 @@ use assize_contracts::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Scores tasks by a scorer of scenarios. What it looks for lies in the task's extensions: `checks`, `rubric`.
+/// Scores tasks by a scorer of scenarios. Its settings are in the task's extensions: `checks`, `rubric`.
 pub struct ScorerEvaluator {
     id: String,
     metrics: Vec<String>,
@@ -107,7 +107,7 @@ impl ScorerEvaluator {
     }
 }
 
-/// What scoring took, and whatever else the scorer measured: kept apart from what the execution took.
+/// The cost of scoring, and whatever else the scorer measured: kept apart from the measurements of the execution.
 fn measured(run: &RunRecord, metrics: &[CustomMetric]) -> Vec<ScoreRecord> {
     let score = |metric: &CustomMetric| {
         let value = match &metric.value {

@@ -14,7 +14,7 @@ const LONGEST: usize = 4000;
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     path: Option<String>,
-    /// Which match counts as one: the share of common words that is enough instead of equal texts.
+    /// The share of common words that counts as a match instead of equal texts.
     min_token_f1: Option<f64>,
     /// The same for the similarity of letters.
     min_edit_similarity: Option<f64>,

@@ -1,7 +1,7 @@
 //! `judge`: a model scores what checks cannot: a scenario's `rubric`, criterion by criterion, or without one its success and the
 //! efficiency of its trajectory.
 //!
-//! What the agent said and did is data from an untrusted source: it goes to the judge behind a fence that it cannot
+//! The agent's words and actions are data from an untrusted source: they go to the judge behind a fence that they cannot
 //! know, and the judge may answer only in a fixed form. An answer in no such form is an error of the scorer, so the trial is
 //! void; a criterion without a verdict has failed.
 
@@ -22,7 +22,7 @@ use settings::Settings;
 use std::sync::Arc;
 use verdict::Ballot;
 
-/// How often a judge that answers in another form is told so and asked again.
+/// The number of times that a judge with an answer in another form is corrected and asked again.
 const CORRECTIONS: usize = 2;
 
 /// Scores trials by their scenario's rubric, or by the usual one.
@@ -94,7 +94,7 @@ impl JudgeScorer {
     }
 }
 
-/// What the judge said, as plain text: calls of the form's tool would want a result.
+/// The judge's answer, as plain text: calls of the form's tool would want a result.
 fn said(answer: &ChatAnswer) -> Message {
     Message::Assistant {
         text: answer.text(),
@@ -166,7 +166,7 @@ impl Vote {
     }
 }
 
-/// What judging took: kept apart from what the agent took.
+/// The cost of judging: kept apart from that of the agent.
 #[derive(Debug, Clone, Default)]
 struct Spent {
     calls: u32,

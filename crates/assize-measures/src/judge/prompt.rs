@@ -1,4 +1,4 @@
-//! What the judge is told. The agent's words and deeds stand behind a fence that their author cannot know.
+//! The prompt of the judge. The agent's words and actions stand behind a fence that their author cannot know.
 
 use super::rubric::{Criterion, Rubric};
 use super::settings::Settings;
@@ -46,7 +46,7 @@ pub(super) fn request(
     }
 }
 
-/// What a judge is told whose answer is in no usable form.
+/// The message to a judge whose answer is in no usable form.
 pub(super) fn correction(complaint: &str) -> Message {
     Message::User(format!(
         "Your answer cannot be used: {complaint}. Answer again with the JSON object only."
@@ -103,7 +103,7 @@ fn write_criteria(text: &mut String, rubric: &Rubric) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// What the agent did, changed and answered.
+/// The agent's actions, changes and answer.
 fn record(context: &ScorerContext) -> String {
     let mut text = String::new();
     if let Some(trace) = &context.trace {

@@ -1,4 +1,4 @@
-//! What a judge looks for: criteria that hold or not, or on a scale with a bound.
+//! The criteria of a judge, which hold or not, or are on a scale with a bound.
 
 use crate::spec::Spec;
 use assize_contracts::{BaseScenario, Better, OverrideProblem};
@@ -70,7 +70,7 @@ impl Rubric {
         }))
     }
 
-    /// What is judged where a scenario names no criteria: whether the task is done, and how good the way was.
+    /// The criteria where a scenario names none: the task is done, and the way there was good.
     fn usual() -> Self {
         let success = Criterion {
             id: "success".to_owned(),
@@ -148,7 +148,7 @@ impl Criterion {
         })
     }
 
-    /// What passes, for the record.
+    /// The passing value, for the record.
     pub(super) fn expected(&self) -> Value {
         match &self.scale {
             Some(scale) => json!(scale.bound_in_words()),

@@ -1,4 +1,4 @@
-//! Which model judges, and how it is asked.
+//! The model that judges, and its settings.
 
 use crate::spec::nearest;
 use assize_contracts::{BoxError, JsonMap};
@@ -21,7 +21,7 @@ const KEYS: [&str; 10] = [
 ];
 const MOST_VOTES: u64 = 25;
 
-/// How a judge is asked.
+/// Settings of a judge.
 pub(super) struct Settings {
     pub(super) endpoint: Endpoint,
     pub(super) model: String,

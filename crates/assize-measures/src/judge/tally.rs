@@ -58,7 +58,7 @@ fn passes(criterion: &Criterion, verdict: Option<&Verdict>) -> bool {
     }
 }
 
-/// Whether one voter who had voted otherwise would have changed the outcome.
+/// True when a single different vote would have changed the outcome.
 fn hangs_on_one_vote(rubric: &Rubric, ballots: &[Ballot]) -> bool {
     let required = || {
         let all = rubric.criteria.iter().enumerate();
@@ -112,7 +112,7 @@ fn scale_metric(criterion: &Criterion, votes: &[Option<&Verdict>]) -> Option<Cus
     })
 }
 
-/// What more than half of the votes say; a tie, or half without a verdict, is no pass.
+/// The verdict of more than half of the votes; a tie, or half without a verdict, is no pass.
 fn majority<'a>(votes: &[Option<&'a Verdict>]) -> Option<&'a Verdict> {
     let given = |score: f64| {
         votes
@@ -160,7 +160,7 @@ fn number(score: f64) -> Value {
     }
 }
 
-/// How often two votes agree, and how much more often than by chance.
+/// The share of equal pairs of votes, and the same beyond chance.
 fn agreement(rubric: &Rubric, ballots: &[Ballot]) -> Vec<CustomMetric> {
     if ballots.len() < 2 {
         return Vec::new();

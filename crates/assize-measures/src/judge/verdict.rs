@@ -4,14 +4,14 @@ use super::rubric::{Criterion, Rubric};
 use crate::spec::excerpt;
 use serde_json::Value;
 
-/// How much of a rationale is kept, in bytes.
+/// Bytes kept of a rationale.
 const MAX_RATIONALE: usize = 1000;
 
 /// A verdict for each criterion, in their order. Absent where the judge gave none.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ballot(pub(super) Vec<Option<Verdict>>);
 
-/// What was found about one criterion.
+/// The finding about one criterion.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     /// 1 or 0 for a criterion that holds or not.
@@ -20,7 +20,7 @@ pub(super) struct Verdict {
 }
 
 impl Ballot {
-    /// An error is what to tell the judge.
+    /// `Err` holds the correction for the judge.
     pub(super) fn parse(answer: &str, rubric: &Rubric) -> Result<Self, String> {
         let answer: Value = serde_json::from_str(without_fence(answer))
             .map_err(|error| format!("it is not JSON ({error})"))?;

@@ -89,7 +89,7 @@ impl<'a> Subject<'a> {
             .note(&self.name, &format!("`{method}` {check}"), outcome);
     }
 
-    /// What no run would send: nothing at all, and a name that is not served.
+    /// Requests that no run would send: nothing at all, and a name that is not served.
     async fn bad_usual(&mut self, method: &str, key: &str, mut params: Value) {
         self.bad("refuses empty parameters", method, json!({}))
             .await;
@@ -446,7 +446,7 @@ async fn try_runner(exchange: &Exchange, offer: &RunnerOffer, findings: &mut Fin
         )?;
         expect(
             record.trace.len() >= 2,
-            "found a trace that does not tell the beginning and the end",
+            "found a trace without a beginning and an end",
         )
     };
     subject

@@ -11,11 +11,11 @@ use exchange::Exchange;
 /// One thing that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was tried: `protocol`, `collector words`.
+    /// The part that was tried: `protocol`, `collector words`.
     pub subject: String,
-    /// What should hold, in words.
+    /// The requirement, in words.
     pub check: String,
-    /// What is wrong. Absent when it holds.
+    /// The violation. Absent when the requirement holds.
     pub problem: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub fn test(spec: PluginSpec, modes: &[String]) -> std::io::Result<Vec<Finding>>
     Ok(findings.unwrap_or_default().0)
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Findings(Vec<Finding>);
 

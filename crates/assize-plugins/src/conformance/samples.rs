@@ -63,7 +63,7 @@ pub(super) fn result() -> PromptResult {
     }))
 }
 
-/// What a provider knows that tells nothing but the text.
+/// The result of a provider that knows nothing but the text.
 pub(super) fn bare_result() -> PromptResult {
     PromptResult {
         text: "hello".to_owned(),

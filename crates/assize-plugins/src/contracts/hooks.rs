@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 pub(super) struct ProgramHooks {
     program: Arc<PluginProgram>,
     offer: HooksOffer,
-    /// Held while a hook runs, also when nobody waits for it any more.
+    /// Held while a hook runs, also when its caller has left.
     turn: Arc<Mutex<()>>,
 }
 
@@ -44,18 +44,23 @@ impl ProgramHooks {
         Ok(self.program.call_to_the_end(method, params, turn).await?)
     }
 
-    async fn tell(&self, method: &'static str, params: impl Serialize) -> Result<(), BoxError> {
+    async fn call_without_result(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<(), BoxError> {
         self.call::<Nothing>(method, params).await.map(drop)
     }
 
     async fn around_mode(&self, method: &'static str, mode: &str) -> Result<(), BoxError> {
         let mode = Cow::Borrowed(mode);
-        self.tell(method, ModeParams { mode }).await
+        self.call_without_result(method, ModeParams { mode }).await
     }
 
     async fn around_run(&self, method: &'static str, context: &RunContext) -> Result<(), BoxError> {
         let context = Cow::Borrowed(context);
-        self.tell(method, RunParams { context }).await
+        self.call_without_result(method, RunParams { context })
+            .await
     }
 }
 
@@ -81,7 +86,7 @@ impl RunHooks for ProgramHooks {
 
     async fn after_scenario(&self, context: &AfterScenarioContext) -> Result<(), BoxError> {
         let context = Cow::Borrowed(context);
-        self.tell("hooks/afterScenario", AfterScenarioParams { context })
+        self.call_without_result("hooks/afterScenario", AfterScenarioParams { context })
             .await
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn served_by(program: &Arc<PluginProgram>) -> Plugins {
             OfferedScope::Single => {
                 plugins.single_provider(Arc::new(ProgramProvider::shared(program, offer)))
             }
-            // Somebody who serves on a socket is there only once.
+            // A plugin on a socket exists only once.
             OfferedScope::Mode if program.is_shared() => {
                 plugins.single_provider(Arc::new(ProgramProvider::shared(program, offer)))
             }
@@ -86,7 +86,7 @@ pub(crate) fn served_by(program: &Arc<PluginProgram>) -> Plugins {
     plugins
 }
 
-/// The result of a method that has nothing to tell. Whatever comes is fine.
+/// The result of a method without a result. Any value is accepted.
 struct Nothing;
 
 impl<'de> Deserialize<'de> for Nothing {

@@ -23,9 +23,9 @@ const PROMPT_SLACK: Duration = Duration::from_secs(5);
 
 pub(super) struct ProgramProvider {
     offer: ProviderOffer,
-    /// What the suite declared.
+    /// The program that the suite declared.
     declared: Arc<PluginProgram>,
-    /// What serves this instance: the declared program, or one of its own from `init` on.
+    /// The program of this instance: the declared one, or one of its own from `init` on.
     serving: OnceLock<Arc<PluginProgram>>,
     sessions: Mutex<HashMap<String, Arc<Connection>>>,
 }
@@ -206,11 +206,11 @@ impl SessionProvider for ProgramProvider {
         let params = ProviderShutdownParams {
             provider: Cow::Borrowed(&self.offer.id),
         };
-        let told = program.call::<Nothing>("provider/shutdown", params).await;
+        let answered = program.call::<Nothing>("provider/shutdown", params).await;
         if !Arc::ptr_eq(program, &self.declared) {
             program.end().await;
         }
-        told?;
+        answered?;
         Ok(())
     }
 }

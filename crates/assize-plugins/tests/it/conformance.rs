@@ -1,4 +1,4 @@
-//! What authors are told about their plugins.
+//! The conformance report that authors of plugins get.
 
 use crate::support::{LONG, example, faulty, spec};
 use assize_plugins::{CallLimits, PluginSpec, conformance};

@@ -19,7 +19,7 @@ fn definitions() -> Vec<(String, Value)> {
 struct Property<'a> {
     name: &'a str,
     schema: &'a Value,
-    /// It may be missing. What has a default is always written, so those who read can rely on it.
+    /// It may be missing. A field with a default is always written, so readers can rely on it.
     is_optional: bool,
 }
 

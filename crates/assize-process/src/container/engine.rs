@@ -1,4 +1,4 @@
-//! Which engine there is, and how its client is called.
+//! Finds the container engine, and calls its client.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,13 +14,13 @@ use crate::output::Output;
 /// A question that is not answered within this will not be.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// What is kept of an answer from each end.
+/// Bytes kept of an answer from each end.
 const ANSWER: u64 = 256 << 10;
 
 /// The limit of open files that engines give to containers; a host may allow less, and then none would start.
 const USUAL_OPEN_FILES: u64 = 1 << 20;
 
-/// Where the number of processes is limited at all, runtimes do not raise it above this.
+/// Runtimes that limit the number of processes at all do not raise it above this.
 const MOST_PROCESSES: u64 = 32_768;
 
 /// Variables of the host that clients of engines read.

@@ -8,7 +8,7 @@ use crate::workspace::Snapshot;
 
 use super::engine::{Engine, EngineKind};
 
-/// How long fetching an image may take.
+/// Time limit for fetching an image.
 const PULL_LIMIT: Duration = Duration::from_secs(1800);
 
 /// An image to build.
@@ -24,7 +24,7 @@ pub struct Build {
     pub arguments: Vec<(String, String)>,
     /// The steps use the network of this machine as it is.
     pub uses_host_network: bool,
-    /// How long it may take.
+    /// Time limit of the build.
     pub timeout: Duration,
 }
 
@@ -72,7 +72,7 @@ impl Engine {
             call = call.args(["--network", "host"]);
         }
         for (name, value) in &build.arguments {
-            // The value comes from the client's environment, so that nobody reads it from the list of processes.
+            // The value comes from the client's environment, so that it does not show in the list of processes.
             call = call.arg("--build-arg").arg(name).env(name, value);
         }
         if self.kind() != EngineKind::Nerdctl {

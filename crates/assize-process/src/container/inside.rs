@@ -75,7 +75,7 @@ fn bury() {
     ) {}
 }
 
-/// Whoever started the container holds the other end; with it the container ends.
+/// The process that started the container holds the other end; with it the container ends.
 fn end_with_stdin() {
     thread::spawn(|| {
         let mut buffer = [0; 64];

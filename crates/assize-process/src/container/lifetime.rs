@@ -24,10 +24,10 @@ use super::usage::{Cgroups, ContainerUse};
 /// Engines wedge when dozens of containers start at once.
 static STARTS: Semaphore = Semaphore::const_new(4);
 
-/// How long a container may take to start. Pulling its image is done before.
+/// Time limit for starting a container. Pulling its image is done before.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long copying in or out may take.
+/// Time limit for copying in or out.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 /// A container may hold this many processes.
@@ -46,15 +46,15 @@ pub struct ContainerSpec {
     pub run: String,
     /// The trial it belongs to, for its labels.
     pub trial: String,
-    /// How many processors it may use.
+    /// The number of processors it may use.
     pub cpus: Option<f64>,
-    /// How much memory it may use, swap included.
+    /// The memory it may use, swap included.
     pub memory_mb: Option<u64>,
     /// It has the engine's network. Else it has none.
     pub has_network: bool,
     /// The only way out of a container without network.
     pub forward: Option<Forward>,
-    /// What of this machine it sees.
+    /// Directories of this machine that it sees.
     pub mounts: Vec<Mount>,
     /// The user of its programs. Absent: the image's.
     pub user: Option<String>,
@@ -120,7 +120,7 @@ impl Mount {
     }
 }
 
-/// How a program is started inside.
+/// The settings for starting a program inside.
 #[derive(Debug, Clone, Default)]
 pub struct Within {
     /// Its directory. Absent: the container's.
@@ -257,7 +257,7 @@ impl Container {
         }
     }
 
-    /// What its processes used until now.
+    /// The resources that its processes used until now.
     pub fn usage(&self) -> ContainerUse {
         self.cgroups.as_ref().map(Cgroups::read).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! Whether a program can be run inside any Linux container: a dynamically linked one needs libraries that images lack.
+//! Checks that a program can be run inside any Linux container: a dynamically linked one needs libraries that images lack.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How a program finds its libraries.
+/// The way a program finds its libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linkage {
     /// It has them all: it runs in every image of its architecture.

@@ -3,7 +3,7 @@
 //! A session has one container. Its first process idles, passes signals on and, where an agent may reach its model,
 //! forwards a port on the container's loopback to a Unix socket of the host (`inside.rs`). Programs are started in it
 //! one by one by [`Container::exec`], under a keeper like all others; the keeper also removes the container when the host
-//! dies. What a killed keeper leaves is found by its labels (`sweep.rs`).
+//! dies. Containers of a killed keeper are found by their labels (`sweep.rs`).
 
 mod engine;
 mod image;

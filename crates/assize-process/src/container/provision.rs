@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 use super::engine::{Engine, EngineKind};
 use super::image::{Build, context_fingerprint};
 
-/// How long building an image may take where nobody says it.
+/// Time limit for building an image unless the suite sets one.
 pub const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Where the image of a container comes from.
+/// The source of a container's image.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ImageSource {
     /// An image by its name; fetched if it is not there.
@@ -25,7 +25,7 @@ pub enum ImageSource {
     Built {
         /// The directory.
         context: PathBuf,
-        /// How long building may take.
+        /// Time limit of the build.
         limit: Duration,
     },
 }

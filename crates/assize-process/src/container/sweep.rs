@@ -11,7 +11,7 @@ use super::engine::Engine;
 /// The label by which containers of Assize are found; its value names the process that owns them.
 const OWNER: &str = "assize.owner";
 
-/// What a sweep removed.
+/// The items that a sweep removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Names of the containers.
@@ -57,7 +57,7 @@ impl Engine {
     }
 }
 
-/// A process, told apart from all others that had or will have its number.
+/// A process, distinguished from all others that had or will have its number.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     machine: String,

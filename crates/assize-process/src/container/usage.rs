@@ -1,10 +1,10 @@
-//! What a container used, read from its cgroup on this machine. Containers elsewhere tell nothing.
+//! The resource use of a container, read from its cgroup on this machine. Unknown for containers elsewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What all processes of a container used since its start. What the system does not tell is absent.
+/// Resources that all processes of a container used since its start. Absent where the system does not report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContainerUse {
     /// CPU time.
@@ -15,7 +15,7 @@ pub struct ContainerUse {
     pub oom_kills: Option<u64>,
 }
 
-/// Where the counts of a container are.
+/// The directories of a container's counters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cgroups {
     cpu: Option<PathBuf>,

@@ -28,7 +28,7 @@ use crate::sys;
 /// The nursery of this process, once it has one.
 static NURSERY: Mutex<Option<Nursery>> = Mutex::new(None);
 
-/// A fork takes less than a millisecond. Who does not answer within this is stuck.
+/// A fork takes less than a millisecond. A nursery that does not answer within this is stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The files of a keeper, in the order of their numbers there.
@@ -50,7 +50,7 @@ pub(crate) fn fork_keeper(files: [BorrowedFd<'_>; FILES]) -> io::Result<u32> {
     if answer.is_ok() {
         return answer;
     }
-    // It was not started yet, or somebody ended it.
+    // It was not started yet, or it was killed.
     if let Some(mut lost) = nursery.take() {
         let _ = lost.process.kill();
         let _ = lost.process.wait();
@@ -106,7 +106,7 @@ impl Nursery {
     }
 }
 
-/// Whether this process was started to fork keepers, and not to be one.
+/// True when this process was started to fork keepers, and not to be one.
 pub(super) fn is_wanted() -> bool {
     let metadata = rustix::fs::fstat(io::stdin());
     metadata.is_ok_and(|metadata| {
@@ -149,7 +149,7 @@ pub(super) fn serve() -> io::Result<Served> {
     }
 }
 
-/// Why serving ended.
+/// The reason why serving ended.
 pub(super) enum Served {
     /// This process is a keeper now.
     Keeper,

@@ -35,7 +35,7 @@ pub(super) fn children(pid: Pid) -> Vec<Pid> {
     children.into_iter().map(Pid::from_raw).collect()
 }
 
-/// The children of every thread. `None` if the kernel does not tell; empty if the process is gone.
+/// The children of every thread. `None` if the kernel does not list them; empty if the process is gone.
 fn listed_children(pid: i32) -> Option<Vec<i32>> {
     let mut children = Vec::new();
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {

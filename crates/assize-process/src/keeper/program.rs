@@ -181,7 +181,7 @@ fn take_terminal(path: &Path) -> Result<(), Errno> {
     dup2_stderr(&terminal)
 }
 
-/// Should somebody kill the keeper itself, the program at least does not outlive it.
+/// If the keeper itself is killed, the program at least does not outlive it.
 #[cfg(target_os = "linux")]
 fn die_with(keeper: Pid) -> Result<(), Errno> {
     use nix::sys::{prctl, signal::Signal};

@@ -4,10 +4,10 @@ use std::os::fd::BorrowedFd;
 
 use nix::sys::signal::SigSet;
 
-/// What the arrival of signals asks for. A dead child needs no word: the keeper looks for them anyway.
+/// Requests that arrived as signals. A dead child needs none: the keeper looks for them anyway.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
-    /// Somebody wants the keeper to end.
+    /// The keeper was asked to end.
     pub(super) is_asked_to_end: bool,
 }
 

@@ -38,7 +38,7 @@ impl Tree {
         }
     }
 
-    /// Takes leave of those who have died.
+    /// Reaps the processes that have died.
     pub(super) fn reap(&mut self) {
         for _ in 0..BURIALS {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -56,29 +56,29 @@ impl Tree {
         self.has_more_dead = true;
     }
 
-    /// There is no child left. Without a subreaper that says nothing of other descendants, but the group is known.
+    /// There is no child left. Without a subreaper that is no evidence about other descendants, but the group is known.
     fn part(&mut self) {
         self.is_gone = true;
         #[cfg(not(target_os = "linux"))]
         let _ = killpg(self.program, Signal::SIGKILL);
     }
 
-    /// Whether there was no time to reap them all.
+    /// True when there was no time to reap them all.
     pub(super) fn has_more_dead(&self) -> bool {
         self.has_more_dead
     }
 
-    /// How the program itself ended, once it has.
+    /// The exit status of the program itself, once it has ended.
     pub(super) fn status(&self) -> Option<Status> {
         self.status
     }
 
-    /// Whether nothing is left.
+    /// True when no process is left.
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// How many live besides the program itself. No more than a few thousand are counted.
+    /// The number of live processes besides the program itself. No more than a few thousand are counted.
     pub(super) fn count_others(&self) -> u32 {
         let living = match &self.cgroup {
             Some(cgroup) => cgroup.processes(),
@@ -91,7 +91,7 @@ impl Tree {
         self.living().len() as u32
     }
 
-    /// Asks the program and its process group, as a terminal would. What it put elsewhere is its own to clean up.
+    /// Asks the program and its process group, as a terminal would. Processes that it put elsewhere are its own to clean up.
     pub(super) fn ask_program(&self, signal: Signal) {
         let _ = killpg(self.program, signal);
         let _ = killpg(self.program, Signal::SIGCONT);
@@ -106,8 +106,8 @@ impl Tree {
     }
 
     /// One round of killing. First, without looking twice, the keeper's own children: a program that forks and ends in
-    /// a loop is always one of them. Then everybody else, all stopped before any is killed, so that nobody can replace
-    /// the dead. Whoever still slips through is a child of the keeper by the next round.
+    /// a loop is always one of them. Then all others, all stopped before any is killed, so that none can replace
+    /// the dead. A process that still escapes is a child of the keeper by the next round.
     pub(super) fn kill(&self) {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
@@ -163,7 +163,7 @@ impl Tree {
     }
 }
 
-/// Acts on those found until nobody new is, and returns all. Not for ever: the dead have to be reaped as well.
+/// Acts on those found until no new ones are, and returns all. Not for ever: the dead have to be reaped as well.
 fn strike(find: impl Fn() -> Vec<Pid>, act: impl Fn(&[Pid])) -> HashSet<Pid> {
     let mut known = HashSet::new();
     for _ in 0..8 {
@@ -179,7 +179,7 @@ fn strike(find: impl Fn() -> Vec<Pid>, act: impl Fn(&[Pid])) -> HashSet<Pid> {
     known
 }
 
-/// Groups come first: one is signalled at once, and nobody in it can fork in between. All groups of descendants are
+/// Groups come first: one is signalled at once, and no member can fork in between. All groups of descendants are
 /// inside the tree, because the program began a session of its own.
 fn signal_with_groups(pids: &[Pid], signal: Signal) {
     let groups: HashSet<_> = pids
@@ -212,7 +212,7 @@ fn descendants(_program: Pid) -> Vec<Pid> {
     super::proc::descendants(Pid::this())
 }
 
-/// The keeper's own children, dead ones included: until they are reaped, nobody else can have their number.
+/// The keeper's own children, dead ones included: until they are reaped, no other process can have their number.
 #[cfg(target_os = "linux")]
 fn children(_program: Pid) -> Vec<Pid> {
     super::proc::children(Pid::this())

@@ -22,11 +22,11 @@ use super::tree::Tree;
 
 /// Helpers of a program that ended (a `tee`, say) may finish by themselves for this long.
 const LINGER: Duration = Duration::from_millis(100);
-/// What a program left behind is given at most this long after having been asked.
+/// The longest time that processes left behind get to end after having been asked.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
-/// Without a host nothing may live for a second: nobody would notice what goes wrong.
+/// Without a host nothing may live for a second: errors would go unnoticed.
 const ORPHANED_GRACE: Duration = Duration::from_millis(300);
-/// Who survives this long cannot be killed by us.
+/// A process that survives this long cannot be killed by the keeper.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two rounds of killing, and between two looks where signals cannot be heard.
 const TICK: Duration = Duration::from_millis(10);
@@ -241,7 +241,7 @@ impl Watch {
             .is_some_and(|timeout| now >= self.started + timeout)
     }
 
-    /// Asks the program to end, if nobody has yet.
+    /// Asks the program to end, unless it was asked before.
     fn stop(&mut self, why: Stopped) {
         match self.phase {
             Phase::Running => {
@@ -309,7 +309,7 @@ impl Watch {
         Signal::try_from(self.order.polite_signal).unwrap_or(Signal::SIGTERM)
     }
 
-    /// Reads what is still in the pipes. Not until their end: somebody outside the tree may hold them open.
+    /// Reads what is still in the pipes. Not until their end: a process outside the tree may hold them open.
     fn drain(&mut self, buffer: &mut [u8]) {
         const CAPACITY_OF_A_PIPE: usize = 1 << 20;
         for relay in [&mut self.stdout, &mut self.stderr] {

@@ -20,7 +20,7 @@ pub(super) const FILES: &str = "files";
 /// An index larger than this is not one of ours.
 pub(super) const LONGEST_INDEX: u64 = 1 << 30;
 
-/// How much is stored.
+/// The largest amounts that are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// A larger file is left out.
@@ -45,7 +45,7 @@ impl Default for Limits {
 /// Removes from the content of a file what must not be stored.
 pub type Clean<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
 
-/// What went into an archive.
+/// The content of an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Bytes in stored files, before compression.
@@ -70,7 +70,7 @@ struct Record {
     node: Node,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// Whether `files/` has it.
+    /// True when `files/` has it.
     is_stored: bool,
 }
 
@@ -127,7 +127,7 @@ fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// What is to be stored, decided before the first byte is written: the index comes first.
+/// The files to store, decided before the first byte is written: the index comes first.
 struct Chosen {
     index: Index,
     paths: Vec<PathBuf>,
@@ -235,9 +235,9 @@ impl Record {
 pub struct StoredChange {
     /// Relative to the workspace.
     pub path: PathBuf,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// What it is, or was.
+    /// Its present or former state.
     pub node: Node,
     /// The new content of a file. Absent when it is not stored or longer than was asked for.
     pub content: Option<Vec<u8>>,

@@ -14,7 +14,7 @@ use super::look::{copy_sparse, is_sparse};
 use super::method::clone_file;
 use crate::error::{Error, Result};
 
-/// What a copy consists of.
+/// The content of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Files and symbolic links.
@@ -30,7 +30,7 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<Copied> {
     copy_tree_without(from, to, to, Content::Copied)
 }
 
-/// How the content of a file gets into its copy.
+/// The way a file's content gets into its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// The system copies, and shares blocks if it likes to.

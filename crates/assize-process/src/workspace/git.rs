@@ -69,7 +69,7 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// What it printed, without the line end.
+    /// Runs git and returns its output without the line end.
     async fn run(&self, directory: &Path, arguments: &[&str]) -> Result<String> {
         let command = Command::from_argv(["git", "-c", "safe.directory=*"], directory)
             .args(arguments)

@@ -20,7 +20,7 @@ pub struct Draft {
     place: PathBuf,
     path: PathBuf,
     is_checkout: bool,
-    /// What was not copied: sockets, pipes and devices, relative to the directory copied from.
+    /// Files that were not copied: sockets, pipes and devices, relative to the directory copied from.
     pub skipped: Vec<PathBuf>,
 }
 
@@ -106,12 +106,12 @@ impl Drop for Layer {
 }
 
 impl Layer {
-    /// How views of it are made; never [`Method::Auto`].
+    /// The method by which views of it are made; never [`Method::Auto`].
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// What every view holds at its beginning.
+    /// The content of every view at its beginning.
     pub fn start(&self) -> &Snapshot {
         &self.start
     }
@@ -222,14 +222,14 @@ impl Layer {
 pub(super) struct Overlay {
     /// Unmounted before anything else.
     mount: Option<Mount>,
-    /// Where it is mounted.
+    /// Its mount point.
     place: PathBuf,
     /// The upper layers, the last of which takes the changes.
     uppers: Vec<PathBuf>,
     layer: Arc<Layer>,
 }
 
-/// What a process outside of the namespace finds in place of an overlay.
+/// The text that a process outside of the namespace finds in place of an overlay.
 const EXPLANATION: &str = "This workspace is an overlay that only programs started by Assize see. \
     A container engine or another service that has to look into it needs `workspace.method: recycle`.\n";
 
@@ -268,7 +268,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Where changes of the workspace are.
+    /// The directory that holds the changes of the workspace.
     pub(super) fn upper(&self) -> PathBuf {
         self.uppers
             .last()

@@ -1,4 +1,4 @@
-//! How much of a directory is looked at: a hostile or careless program must not keep anybody waiting by what it leaves behind.
+//! Limits for looking at a directory: a hostile or careless program must not cause long waits by what it leaves behind.
 
 use std::cell::{Cell, RefCell};
 use std::fs::{File, Metadata, OpenOptions};
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 const PIECE: usize = 1 << 20;
 
-/// What was not looked at.
+/// Files that were not looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Files that were not read because they are too large, or because it took too long: changes of size or time are known.
@@ -36,11 +36,11 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What was left out, as a sentence without its end. Absent when nothing was.
+    /// The omissions, as a sentence without its end. Absent when there are none.
     pub fn in_words(&self) -> Option<String> {
         let unread = self.such_as.as_ref().map(|path| {
             let (count, path) = (self.unread, path.display());
-            format!("{count} files are too large to be read, such as `{path}`: their changes are told by size and time")
+            format!("{count} files are too large to be read, such as `{path}`: their changes are detected by size and time")
         });
         let stopped = self
             .stopped
@@ -66,7 +66,7 @@ impl Default for Look<'_> {
 }
 
 impl<'a> Look<'a> {
-    /// A look that ends early once `stop` says so.
+    /// A look that ends early once `stop` returns true.
     pub(super) fn until(stop: &'a dyn Fn() -> bool) -> Self {
         Self {
             until: Instant::now() + LONGEST,
@@ -81,7 +81,7 @@ impl<'a> Look<'a> {
         self.left_out.borrow().clone()
     }
 
-    /// Whether everything was found. Contents may still be unknown.
+    /// True when everything was found. Contents may still be unknown.
     pub(super) fn is_whole(&self) -> bool {
         self.left_out.borrow().stopped.is_none()
     }
@@ -190,7 +190,7 @@ pub(super) fn next_data(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> 
     Ok(Some((from, seek(file, SeekFrom::Hole(from))?)))
 }
 
-/// Opens a regular file. What was put in its place meanwhile is not followed and not waited for.
+/// Opens a regular file. Anything put in its place meanwhile is not followed and not waited for.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
@@ -221,7 +221,7 @@ pub(super) fn copy_sparse(source: &Path, target: &Path) -> io::Result<u64> {
     Ok(copied)
 }
 
-/// Whether a file is mostly holes, and large enough for that to matter.
+/// True when a file is mostly holes, and large enough for that to matter.
 pub(super) fn is_sparse(metadata: &Metadata) -> bool {
     metadata.len() > SPARSE && metadata.blocks() * 512 < metadata.len() / 2
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Read at a time.
 const PIECE: usize = 1 << 20;
 
-/// The first file or link below `directory` that holds `text`. What cannot be read holds nothing.
+/// The first file or link below `directory` that holds `text`. Unreadable files are skipped.
 pub(super) fn find(directory: &Path, text: &[u8]) -> Result<Option<PathBuf>> {
     let finder = memchr::memmem::Finder::new(text);
     let mut buffer = vec![0; PIECE + text.len()];

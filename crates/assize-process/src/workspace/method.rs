@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{namespace, overlay, remove_tree};
 use crate::error::{Error, Result};
 
-/// How an attempt gets its view of a prepared source. What the attempt sees is the same by every one of them.
+/// The way an attempt gets its view of a prepared source. The attempt sees the same files by each of them.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -46,7 +46,7 @@ pub use view::Workspace;
 const WORKSPACE: &str = "workspace";
 
 /// The workspaces of this process: a directory below a shared root, removed when the last of its layers is gone. A lock
-/// beside it tells others that its owner lives; the system releases it however the owner ends.
+/// beside it shows others that its owner lives; the system releases it however the owner ends.
 #[derive(Debug)]
 pub struct Workspaces {
     home: Arc<Home>,
@@ -60,7 +60,7 @@ struct Home {
     lock_path: PathBuf,
     lock: File,
     next: AtomicU32,
-    /// What `auto` means here.
+    /// The method that `auto` selects here.
     best: OnceLock<Method>,
 }
 
@@ -74,7 +74,7 @@ impl Workspaces {
             let directory = root.join(fresh_name());
             let lock_path = lock_of(&directory);
             let lock = File::create(&lock_path).map_err(Error::file("create", &lock_path))?;
-            // Somebody cleaning up may have taken it for stale in this very moment; then the next name is as good.
+            // Another process cleaning up may have taken it for stale in this very moment; then the next name is as good.
             if lock.try_lock().is_ok() && is_same_file(&lock, &lock_path) {
                 fs::create_dir(&directory).map_err(Error::file("create", &directory))?;
                 let home = Arc::new(Home {
@@ -171,7 +171,7 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-/// Where workspaces lie unless somebody says otherwise: below the directory for temporary files, in one that is this
+/// The default directory of workspaces: below the directory for temporary files, in one that is this
 /// user's alone. Far from the suite, so that a program that looks around finds no checks and no other project.
 pub fn default_root() -> Result<PathBuf> {
     let user = nix::unistd::geteuid();
@@ -210,9 +210,9 @@ pub fn clean_stale(root: &Path) -> Result<usize> {
     Ok(cleaned)
 }
 
-/// Whether it was stale.
+/// Removes one workspace directory if it is stale. Returns whether it was.
 fn clean_one(lock_path: &Path) -> Result<bool> {
-    // Somebody else may be cleaning as well.
+    // Another process may be cleaning as well.
     let Ok(lock) = File::open(lock_path) else {
         return Ok(false);
     };

@@ -4,24 +4,24 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Whether this process has a mount namespace of its own, or why not.
+/// The state of this process's mount namespace: its own, or the reason why not.
 static STATE: Mutex<State> = Mutex::new(State::Shared(String::new()));
 
 enum State {
     Private,
-    /// The reason, empty if nobody has tried.
+    /// The reason, empty if it was never tried.
     Shared(String),
 }
 
-/// What this process is asked to try instead of being a keeper: its first argument.
+/// The first argument that makes this process try an overlay instead of being a keeper.
 pub(crate) const PROBE: &str = "__try-overlay";
 
-/// Whether mounts of this process are seen by itself and its descendants only.
+/// True when mounts of this process are seen by itself and its descendants only.
 pub(super) fn is_private() -> bool {
     matches!(*state(), State::Private)
 }
 
-/// Why this process has no namespace of its own.
+/// The reason why this process has no namespace of its own.
 pub(super) fn why_not() -> String {
     match &*state() {
         State::Shared(reason) if !reason.is_empty() => reason.clone(),
@@ -34,7 +34,7 @@ pub(super) fn why_not() -> String {
 pub fn enter(root: &Path) {
     let entered = match is_root() {
         true => become_private(),
-        // In a user namespace files of other users belong to nobody and `sudo` does not work, so it must be worth it.
+        // In a user namespace files of other users are shown as those of `nobody` and `sudo` does not work, so it must be worth it.
         false => probe(root).and_then(|()| become_private()),
     };
     *state() = entered.map_or_else(State::Shared, |()| State::Private);
@@ -92,7 +92,7 @@ fn become_private() -> Result<(), String> {
         map("uid_map", format!("{user} {user} 1"))?;
         map("gid_map", format!("{group} {group} 1"))?;
     }
-    // Mounts of others still arrive here, ours go nowhere.
+    // Mounts of others still arrive here, ours do not leave.
     let flags = MsFlags::MS_SLAVE | MsFlags::MS_REC;
     mount(None::<&str>, "/", None::<&str>, flags, None::<&str>)
         .map_err(|errno| format!("the mount namespace is not private: {}", errno.desc()))

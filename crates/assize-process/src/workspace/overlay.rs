@@ -1,4 +1,4 @@
-//! Overlay mounts: a view of read-only layers with an upper one that takes every change. What was changed is read from the
+//! Overlay mounts: a view of read-only layers with an upper one that takes every change. Changes are read from the
 //! upper layer, so that the cost follows the changes and not the size of the source.
 
 use std::collections::BTreeMap;
@@ -182,7 +182,7 @@ impl Looking<'_> {
     }
 }
 
-/// Whether a directory of an upper layer hides what is below it, or shows another place of the lower layer.
+/// True when a directory of an upper layer hides what is below it, or shows another place of the lower layer.
 pub(super) fn is_replaced(directory: &Path) -> io::Result<bool> {
     let prefix = match nix::unistd::geteuid().is_root() {
         true => "trusted",

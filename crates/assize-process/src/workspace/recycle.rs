@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 pub(super) struct Slot {
     /// The directory around it.
     pub(super) place: PathBuf,
-    /// What it holds when nobody has changed it.
+    /// Its content before any change.
     pub(super) start: Arc<Snapshot>,
     /// Files were brought back since git last looked at them.
     pub(super) is_stale: bool,

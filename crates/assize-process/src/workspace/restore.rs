@@ -13,7 +13,7 @@ use super::archive::{FILES, INDEX, Index, LONGEST_INDEX};
 use super::remove_tree;
 use crate::error::{Error, Result};
 
-/// What came out of an archive.
+/// The files restored from an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Changed files that keep their old content, because the new one was not stored.

@@ -1,4 +1,4 @@
-//! What a directory holds at one moment, and what has changed since.
+//! The content of a directory at one moment, and its changes since.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -24,24 +24,24 @@ pub struct Snapshot {
 pub struct Change {
     /// Relative to the directory. Chosen by the program: never join it to another directory unchecked.
     pub path: PathBuf,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// What it is now; what it was, if it was deleted.
+    /// Its present state; the former one, if it was deleted.
     pub node: Node,
     /// Its size now, in bytes. Absent for what is not a file, and for the deleted.
     pub size: Option<u64>,
 }
 
-/// What is different in a directory, as far as it was looked at.
+/// The changes in a directory, as far as it was looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
     /// The differences, by path.
     pub changes: Vec<Change>,
-    /// What was not looked at.
+    /// Files that were not looked at.
     pub left_out: LeftOut,
 }
 
-/// What happened to a path.
+/// The kind of change of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -53,7 +53,7 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// What a path is.
+/// The type of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Node {
@@ -74,14 +74,14 @@ pub(super) struct Entry {
     pub(super) size: u64,
     pub(super) mode: u32,
     pub(super) modified: (i64, i64),
-    /// Set by the system on every change and by nobody else.
+    /// Set by the system on every change and by nothing else.
     pub(super) changed: (i64, i64),
     pub(super) inode: u64,
     /// Absent for directories, for what cannot be read, and for what need not be.
     pub(super) hash: Option<blake3::Hash>,
 }
 
-/// What is done with files that a snapshot does not know.
+/// The treatment of files that a snapshot does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewFiles {
     /// They are read, because a later look will compare them.
@@ -91,7 +91,7 @@ pub(super) enum NewFiles {
 }
 
 impl Snapshot {
-    /// Reads the whole directory. What cannot be read is recorded without content.
+    /// Reads the whole directory. Unreadable files are recorded without content.
     pub fn of(directory: &Path) -> Result<Self> {
         let taken = SystemTime::now();
         let look = Look::default();
@@ -124,26 +124,26 @@ impl Snapshot {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// How many paths there were.
+    /// The number of paths.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the directory was empty.
+    /// True when the directory was empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is different in `directory` now, by path. Only files that the system says were touched are read again.
+    /// The changes in `directory` until now, by path. Only files that the system marks as touched are read again.
     pub fn changes(&self, directory: &Path) -> Result<Vec<Change>> {
         self.look(directory, &|| false).map(|looked| looked.changes)
     }
 
-    /// The same with what was left out, because there is too much of it or because `stop` said so.
+    /// The same with what was left out, because there is too much of it or because `stop` returned true.
     pub fn look(&self, directory: &Path, stop: &dyn Fn() -> bool) -> Result<Looked> {
         let look = Look::until(stop);
         let now = self.walk_again(directory, Path::new(""), NewFiles::Unread, &look)?;
-        // Of what was not found in time nobody knows whether it is gone.
+        // Paths that were not found in time may still be there.
         let is_gone = |path: &&PathBuf| look.is_whole() && !now.contains_key(*path);
         let gone = self.entries.keys().filter(is_gone);
         let gone = gone.map(|path| (path, None));
@@ -154,7 +154,7 @@ impl Snapshot {
         })
     }
 
-    /// What is different among these paths, `None` standing for one that is gone.
+    /// The changes among these paths, where `None` stands for one that is gone.
     pub(super) fn changes_among<'a>(
         &self,
         now: impl Iterator<Item = (&'a PathBuf, Option<&'a Entry>)>,

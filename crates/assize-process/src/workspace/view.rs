@@ -22,7 +22,7 @@ pub struct Workspace {
     view: View,
 }
 
-/// What is behind a workspace.
+/// The mechanism behind a workspace.
 #[derive(Debug)]
 pub(super) enum View {
     /// A directory of its own.
@@ -57,7 +57,7 @@ impl Workspace {
         &self.place
     }
 
-    /// What it held at its beginning.
+    /// Its content at the beginning.
     pub fn start(&self) -> &Arc<Snapshot> {
         &self.start
     }
@@ -81,12 +81,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// What is different from its beginning, by path.
+    /// The changes since its beginning, by path.
     pub fn changes(&self) -> Result<Vec<Change>> {
         self.look(&|| false).map(|looked| looked.changes)
     }
 
-    /// The same with what was left out, because there is too much of it or because `stop` said so.
+    /// The same with what was left out, because there is too much of it or because `stop` returned true.
     pub fn look(&self, stop: &dyn Fn() -> bool) -> Result<Looked> {
         match &self.view {
             View::Overlay(overlay) => {

@@ -1,4 +1,4 @@
-//! What a guarded program can do, and what it cannot. Skipped by name where the kernel has no Landlock.
+//! Actions that a guarded program can take, and those it cannot. Skipped by name where the kernel has no Landlock.
 
 use std::fs;
 use std::os::fd::AsRawFd;

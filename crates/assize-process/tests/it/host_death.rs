@@ -30,7 +30,7 @@ async fn host_to_be_killed() {
     let _ = command.run_to_end().await;
 }
 
-/// How long the last descendant outlives its host.
+/// The time by which the last descendant outlives its host.
 fn time_after_death() -> Duration {
     let (mark, root) = (Mark::new(), tempfile::tempdir().unwrap());
     let mut host = StdCommand::new(std::env::current_exe().unwrap())
@@ -64,7 +64,7 @@ fn nothing_outlives_a_killed_host_by_a_second() {
     assert!(is_fast() || is_fast() || is_fast());
 }
 
-/// What a terminal does on Ctrl-C: the signal goes to the whole process group of the host, and to nobody else.
+/// As a terminal does on Ctrl-C: the signal goes to the process group of the host, and to no other.
 #[test]
 fn ctrl_c_reaches_only_the_host() {
     use nix::sys::signal::killpg;

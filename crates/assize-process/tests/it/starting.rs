@@ -1,4 +1,4 @@
-//! What a program finds when it starts, and what is said when it cannot.
+//! The environment of a program at its start, and the errors when it cannot start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -180,7 +180,7 @@ fn a_host_without_its_file_still_has_a_keeper() {
 #[ignore = "started by the test that looks at it"]
 async fn host_that_loses_its_file() {
     let own = std::env::current_exe().unwrap();
-    // Somebody may start all ignored tests; the real binary must survive that.
+    // All ignored tests may be started by hand; the real binary must survive that.
     if own.ends_with("host") {
         fs::remove_file(own).unwrap();
         assert_eq!(stdout(Mark::new().shell("echo alive")).await, "alive\n");

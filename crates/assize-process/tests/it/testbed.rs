@@ -1,4 +1,4 @@
-//! What the tests share: shell programs that carry a mark in their environment, and a look at who is alive.
+//! Helpers of the tests: shell programs that carry a mark in their environment, and a look at which are alive.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};

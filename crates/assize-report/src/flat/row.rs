@@ -53,7 +53,7 @@ pub(super) const COLUMNS: [&str; 42] = [
     "cost_at_least_usd",
 ];
 
-/// What a table shows of a row. Foreign rows tell some of it.
+/// The fields of a row that a table shows. Foreign rows have some of them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct FlatRow<'a> {

@@ -29,7 +29,7 @@ pub(super) struct Run {
     pub(super) is_cut_off: bool,
 }
 
-/// Which of the two chances of several tries is meant.
+/// The two chances of several tries: `pass@k` and `pass^k`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tries {
     At(u64),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 const NO_TRIALS: &str = "it has no trials";
 
-/// Why there is no interval for the success of these tasks.
+/// The reason why there is no interval for the success of these tasks.
 fn too_few(scope: Scope) -> &'static str {
     match scope {
         Scope::Suite => "fewer than 5 runs say nothing about chance on exactly these tasks",
@@ -21,14 +21,14 @@ fn too_few(scope: Scope) -> &'static str {
     }
 }
 
-/// What was meant to be run.
+/// The trials that were planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// The conditions.
     pub arms: Vec<PlannedArm>,
     /// Scenario ids.
     pub scenarios: Vec<String>,
-    /// How many tasks there are besides. Their ids are known by their trials only.
+    /// The number of tasks besides. Their ids are known by their trials only.
     pub tasks: u64,
     /// Trials of each scenario under each condition.
     pub repetitions: u64,
@@ -48,11 +48,11 @@ pub struct PlannedArm {
 /// Trials of another run that modes are compared with, each with the same mode there.
 #[derive(Debug)]
 pub struct Reference {
-    /// What it is called.
+    /// The name that messages use.
     pub name: String,
     /// Its trials.
     pub trials: SummaryBuilder,
-    /// What was planned there, if that is known.
+    /// The trials that were planned there, if known.
     pub planned: Option<Planned>,
 }
 
@@ -61,16 +61,16 @@ pub struct Reference {
 pub struct GateContext {
     /// The gates.
     pub gates: Vec<Gate>,
-    /// What was planned, if that is known.
+    /// The trials that were planned, if known.
     pub planned: Option<Planned>,
-    /// What baseline gates compare with. Default: the baseline mode among the trials themselves.
+    /// The reference of baseline gates. Default: the baseline mode among the trials themselves.
     pub reference: Option<Reference>,
-    /// What gates on success speak about: exactly these tasks, or new tasks like these.
+    /// The tasks that gates on success apply to: exactly these tasks, or new tasks like these.
     pub scope: Scope,
 }
 
 impl Planned {
-    /// How many trials were meant to be run.
+    /// The number of planned trials.
     pub fn trials(&self) -> u64 {
         let repetitions = |arm: &PlannedArm| arm.repetitions.unwrap_or(self.repetitions);
         let all: u64 = self.arms.iter().map(repetitions).sum();
@@ -161,7 +161,7 @@ impl<'a> Court<'a> {
         judged.chain(self.missing(gate)).collect()
     }
 
-    /// Modes that the gate names and nobody ran or planned.
+    /// Results for modes that the gate names and that were neither run nor planned.
     fn missing(&self, gate: &Gate) -> Vec<GateResult> {
         let planned = self.context.planned.iter().flat_map(|plan| &plan.arms);
         let planned = planned.map(|arm| &arm.mode);
@@ -393,7 +393,7 @@ impl<'a> Court<'a> {
         }
     }
 
-    /// What this arm is compared with: itself in another run, or the baseline mode of this one.
+    /// The reference of this arm: itself in another run, or the baseline mode of this one.
     fn other_side(&self, arm: &Arm) -> Result<(Side<'_>, String), String> {
         let (trials, planned, mode, name) = match &self.context.reference {
             Some(reference) => (

@@ -30,13 +30,13 @@ const STATISTICS: [(&str, Statistic); 6] = [
 
 const COMPARISONS: &str = "expected one of `>=`, `<=`, `>`, `<`";
 
-/// What is wrong with a gate, and where.
+/// A syntax error in a gate, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("gate `{gate}`, character {column}: {message}")]
 pub struct GateError {
     /// The sentence.
     pub gate: String,
-    /// Where, in characters from 1.
+    /// The position of the error, in characters from 1.
     pub column: usize,
     /// The value found and the value expected.
     pub message: String,
@@ -267,7 +267,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What stands behind `baseline`.
+    /// Parses the text after `baseline`.
     fn allowance(&mut self, subject: &Subject) -> Result<Bound, GateError> {
         self.skip_blanks();
         let sign = match self.letters.get(self.place) {

@@ -1,4 +1,4 @@
-//! Whether a gate can pass with the trials that are planned: it is tried out on the best results there could be.
+//! Checks that a gate can pass with the planned trials, by trying it on the best possible results.
 
 use super::estimate::{self, ALPHA, Tries};
 use super::{Bound, Gate, Subject};
@@ -23,7 +23,7 @@ pub struct Shortfall {
 }
 
 impl Gate {
-    /// What is missing for the gate to pass with so many scenarios and repetitions. None when it can.
+    /// The trials that the gate lacks to pass with so many scenarios and repetitions. `None` when it can pass.
     pub fn shortfall(&self, scenarios: u64, repetitions: u64) -> Option<Shortfall> {
         if scenarios == 0 || self.can_pass(scenarios, repetitions) {
             return None;

@@ -1,4 +1,4 @@
-//! What a gate came to, for machines and in words.
+//! The result of a gate, for machines and in words.
 
 use crate::words::number;
 use crate::{amount, percent};
@@ -14,9 +14,9 @@ pub struct GateResult {
     pub gate: String,
     /// The mode. Absent when there was none to hold against it.
     pub mode: Option<String>,
-    /// Whether it lets the mode through.
+    /// The decision on the mode.
     pub verdict: GateVerdict,
-    /// What the numbers below are. Absent when there are none.
+    /// The meaning of the numbers below. Absent when there are none.
     pub measure: Option<GateMeasure>,
     /// The number of the data.
     pub value: Option<f64>,
@@ -24,19 +24,19 @@ pub struct GateResult {
     pub lower_bound: Option<f64>,
     /// The truth lies below this with 95 % certainty. Absent when nothing is known about it.
     pub upper_bound: Option<f64>,
-    /// What the number is held against.
+    /// The limit that the number is compared with.
     pub limit: Option<f64>,
-    /// What the mode is compared with.
+    /// The mode or run it is compared with.
     pub baseline: Option<String>,
     /// Trials of the mode that the numbers rest on.
     pub trials: u64,
     /// Those as a share of the planned ones.
     pub coverage: Option<f64>,
-    /// Why there is no number, or why it does not decide.
+    /// The reason why there is no number, or why it does not decide.
     pub reason: Option<String>,
-    /// What else should be known.
+    /// Further remarks for the reader.
     pub notes: Vec<String>,
-    /// What the bounds speak about.
+    /// The tasks that the bounds apply to.
     pub scope: Scope,
     /// The metric; none for rates of trials.
     #[serde(skip)]
@@ -77,7 +77,7 @@ pub fn gates_note(results: &[GateResult]) -> Option<String> {
     (gates.len() > 1).then(|| format!("{} gates, each at 5 %", gates.len()))
 }
 
-/// What the bounds of gates are, since the intervals beside them are others. None without gates.
+/// Explains the bounds of gates, since they differ from the intervals beside them. `None` without gates.
 pub fn gate_bounds_note(results: &[GateResult]) -> Option<&'static str> {
     let is_new = results
         .iter()
@@ -103,7 +103,7 @@ impl GateResult {
         }
     }
 
-    /// What was found: `95 % (at least 88 %), 40 trials`, or why there is nothing.
+    /// The finding: `95 % (at least 88 %), 40 trials`, or the reason why there is none.
     pub fn finding(&self) -> String {
         let mut parts = Vec::new();
         if let Some(value) = self.value {

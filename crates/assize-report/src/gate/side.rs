@@ -16,7 +16,7 @@ pub(super) struct Side<'a> {
     pub(super) arm: &'a Arm,
     pub(super) trials: &'a SummaryBuilder,
     pub(super) planned: Option<&'a Planned>,
-    /// Put before what is said about it.
+    /// A prefix for statements about this side.
     pub(super) whose: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Trials {
     void: u64,
 }
 
-/// How void trials are read.
+/// The reading of void trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// Left out.
@@ -69,7 +69,7 @@ pub(super) struct Runs<'a> {
     pub(super) coverage: f64,
     /// Trials that ran out of time.
     cut_off: u64,
-    /// Trials that are known in part: a model call did not tell all.
+    /// Trials that are known in part: a model call did not report everything.
     incomplete: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which trials are shown one by one when there are more than a page can bear.
+//! Chooses the trials that are shown one by one when a page cannot hold all.
 
 use crate::Summary;
 use assize_contracts::Outcome;
@@ -49,7 +49,7 @@ impl Choice {
         }
     }
 
-    /// Whether the next trial of this cell is shown.
+    /// Returns whether the next trial of this cell is shown.
     pub(crate) fn takes(&mut self, cell: (usize, usize), outcome: Outcome) -> bool {
         self.is_everything
             || self

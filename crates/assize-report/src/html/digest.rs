@@ -1,4 +1,4 @@
-//! SHA-256 in Base64, which is how a page tells a browser the one script and the one style that it may use.
+//! SHA-256 in Base64: the form in which a page names the one script and the one style that a browser may use.
 
 /// `sha256-…` of a text.
 pub(crate) fn source_hash(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! `report.html`: one file that needs nothing else, made of a summary, the trials and some of their traces.
 //!
-//! Rows go in one at a time. What is kept of them is bounded: numbers for the charts, the trials of the table and as many
+//! Rows go in one at a time. The data kept of them is bounded: numbers for the charts, the trials of the table and as many
 //! traces as fit; where that is not everything, the page says so. Pictures and tables are made here; a small script sorts
 //! the table of trials and shows traces, which it writes as text and never as markup.
 
@@ -29,7 +29,7 @@ use std::io::Write;
 use tools::ToolFlow;
 use trials::Trial;
 
-/// How much a page bears.
+/// The most that a page holds.
 #[derive(Debug, Clone, Copy)]
 pub struct PageLimits {
     /// Trials in the table.
@@ -73,7 +73,7 @@ const MOST_RUNS: usize = 6;
 pub struct HtmlReport<'a> {
     summary: &'a Summary,
     limits: PageLimits,
-    /// Places of the scenarios that are told one by one.
+    /// Indices of the scenarios that are listed one by one.
     scenarios: HashMap<&'a str, usize>,
     /// The metrics that are drawn, and what each mode's trials measured of each.
     metrics: Vec<String>,
@@ -83,7 +83,7 @@ pub struct HtmlReport<'a> {
     flows: Vec<ToolFlow>,
     runs: BTreeSet<String>,
     rows: u64,
-    /// What was asked, by scenario, and what agents were told, by mode.
+    /// The prompt of each scenario, and the instructions of each mode.
     prompts: Vec<String>,
     instructions: Vec<String>,
     shown: Choice,
@@ -95,13 +95,13 @@ pub struct HtmlReport<'a> {
     /// By mode and number of the model call: the input tokens of each trace.
     growth: Vec<Vec<Vec<f64>>>,
     splits: Vec<TimeSplit>,
-    /// Where and with what it was run: label and value.
+    /// The circumstances of the run: label and value.
     facts: Vec<[String; 2]>,
-    /// What each mode is: label and value.
+    /// The settings of each mode: label and value.
     settings: Vec<Vec<[String; 2]>>,
     /// Tokens and cost of all trials.
     totals: [Total; 2],
-    /// When the first listed trial began and the last one ended, in milliseconds since 1970.
+    /// The start of the first listed trial and the end of the last, in milliseconds since 1970.
     span: Option<(i64, i64)>,
 }
 
@@ -149,7 +149,7 @@ struct ShownTrace {
     json: EmbeddedJson,
 }
 
-/// Where the time of a mode's traces went.
+/// The time of a mode's traces by what it was spent on.
 #[derive(Debug, Default)]
 struct TimeSplit {
     traces: u64,
@@ -247,7 +247,7 @@ impl<'a> HtmlReport<'a> {
         })
     }
 
-    /// Tells where or with what the trials were run.
+    /// Adds a fact about the circumstances of the run.
     pub fn add_fact(&mut self, label: &str, value: &str) {
         let fact = [label, value].map(trials::shown);
         if !self.facts.contains(&fact) {
@@ -255,7 +255,7 @@ impl<'a> HtmlReport<'a> {
         }
     }
 
-    /// Tells a setting of a mode, whatever the model.
+    /// Adds a setting of a mode, for all models.
     pub fn add_setting(&mut self, mode: &str, label: &str, value: &str) {
         let arms = self.summary.arms.iter().zip(&mut self.settings);
         for (_, settings) in arms.filter(|(arm, _)| arm.is_of(mode)) {
@@ -266,14 +266,14 @@ impl<'a> HtmlReport<'a> {
         }
     }
 
-    /// Tells what a scenario asks.
+    /// Adds the prompt of a scenario.
     pub fn add_prompt(&mut self, scenario: &str, prompt: &str) {
         if let Some(place) = self.scenarios.get(scenario) {
             self.prompts[*place] = trials::shown_long(prompt);
         }
     }
 
-    /// Tells what agents are told in a mode, whatever the model.
+    /// Adds the instructions of a mode, for all models.
     pub fn add_instructions(&mut self, mode: &str, instructions: &str) {
         let arms = self.summary.arms.iter().zip(&mut self.instructions);
         for (_, told) in arms.filter(|(arm, _)| arm.is_of(mode)) {
@@ -281,14 +281,14 @@ impl<'a> HtmlReport<'a> {
         }
     }
 
-    /// Tells what a trial's agent answered at last.
+    /// Adds the final answer of a trial's agent.
     pub fn add_answer(&mut self, wanted: WantedTrace, answer: &str) {
         if self.has_room_for(answer) {
             self.trials[wanted.trial].answer = trials::shown_long(answer);
         }
     }
 
-    /// Tells how a trial's agent changed its workspace.
+    /// Adds the changes that a trial's agent made to its workspace.
     pub fn add_diff(&mut self, wanted: WantedTrace, diff: &str) {
         if self.has_room_for(diff) {
             self.trials[wanted.trial].diff = trials::shown_long(diff);
@@ -302,7 +302,7 @@ impl<'a> HtmlReport<'a> {
         fits
     }
 
-    /// Whether the page would show the trace of a trial that has one.
+    /// Returns a ticket when the page would show the trace of this trial, if it has one.
     pub fn wants_trace_of(&mut self, added: AddedTrial) -> Option<WantedTrace> {
         let is_wanted = self.traced.takes(added.cell, added.outcome);
         is_wanted.then_some(WantedTrace {
@@ -379,7 +379,7 @@ impl<'a> HtmlReport<'a> {
 
     fn measure(&mut self, row: &Row<'_>, mode: usize) {
         let catalog = &self.summary.catalog;
-        // A collector may tell again what the row told; the last word counts.
+        // A collector may report a metric of the row again; the last value counts.
         let mut found: Vec<Option<f64>> = vec![None; self.metrics.len()];
         row.for_each_measurement(catalog, |name, value| {
             if let Some(place) = self.metrics.iter().position(|known| known == name) {

@@ -3,7 +3,7 @@
 /// Beyond this, differences of values are no numbers any more.
 const LARGEST: f64 = 1e300;
 
-/// Where the largest value is this many times the smallest, an axis counts in powers.
+/// From this ratio of the largest value to the smallest, an axis is logarithmic.
 const WIDE: f64 = 60.0;
 
 /// An axis.
@@ -58,7 +58,7 @@ impl Scale {
         }
     }
 
-    /// Where a value stands. Always between the ends.
+    /// The position of a value. Always between the ends.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let share = (self.position(value) - self.position(self.low))
             / (self.position(self.high) - self.position(self.low));

@@ -135,7 +135,7 @@ impl Svg {
         }
     }
 
-    /// The nearest place in the picture. What is no number stands at the beginning.
+    /// The nearest place in the picture. A NaN is placed at the start.
     fn inside(&self, point: Point) -> Point {
         let within = |value: f64, end: f64| match value.is_nan() {
             true => 0.0,
@@ -145,7 +145,7 @@ impl Svg {
     }
 }
 
-/// How far an arc reaches sideways, compared with half its length.
+/// The sideways extent of an arc, compared with half its length.
 pub(crate) const ARC_FLATNESS: f64 = 0.62;
 
 /// The text that a browser shows beside the pointer. Empty text makes none.

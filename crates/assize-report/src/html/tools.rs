@@ -1,10 +1,10 @@
-//! Which tool follows which.
+//! Counts which tool follows which.
 
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Different tools that are told apart in one mode; the rest are counted together.
+/// The most different tools that are counted separately in one mode; the rest are counted together.
 const MOST_TOOLS: usize = 200;
 
 /// The calls of all trials of one mode.
@@ -14,7 +14,7 @@ pub(crate) struct ToolFlow {
     pub(crate) trials: u64,
     pub(crate) tools: Vec<Tool>,
     places: HashMap<String, usize>,
-    /// How often the second tool was called right after the first.
+    /// The number of calls of the second tool right after the first.
     pub(crate) steps: HashMap<(usize, usize), u64>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn shared_order(flows: &[ToolFlow]) -> ToolOrder {
 }
 
 impl ToolFlow {
-    /// Adds the calls of a row. A row that tells them in no known form adds nothing.
+    /// Adds the calls of a row. A row without calls in a known form adds nothing.
     pub(crate) fn add_row(&mut self, json: &[u8]) {
         let Ok(calls) = serde_json::from_slice::<Calls<'_>>(json) else {
             return;

@@ -12,7 +12,7 @@ const LENGTHS: [usize; 6] = [100_000, 20_000, 6_000, 2_000, 600, 200];
 /// Bytes of JSON around the texts of an event.
 const FRAME: usize = 80;
 
-/// What the page embeds of a trace.
+/// The part of a trace that the page embeds.
 #[derive(Debug, Serialize)]
 struct Shown {
     turns: Vec<TurnShown>,

@@ -28,7 +28,7 @@ pub(crate) struct Trial {
     position: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<String>,
-    /// When it began and ended, in milliseconds since 1970.
+    /// Its start and end, in milliseconds since 1970.
     #[serde(skip)]
     pub(crate) span: Option<(i64, i64)>,
     /// Time, tokens, active tokens, cost, tool calls, turns: what is unknown is null.
@@ -71,7 +71,7 @@ struct CheckShown {
     error: String,
 }
 
-/// What a row tells beside its numbers. Foreign rows tell some of it, in forms of their own.
+/// Fields of a row beside its numbers. Foreign rows have some of them, in forms of their own.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Details<'a> {

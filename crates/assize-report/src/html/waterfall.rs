@@ -1,4 +1,4 @@
-//! Where the time of one trial went, bar by bar: start-up, model calls with the wait for their first token, tools.
+//! The time of one trial, bar by bar: start-up, model calls with the wait for their first token, tools.
 
 use super::escape::visible;
 use assize_contracts::{Millis, SessionTrace, Timestamp, TraceEvent};

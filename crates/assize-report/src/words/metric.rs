@@ -97,12 +97,12 @@ pub(super) fn sentence(found: &MetricResult) -> String {
         .join(" ")
 }
 
-/// What would help, where nothing can be told.
+/// Advice for an inconclusive comparison.
 fn advised(found: &MetricResult) -> Option<String> {
     plan(found).filter(|_| found.verdict == Verdict::Inconclusive)
 }
 
-/// What runs that never vary come to, where that is no verdict.
+/// The clause for runs that never vary, where there is no verdict.
 fn constant_clause<'a>(found: &MetricResult, shown: &Headline, noun: &Noun<'a>) -> Clause<'a> {
     let place = super::place(found.scope, found.scenarios);
     let why = match (found.scope, shown.value == 0.0 && is_same_everywhere(found)) {
@@ -286,13 +286,13 @@ fn consistency(found: &MetricResult) -> String {
     )
 }
 
-/// What it would take to know more.
+/// The additional runs that would give a verdict.
 pub(super) fn plan(found: &MetricResult) -> Option<String> {
     if found.limited.is_some() {
         let also = match found.bounded_by {
             BoundedBy::Limit => "a longer limit",
-            BoundedBy::Unknown => "model calls that tell what they used",
-            BoundedBy::Both => "a longer limit and model calls that tell what they used",
+            BoundedBy::Unknown => "model calls that report what they used",
+            BoundedBy::Both => "a longer limit and model calls that report what they used",
         };
         return Some(format!("More tasks would show more, and so would {also}."));
     }

@@ -1,4 +1,4 @@
-//! How metrics are spoken of.
+//! The nouns for metrics in sentences.
 
 use super::number;
 use crate::amount;

@@ -199,7 +199,7 @@ fn other_scope(found: &SuccessComparison) -> Option<String> {
     }
 }
 
-/// What a kind of task that was not seen could do to the verdict.
+/// The possible effect of an unseen kind of task on the verdict.
 fn could_turn(found: &SuccessComparison) -> Option<String> {
     let points = found.difference_pp?.abs() / 100.0;
     let unseen = found.unseen_share?;
@@ -245,7 +245,7 @@ fn void_clause(found: &SuccessComparison) -> String {
     )
 }
 
-/// What void trials could change.
+/// The possible effect of void trials.
 fn voids(found: &SuccessComparison) -> Option<String> {
     let void = found.void[0] + found.void[1];
     if void == 0 {
@@ -263,7 +263,7 @@ fn voids(found: &SuccessComparison) -> Option<String> {
     ))
 }
 
-/// What it would take to know more.
+/// The additional runs that would give a verdict.
 pub(super) fn plan(found: &SuccessComparison) -> Option<String> {
     let plan = found.plan.as_ref()?;
     if decided_by_voids(found) {

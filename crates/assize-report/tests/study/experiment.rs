@@ -20,9 +20,9 @@ pub(crate) struct Kind {
     pub(crate) void_unrelated: f64,
     /// The time limits of the second mode and of the others; the median run takes 1.
     pub(crate) limits: Option<[f64; 2]>,
-    /// Rows tell tokens; where they do not, time decides.
-    pub(crate) tells_tokens: bool,
-    /// How much more often the second mode passes.
+    /// Rows report tokens; where they do not, time decides.
+    pub(crate) reports_tokens: bool,
+    /// The difference by which the second mode passes more often.
     pub(crate) effect: f64,
 }
 
@@ -37,7 +37,7 @@ const PLAIN: Kind = Kind {
     void_failures: 0.0,
     void_unrelated: 0.0,
     limits: None,
-    tells_tokens: true,
+    reports_tokens: true,
     effect: 0.0,
 };
 
@@ -115,7 +115,7 @@ pub(crate) const KINDS: [Kind; 16] = [
     Kind {
         name: "no tokens told, a third of the times cut off",
         limits: Some([1.2, 1.2]),
-        tells_tokens: false,
+        reports_tokens: false,
         ..PLAIN
     },
     Kind {
@@ -153,13 +153,13 @@ impl Chance {
     }
 }
 
-/// What the trials of one task under one mode have in common.
+/// The properties that the trials of one task under one mode share.
 struct Cell<'a> {
     kind: &'a Kind,
     names: [String; 3],
     /// The chance to pass.
     rate: f64,
-    /// How long runs take, on the log scale.
+    /// The typical time of runs, on the log scale.
     level: f64,
     is_second: bool,
 }
@@ -206,7 +206,7 @@ impl Cell<'_> {
             void_failures,
             void_unrelated,
             limits,
-            tells_tokens,
+            reports_tokens,
             ..
         } = *self.kind;
         let [model, task, mode] = &self.names;
@@ -230,7 +230,7 @@ impl Cell<'_> {
         if outcome == "void" {
             row["voidCause"] = json!(cause);
         }
-        if tells_tokens {
+        if reports_tokens {
             let tokens = (time * 10_000.0).round();
             row["tokens"] = json!({"total": tokens, "active": tokens});
         }

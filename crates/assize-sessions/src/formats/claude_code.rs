@@ -118,7 +118,7 @@ struct Line<'a> {
     cwd: Option<Text<'a>>,
     branch: Option<Text<'a>>,
     agent: Option<Text<'a>>,
-    /// The sub-agent that a tool result tells about.
+    /// The sub-agent that a tool result names.
     started_agent: Option<Text<'a>>,
     at: Option<i64>,
     is_sidechain: bool,
@@ -472,7 +472,7 @@ impl Reader {
 
     fn call_of(&mut self, line: &Line<'_>, agent: AgentPlace, uuid: Identity) -> CallPlace {
         let Some(id) = line.message.id else {
-            // Nothing but the line itself tells such an answer from others.
+            // Nothing but the line itself distinguishes such an answer from others.
             let marks = CallMarks {
                 request: uuid,
                 message: 0,
@@ -696,7 +696,7 @@ fn block_identity(uuid: Identity, number: usize) -> Identity {
     }
 }
 
-/// What a local command printed is kept as a message of the user.
+/// The output of a local command is kept as a message of the user.
 fn is_command_output(texts: &[Text<'_>]) -> bool {
     texts.iter().all(|text| {
         let raw = text.raw();

@@ -371,7 +371,7 @@ struct Reader {
     has_output: bool,
     /// Rows of usage that were kept call by call since the last total.
     has_records: bool,
-    /// The call whose answer is being told.
+    /// The call whose answer is being read.
     open: Option<CallPlace>,
     /// The first call of the turn, which the turn's time to the first token belongs to.
     first_of_turn: Option<CallPlace>,
@@ -613,7 +613,7 @@ impl Reader {
         self.draft.end_tool(&id.plain(), end);
     }
 
-    /// The call that an answer belongs to, which lasts until its usage is told.
+    /// The call that an answer belongs to, which lasts until its usage is reported.
     fn open_call(&mut self, at: Option<i64>) -> CallPlace {
         self.has_output = true;
         let place = match self.open {
@@ -727,7 +727,7 @@ impl Reader {
         }
     }
 
-    /// The outcome of a command, which its output may not tell.
+    /// The outcome of a command, which its output may not show.
     fn take_finished(&mut self, item: &Finished<'_>) {
         let Some(id) = item.id else { return };
         let (exit, duration) = (item.exit_code, item.duration_ms);
@@ -824,7 +824,7 @@ fn inner_json(raw: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The exit code that the output of a command tells.
+/// The exit code in the output of a command.
 fn exit_code(output: &[u8]) -> Option<i64> {
     let value: Value = serde_json::from_slice(output).ok()?;
     if let Some(code) = value["metadata"]["exit_code"]

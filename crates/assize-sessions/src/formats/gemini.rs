@@ -1,5 +1,5 @@
 //! Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, older ones `.json` with `messages`. Records are applied in order: a message with a
-//! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. What was taken back was spent nevertheless.
+//! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. Their tokens were spent nevertheless.
 
 use super::document::{LARGEST_DOCUMENT, Types, joined_texts};
 use super::{Head, LogFormat, Machine};

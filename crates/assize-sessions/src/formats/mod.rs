@@ -60,7 +60,7 @@ pub(crate) trait LogFormat: Sync {
     }
 }
 
-/// Where programs keep their files on this machine. The caller reads the environment.
+/// Directories in which programs keep their files on this machine. The caller reads the environment.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     /// The user's home directory.

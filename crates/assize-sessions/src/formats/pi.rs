@@ -72,7 +72,7 @@ fn take_head(draft: &mut Draft, line: &Value, types: &mut Types) {
     draft.origin.continued_from = types.text(&line["parentSession"]).map(str::to_owned);
 }
 
-/// Short ids are unique within a tree only; the time tells trees apart.
+/// Short ids are unique within a tree only; the time distinguishes trees.
 fn entry_identity(line: &Value) -> u64 {
     let part = |key: &str| line[key].as_str().unwrap_or_default().as_bytes().to_vec();
     identity(&[b"pi", &part("id"), &part("timestamp")])

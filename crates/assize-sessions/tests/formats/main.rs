@@ -1,4 +1,4 @@
-//! What every reader finds in logs of its agent: recordings, and the cases in which other tools count wrong.
+//! The results of every reader on logs of its agent: recordings, and the cases in which other tools count wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -163,7 +163,7 @@ pub(crate) fn cost_gate(world: &mut World, design: Design) -> Vec<bool> {
     vec![naive, population, suite]
 }
 
-/// Whether the gate passes, and whether its point estimate alone would.
+/// Returns whether the gate passes, and whether its point estimate alone would.
 fn gate(a: &[Vec<f64>], b: &[Vec<f64>], scope: Scope) -> (bool, bool) {
     let options = GateOptions {
         scope,

@@ -1,4 +1,4 @@
-//! How often intervals hold the truth and tests cry wolf, by simulation:
+//! Measures by simulation how often intervals hold the truth and how often tests raise false alarms:
 //! `cargo run --release -p assize-stats --example coverage -- --simulations 4000 --seed 1`.
 //! Prints a Markdown table; `docs/statistics.md` carries one.
 #![expect(

@@ -1,10 +1,10 @@
-//! What is simulated. The naive methods treat every run as independent, as most tools do.
+//! The simulated studies. The naive methods treat every run as independent, as most tools do.
 
 use crate::latency::*;
 use crate::outcomes::*;
 use crate::world::{Design, EFFECT_SPREAD, World};
 
-/// What a method claims.
+/// The claim of a method.
 #[derive(Clone, Copy)]
 pub(crate) enum Claim {
     /// The interval holds the truth.

@@ -5,7 +5,7 @@ use assize_stats::special::{beta_quantile, normal_quantile};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How many scenarios, and how many runs of each under each mode.
+/// The number of scenarios, and of runs of each under each mode.
 #[derive(Clone, Copy)]
 pub(crate) struct Design {
     pub(crate) scenarios: usize,
@@ -40,10 +40,10 @@ pub(crate) const LEVEL: f64 = 5.0;
 
 /// Spread of the mode's effect between scenarios, on the log scale.
 pub(crate) const EFFECT_SPREAD: f64 = 0.15;
-/// What a gate tolerates.
+/// The difference that a gate tolerates.
 pub(crate) const MARGIN: f64 = 0.1;
 
-/// Whether an interval holds the truth.
+/// True when an interval holds the truth.
 pub(crate) fn holds(lower: f64, upper: f64, truth: f64) -> bool {
     lower <= truth && truth <= upper
 }

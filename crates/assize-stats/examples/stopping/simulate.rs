@@ -14,13 +14,13 @@ pub(crate) struct Setting {
     pub(crate) most: u32,
     /// The true effect, a log ratio.
     pub(crate) delta: f64,
-    /// How much it differs between scenarios.
+    /// Its standard deviation between scenarios.
     pub(crate) omega: f64,
-    /// How much single runs vary in one mode.
+    /// The standard deviation of single runs in one mode.
     pub(crate) sigma: f64,
 }
 
-/// How looks are paid for.
+/// The rule by which looks are paid for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
     /// Not at all.
@@ -31,7 +31,7 @@ pub(crate) enum Rule {
     Anytime,
 }
 
-/// What many experiments came to.
+/// The results of many experiments.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Share in which a look decided.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::Arguments;
 
-/// How many tasks, and how many runs of each under each mode.
+/// The number of tasks, and of runs of each under each mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) tasks: usize,

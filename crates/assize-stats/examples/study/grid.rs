@@ -29,14 +29,14 @@ const fn size(tasks: usize, runs: usize) -> Size {
     Size { tasks, runs }
 }
 
-/// What came out in one cell.
+/// The results of one cell.
 #[derive(Clone, Copy)]
 struct Cell {
     coverage: f64,
     decided: f64,
 }
 
-/// How many runs a task gets.
+/// The distribution of runs over tasks.
 #[derive(Clone, Copy)]
 enum Counts {
     Equal,

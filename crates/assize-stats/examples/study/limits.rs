@@ -28,7 +28,7 @@ struct Task {
     b: Vec<f64>,
     cut_a: Vec<bool>,
     cut_b: Vec<bool>,
-    /// Whole values, which nobody sees.
+    /// Whole values, hidden from the methods.
     whole_a: Vec<f64>,
     whole_b: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! How often success intervals hold the truth, how often verdicts are false, and how often they are found, over a grid of
+//! Measures how often success intervals hold the truth, how often verdicts are false, and how often they are found, over a grid of
 //! sizes and truths; the same for voids, limits, margins and rare counts:
 //! `cargo run --release -p assize-stats --example study -- --simulations 3000 --seed 1`.
 //! Prints Markdown tables; `docs/statistics.md` carries them. Cells near a limit are simulated again with fresh seeds.
@@ -17,7 +17,7 @@ mod truth;
 
 use std::process::ExitCode;
 
-/// What to simulate.
+/// The simulations to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments {
     /// Data sets per cell.

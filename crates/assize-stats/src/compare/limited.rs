@@ -12,7 +12,7 @@ use crate::limited::{LimitKind, LimitedComparison, LimitedRuns, limited_comparis
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limited {
-    /// What the value of a cut-off run stands for.
+    /// The meaning of a cut-off run's value.
     pub kind: LimitKind,
     /// The comparison.
     #[serde(flatten)]

@@ -19,11 +19,11 @@ use crate::warning::Warnings;
 pub struct MetricComparison {
     /// The candidate.
     pub mode_a: String,
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub mode_b: String,
     /// The metric's name.
     pub metric: String,
-    /// How many percent the statistic of all runs of A is below that of B; a placeholder unless `reduction_defined`.
+    /// The percentage by which the statistic of all runs of A is below that of B; a placeholder unless `reduction_defined`.
     pub reduction_pct: f64,
     /// Interval of `reduction_pct` at `confidence_level`.
     pub ci95: [f64; 2],
@@ -33,9 +33,9 @@ pub struct MetricComparison {
     pub effect_magnitude: Magnitude,
     /// Permutation p-value: does the mode matter on exactly these scenarios?
     pub p_value: f64,
-    /// Whether `reduction_pct` may be shown.
+    /// True when `reduction_pct` may be shown.
     pub reduction_defined: bool,
-    /// Whether `effect_size` may be shown.
+    /// True when `effect_size` may be shown.
     pub effect_defined: bool,
     /// Compared runs.
     pub n: RunCounts,
@@ -45,15 +45,15 @@ pub struct MetricComparison {
     pub repetitions: usize,
     /// Scenarios run by one mode only.
     pub unmatched_scenarios: Vec<String>,
-    /// Whether runs are matched by scenario.
+    /// The matching of runs.
     pub design: Design,
-    /// What the verdict speaks about.
+    /// The tasks that the verdict applies to.
     pub scope: Scope,
     /// Summary of the runs.
     pub statistic: Statistic,
-    /// How `ci95` was made.
+    /// The method behind `ci95`.
     pub ci_method: CiMethod,
-    /// How `p_value` was made.
+    /// The method behind `p_value`.
     pub p_method: PMethod,
     /// Nominal coverage of all intervals here.
     pub confidence_level: Level,
@@ -87,7 +87,7 @@ pub struct MetricComparison {
     pub p_look: Option<f64>,
     /// The verdict's p-value, adjusted for its family.
     pub p_adjusted: Option<f64>,
-    /// How it was adjusted.
+    /// The method of adjustment.
     pub adjust_method: AdjustMethod,
     /// The comparisons that are adjusted together.
     pub family: Family,
@@ -97,9 +97,9 @@ pub struct MetricComparison {
     pub exploratory: bool,
     /// The word.
     pub verdict: Verdict,
-    /// Why the modes cannot be compared.
+    /// The reason why the modes cannot be compared.
     pub reason: Option<&'static str>,
-    /// What an inconclusive comparison would take.
+    /// The size that an inconclusive comparison would need.
     pub plan: Option<ComparisonPlan>,
     /// The variances met, for plans of other designs. Absent for fewer than two scenarios and for cut-off runs.
     #[serde(skip)]
@@ -117,7 +117,7 @@ pub struct RunCounts {
     pub b: usize,
 }
 
-/// Whether runs are matched by scenario.
+/// The matching of runs: by scenario or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Design {
@@ -127,7 +127,7 @@ pub enum Design {
     Unpaired,
 }
 
-/// How the interval of the pooled reduction was made.
+/// The method behind the interval of the pooled reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CiMethod {
@@ -137,7 +137,7 @@ pub enum CiMethod {
     Percentile,
 }
 
-/// How the p-value was made.
+/// The method behind the p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PMethod {
@@ -159,7 +159,7 @@ pub enum PMethod {
 pub struct PairedSummary {
     /// Scale of the comparison.
     pub measure: Measure,
-    /// How many percent A is below B; only for ratios.
+    /// The percentage by which A is below B; only for ratios.
     pub reduction_pct: Option<f64>,
     /// A minus B in the metric's unit; only for differences.
     pub difference: Option<f64>,
@@ -183,7 +183,7 @@ pub struct PairedSummary {
 pub struct SuiteSummary {
     /// Scale of the comparison.
     pub measure: Measure,
-    /// How many percent A is below B; only for ratios.
+    /// The percentage by which A is below B; only for ratios.
     pub reduction_pct: Option<f64>,
     /// A minus B in the metric's unit; only for differences.
     pub difference: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a comparison would need to become conclusive, from the variances it met.
+//! The size that a comparison would need to become conclusive, from the variances it met.
 //!
 //! A `Basis` is gathered with the numbers; the plan is made when the family is known, because the verdict is held to the
 //! error rate that is left after adjustment.
@@ -16,7 +16,7 @@ use crate::special::{normal_quantile, student_t_quantile};
 use crate::statistic::Statistic;
 use crate::success::{MatchedTallies, chance_inside, mean_rate, per_task_variance};
 
-/// What the design can see and what it would take to see a smaller effect.
+/// The smallest effect that the design detects, and the size needed for a smaller one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonPlan {
@@ -42,7 +42,7 @@ pub struct ComparisonPlan {
     pub power: Level,
 }
 
-/// What a comparison of success can see and what it would take to see `target_pp`.
+/// The smallest difference in success that the design detects, and the size needed for `target_pp`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuccessPlan {
@@ -269,7 +269,7 @@ fn scenarios_plan(
     })
 }
 
-/// What more runs of exactly these scenarios would show.
+/// The repetitions of exactly these scenarios that would show the wanted effect.
 fn runs_plan(
     effect: &Effect,
     repetitions: f64,
@@ -292,7 +292,7 @@ fn runs_plan(
     })
 }
 
-/// What would show half of the difference in rare counts that this design sees. Only more tasks are promised.
+/// The size needed for half of the difference in rare counts that this design detects. Only more tasks are promised.
 fn counts_plan(components: &Components, alpha: Level) -> Option<ComparisonPlan> {
     let needs = Needs::new(components, alpha)?;
     let delta = needs.detectable / 2.0;
@@ -311,7 +311,7 @@ fn counts_plan(components: &Components, alpha: Level) -> Option<ComparisonPlan> 
     })
 }
 
-/// What a design sees, and what a difference takes.
+/// The detectable difference of a design, and the size that a difference needs.
 struct Needs<'a> {
     components: &'a Components,
     alpha: Level,

@@ -15,7 +15,7 @@ pub(super) struct Selection {
     pub(super) non_finite: usize,
 }
 
-/// How the runs of the two modes belong together.
+/// The relation between the runs of the two modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matching {
     /// By scenario.

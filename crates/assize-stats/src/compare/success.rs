@@ -21,7 +21,7 @@ use crate::success::{
 use crate::verdict::Verdict;
 use crate::warning::{Warning, Warnings};
 
-/// Above this share of void trials the comparison says so.
+/// Above this share of void trials the comparison carries a warning.
 const MANY_VOID: f64 = 0.05;
 
 /// Success of mode A compared with mode B. A is better when its rate is higher.
@@ -30,7 +30,7 @@ const MANY_VOID: f64 = 0.05;
 pub struct SuccessComparison {
     /// The candidate.
     pub mode_a: String,
-    /// What it is compared with.
+    /// The mode it is compared with.
     pub mode_b: String,
     /// Always `success`.
     pub metric: &'static str,
@@ -49,7 +49,7 @@ pub struct SuccessComparison {
     pub p_look: Option<f64>,
     /// The p-value adjusted for its family.
     pub p_adjusted: Option<f64>,
-    /// How it was adjusted.
+    /// The method of adjustment.
     pub adjust_method: AdjustMethod,
     /// The comparisons that are adjusted together.
     pub family: Family,
@@ -63,9 +63,9 @@ pub struct SuccessComparison {
     pub unseen_share: Option<f64>,
     /// The most favourable task was counted only as much as the next one.
     pub capped: bool,
-    /// How `ci95` was made.
+    /// The method behind `ci95`.
     pub method: SuccessMethod,
-    /// What the verdict, `ci95` and `pValue` speak about.
+    /// The tasks that the verdict, `ci95` and `pValue` apply to.
     pub scope: Scope,
     /// Exact test of the discordant pairs; only with one trial per scenario and mode.
     pub mcnemar_p: Option<f64>,
@@ -103,9 +103,9 @@ pub struct SuccessComparison {
     pub confidence_level: Level,
     /// The word.
     pub verdict: Verdict,
-    /// Why the modes cannot be compared.
+    /// The reason why the modes cannot be compared.
     pub reason: Option<&'static str>,
-    /// What an inconclusive comparison would take.
+    /// The size that an inconclusive comparison would need.
     pub plan: Option<SuccessPlan>,
     /// The variances met, for plans of other designs. Absent for fewer than two scenarios.
     #[serde(skip)]
@@ -114,7 +114,7 @@ pub struct SuccessComparison {
     pub warnings: Warnings,
 }
 
-/// How the interval of a success difference is made.
+/// The method behind the interval of a success difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SuccessMethod {
@@ -339,7 +339,7 @@ impl SuccessDraft {
     }
 }
 
-/// How much the adjustment for the family raised a p-value.
+/// The factor by which the adjustment for the family raised a p-value.
 fn factor(p_value: Option<f64>, p_adjusted: Option<f64>) -> f64 {
     match (p_value, p_adjusted) {
         (Some(p), Some(adjusted)) if p > 0.0 => (adjusted / p).max(1.0),

@@ -17,7 +17,7 @@ use crate::paired::PairedComparison;
 use crate::stopping::{Asked, LookFacts, Looks};
 use crate::verdict::Verdict;
 
-/// With so few tasks a verdict speaks of exactly these.
+/// With so few tasks a verdict applies to exactly these.
 const FEW_TASKS: usize = 4;
 
 /// The scope that a verdict on so many tasks has.
@@ -29,14 +29,14 @@ pub(super) fn verdict_scope(wanted: Scope, tasks: usize) -> Scope {
     }
 }
 
-/// What a verdict on a metric rests on, besides the adjusted p-value.
+/// The evidence for a verdict on a metric, besides the adjusted p-value.
 pub(super) struct Evidence {
-    /// Why there can be no verdict.
+    /// The reason why there can be no verdict.
     pub(super) reason: Option<&'static str>,
     pub(super) finding: Finding,
 }
 
-/// Where the data point, and how surely.
+/// The direction of the data, and its certainty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Finding {
     pub(super) side: Side,
@@ -47,7 +47,7 @@ pub(super) struct Finding {
     pub(super) is_certain: bool,
 }
 
-/// Where the whole interval of the difference lies.
+/// The side on which the whole interval of the difference lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Side {
     Lower,
@@ -127,10 +127,10 @@ impl Finding {
     }
 }
 
-/// How a word is chosen once the p-value is adjusted.
+/// The rule that chooses a word once the p-value is adjusted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wording {
-    /// Which way is better; only declared metrics have better and worse.
+    /// The better direction; only declared metrics have better and worse.
     pub(super) direction: Option<Direction>,
     pub(super) exploratory: bool,
     pub(super) alpha: f64,

@@ -10,7 +10,7 @@ const ENUMERATED: u64 = 50_000;
 /// Relative slack that makes ties hidden by rounding count as ties.
 const SLACK: f64 = 1e-12;
 
-/// How many of how many runs carry label A, for each scenario in turn.
+/// The number of runs with label A and of all runs, for each scenario in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout(pub(super) Vec<Labels>);
 

@@ -38,7 +38,7 @@ pub(super) fn count_extreme(columns: &[&Column], permutations: usize, stream: St
         )
 }
 
-/// Which entries each relabeling of a batch chooses; word `w` of relabeling `p` is at `w * BATCH + p`.
+/// The entries that each relabeling of a batch chooses; word `w` of relabeling `p` is at `w * BATCH + p`.
 struct Batch {
     words: Vec<u64>,
     count: usize,
@@ -195,7 +195,7 @@ impl Coin {
 mod tests {
     use super::*;
 
-    /// How often each bit is chosen over many draws, as z scores.
+    /// The largest z score of the count of a bit over many draws.
     fn largest_z(labels: Labels) -> f64 {
         const DRAWS: usize = 20_000;
         let mut generator = Stream::for_purpose(9, "choice").generator(0);

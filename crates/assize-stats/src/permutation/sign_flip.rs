@@ -19,7 +19,7 @@ pub struct SignFlipTest {
     pub p_value: f64,
     /// Mean of the differences.
     pub mean_difference: f64,
-    /// Whether all patterns were enumerated.
+    /// True when all patterns were enumerated.
     pub exact: bool,
     /// The smallest p-value this test could have given.
     pub min_attainable_p: f64,

@@ -11,10 +11,10 @@ use crate::interval::{Bounds, Level, Scope};
 use crate::proportion::Tally;
 use crate::warning::{Warning, Warnings};
 
-/// How to hold the difference of two success rates against a margin.
+/// Settings for comparing a difference of two success rates with a margin.
 #[derive(Clone, Copy, Debug)]
 pub struct SuccessMarginOptions {
-    /// How much lower the rate may be: 0.1 for 10 points.
+    /// The largest acceptable loss of success: 0.1 for 10 points.
     pub margin: f64,
     /// Error rate of each one-sided test.
     pub alpha: Level,
@@ -32,11 +32,11 @@ pub struct SuccessMargin {
     pub lower: Option<f64>,
     /// One-sided upper bound.
     pub upper: Option<f64>,
-    /// Whether the candidate is worse by less than the margin.
+    /// Passes when the candidate is worse by less than the margin.
     pub non_inferior: GateVerdict,
-    /// Whether the difference is shown to be smaller than the margin on both sides.
+    /// True when the difference is shown to be smaller than the margin on both sides.
     pub equivalent: bool,
-    /// What the numbers speak about.
+    /// The tasks that the numbers apply to.
     pub scope: Scope,
     /// Reasons to be careful.
     pub warnings: Warnings,
@@ -52,9 +52,9 @@ pub struct SuccessGate {
     pub lower: Option<f64>,
     /// One-sided upper bound.
     pub upper: Option<f64>,
-    /// Whether the rate reaches the threshold.
+    /// Passes when the rate reaches the threshold.
     pub verdict: GateVerdict,
-    /// What the numbers speak about.
+    /// The tasks that the numbers apply to.
     pub scope: Scope,
     /// Reasons to be careful.
     pub warnings: Warnings,

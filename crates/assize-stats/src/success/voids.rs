@@ -1,4 +1,4 @@
-//! What void trials could change: the verdict as observed, with all of them against A, and with all of them for A.
+//! The influence of void trials: the verdict as observed, with all of them against A, and with all of them for A.
 
 use serde::Serialize;
 

@@ -12,11 +12,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value};
 
-/// What came out of one case.
+/// The result of one case.
 pub(crate) struct Outcome {
     /// The case's id.
     pub(crate) id: String,
-    /// Why it failed; absent when it passed.
+    /// The reason of its failure; absent when it passed.
     pub(crate) failure: Option<String>,
     /// The function that took the place of the one the case asks for, which is therefore not evaluated.
     pub(crate) replaced_by: Option<&'static str>,

@@ -6,7 +6,7 @@ use std::ops::Add;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a program used.
+/// The resource use of a program.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     /// Seconds, user and system.
@@ -60,7 +60,7 @@ pub(crate) fn of(directory: &Path, program: &str, arguments: &[&str]) -> Usage {
 }
 
 /// Runs a program and prints what it used.
-pub(crate) fn measure_and_tell(words: &[String]) {
+pub(crate) fn measure_and_print(words: &[String]) {
     let status = Command::new(&words[0])
         .args(&words[1..])
         .stdin(Stdio::null())

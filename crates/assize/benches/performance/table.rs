@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// The same, for people to see.
-    pub(crate) fn told_beside(self, reference: &str, ratio: f64) -> Self {
+    pub(crate) fn shown_beside(self, reference: &str, ratio: f64) -> Self {
         self.with(format!("{ratio:.2} × {reference}"), None, true)
     }
 

@@ -26,10 +26,10 @@ pub(crate) struct PlanArguments {
     /// A difference to be shown, such as 15%, success=10pp or tokens_active=15% (may be repeated)
     #[arg(long, value_name = "DIFFERENCE")]
     pub(crate) detect: Vec<Detect>,
-    /// What may be spent, such as 20usd, 500000tokens or 90min: says how to split it best
+    /// Amount to spend, such as 20usd, 500000tokens or 90min: shows how to split it best
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<PlanBudget>,
-    /// What one more scenario costs to make, in dollars [default: 0]
+    /// Cost of making one more scenario, in dollars [default: 0]
     #[arg(long, value_name = "USD", value_parser = amount)]
     pub(crate) scenario_cost: Option<f64>,
     /// Chance of showing a difference that is there [default: 0.8]
@@ -88,7 +88,7 @@ impl PlanArguments {
     }
 }
 
-/// What a run may spend, and running a mode against itself.
+/// The limits of a run's spending, and running a mode against itself.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct DesignArguments {
     /// Run one mode against itself (the first, or --mode): what would be called different by chance

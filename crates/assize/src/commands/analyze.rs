@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// Sessions that are worked on before any of them is shown; bounds what is held at once.
 const BATCH: usize = 64;
 
-/// Nobody reads more sessions than this one by one; the overview and `--json` have them all.
+/// The most sessions that are shown one by one; the overview and `--json` have them all.
 const MOST_SHOWN: usize = 20;
 
 /// A session, and what it is called in the output.
@@ -163,7 +163,7 @@ fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) 
     Ok(unreadable)
 }
 
-/// Explains sessions on all cores, shows them in order, and tells how many could not be read.
+/// Explains sessions on all cores, shows them in order, and returns how many could not be read.
 fn explain(
     sessions: &[Session],
     trials: Option<&Trials>,
@@ -237,7 +237,7 @@ impl Session {
         }
     }
 
-    /// What the analyzers find. Nothing for a trial without a trace.
+    /// The findings of the analyzers. Empty for a trial without a trace.
     fn explain(
         &self,
         trials: Option<&Trials>,
@@ -288,13 +288,13 @@ impl Session {
 /// The explanation of a session.
 struct ExplainedSession {
     bundle: SessionAnalysisBundle,
-    /// What could not be read of it, and errors of analyzers that failed.
+    /// Unreadable parts of it, and errors of analyzers that failed.
     problems: Vec<String>,
     /// The trace, where its timeline is wanted.
     trace: Option<SessionTrace>,
 }
 
-/// What a run kept of its trials.
+/// The stored data of a run's trials.
 struct Trials {
     traces: TraceReader,
     /// The scenarios as they were run.

@@ -13,10 +13,10 @@ use assize_engine::store::{self, RunDirectory, RunFile, RunState};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Where baselines lie among the runs. It holds no manifest, so it is no run itself.
+/// The directory of baselines among the runs. It holds no manifest, so it is no run itself.
 const DIRECTORY: &str = "baselines";
 
-/// What makes a run comparable; traces and reports stay behind.
+/// The files that make a run comparable; traces and reports stay behind.
 const FILES: [RunFile; 2] = [RunFile::Manifest, RunFile::Rows];
 
 pub(crate) fn baseline(arguments: &BaselineArguments, plugins: &Plugins) -> Result<Exit> {
@@ -71,7 +71,7 @@ fn set(results: &Path, name: &str, run: &RunDirectory) -> Result<Exit> {
     let parent = results.join(DIRECTORY);
     let cannot = || format!("cannot write `{}`", path.display());
     std::fs::create_dir_all(&parent).with_context(cannot)?;
-    // Beside its place first, so that nobody sees half a baseline.
+    // Beside its place first, so that other processes never see half a baseline.
     let unfinished = tempfile::Builder::new()
         .prefix(".set-")
         .tempdir_in(&parent)

@@ -1,4 +1,4 @@
-//! The budget of a run: refused where it cannot be kept, and what is said when it ended the run.
+//! The budget of a run: refused where it cannot be kept, and the message when it ended the run.
 
 use crate::commands::UsageError;
 use crate::suite::LoadedSuite;
@@ -10,10 +10,10 @@ use assize_report::{duration, money, quantity};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Agents that tell what their sessions cost.
-const TELL_COST: [&str; 1] = ["claude-code"];
+/// Agents that report the cost of their sessions.
+const REPORT_COST: [&str; 1] = ["claude-code"];
 
-/// Refuses a limit on dollars where nobody will know them, and finds out what blocks like these cost before.
+/// Refuses a limit on dollars where they will be unknown, and finds the cost of earlier blocks like these.
 pub(super) fn prepare(suite: &mut LoadedSuite) -> Result<()> {
     let budget = suite.profile.execution.budget;
     if budget.is_unlimited() {
@@ -85,7 +85,7 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
         prices.is_some_and(|prices| prices.of_totals(model, &one).is_some())
     };
     let is_known = |mode: &Mode| {
-        let told = mode
+        let is_set = mode
             .overrides
             .get("cost_usd")
             .is_some_and(|cost| !cost.is_null());
@@ -96,8 +96,9 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
             models.extend(own.into_iter().chain(of_runners));
         }
         let is_simulated = mode.provider == "simulated";
-        told || is_seen(mode)
-            || (TELL_COST.contains(&mode.provider.as_str()))
+        is_set
+            || is_seen(mode)
+            || (REPORT_COST.contains(&mode.provider.as_str()))
             || (!is_simulated && !models.is_empty() && models.iter().all(|model| has_price(model)))
     };
     match profile.modes.iter().find(|mode| !is_known(mode)) {
@@ -134,7 +135,7 @@ pub(super) fn words(stop: &BudgetStop) -> String {
             )
         }
         BudgetStop::Unknown { what } => format!(
-            "a trial did not tell its {what}, so the budget could not be kept; limit {} instead",
+            "a trial did not report its {what}, so the budget could not be kept; limit {} instead",
             match *what {
                 "cost" => "tokens or minutes",
                 _ => "minutes",

@@ -1,4 +1,4 @@
-//! What agents changed in their workspaces, as a diff: the stored changes against what the workspace was made of.
+//! The changes that agents made to their workspaces, as a diff: the stored changes against the workspace's origin.
 
 use assize_contracts::{ProfileRow, WorkspaceSpec};
 use assize_engine::store::RunDirectory;
@@ -22,7 +22,7 @@ pub(super) struct Changes<'a> {
     origins: HashMap<String, Origin>,
 }
 
-/// What a workspace was made of.
+/// The origin of a workspace.
 #[derive(Clone)]
 enum Origin {
     Nothing,
@@ -31,7 +31,7 @@ enum Origin {
         repository: PathBuf,
         name: String,
     },
-    /// It cannot be told any more, for this reason.
+    /// It is no longer known, for this reason.
     Lost(String),
 }
 
@@ -39,7 +39,7 @@ enum Origin {
 pub(super) struct Diff {
     /// In the unified form. Files that are no text are named.
     pub(super) text: String,
-    /// What should be known about it.
+    /// A remark for the reader, if there is one.
     pub(super) remark: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Origin {
             .and_then(|scenarios| scenarios.get(scenario)?.get("workspace"))
             .and_then(|spec| serde_json::from_value::<WorkspaceSpec>(spec.clone()).ok());
         let Some(spec) = spec else {
-            return Self::Lost("the run does not tell what the workspace was made of".to_owned());
+            return Self::Lost("the run does not record what the workspace was made of".to_owned());
         };
         if !spec.setup.is_empty() || !spec.setup_once.is_empty() {
             return Self::Lost("set-up commands may have written them".to_owned());
@@ -109,7 +109,7 @@ impl Origin {
                 name: git.reference.clone(),
             },
             (_, None, None) => Self::Nothing,
-            (None, ..) => Self::Lost("the run does not tell where its suite lies".to_owned()),
+            (None, ..) => Self::Lost("the run does not record where its suite lies".to_owned()),
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
     }
 }
 
-/// Which values will be removed, in one sentence. Absent when there are none.
+/// The values that will be removed, in one sentence. Absent when there are none.
 fn removed(secrets: &Secrets) -> Option<String> {
     let in_words = |removed: &Removed| {
         let name = plain(&removed.name);

@@ -93,7 +93,7 @@ fn analysis(arguments: &CompareArguments, suite: &Analysis) -> Analysis {
     analysis.mixed = arguments.mixed;
     analysis.counts_scenarios = arguments.each || arguments.b.is_some();
     if !arguments.metric.is_empty() {
-        // Who asks for metrics declares them.
+        // Metrics named on the command line are declared ones.
         analysis.metrics = Some(arguments.metric.clone());
         analysis.primary = Some(arguments.metric.clone());
     }
@@ -157,7 +157,7 @@ fn looks_at(first: &Source, second: &Source) -> Option<LooksReading> {
     })
 }
 
-/// How far the trials of one mode of both runs have come, where some are missing.
+/// The progress of one mode of both runs, where some trials are missing.
 fn unfinished_mode(first: &Source, second: &Source, mode: &str, done: u64) -> Option<Unfinished> {
     let of_mode = |source: &Source| {
         let plan = source.planned.as_ref()?;
@@ -175,7 +175,7 @@ fn unfinished_mode(first: &Source, second: &Source, mode: &str, done: u64) -> Op
     (done < planned).then_some(Unfinished { done, planned })
 }
 
-/// What the two are called: the run's id, or the file.
+/// The labels of the two: the run's id, or the file.
 fn labels(first: &Source, second: &Source) -> [String; 2] {
     let names = [first.name(), second.name()];
     match names[0] == names[1] {
@@ -228,7 +228,7 @@ fn changes(summary: &Summary) -> Vec<ScenarioChange<'_>> {
     pairs.flatten().collect()
 }
 
-/// How many of each kind, and which ones; all of them only when asked for.
+/// Prints the number of changes of each kind, and their scenarios; all of them only when asked for.
 fn show_changes(changes: &[ScenarioChange<'_>], all: bool) {
     for pair in changes.chunk_by(|a, b| a.mode_a == b.mode_a && a.mode_b == b.mode_b) {
         let of = |kind| pair.iter().filter(move |change| change.change == kind);

@@ -4,7 +4,7 @@ use crate::terminal::say;
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
 
-/// Whether to go on; only where somebody can answer, else silence is consent, as scripts expect.
+/// Asks whether to go on; only where a user can answer, else silence is consent, as scripts expect.
 pub(super) fn is_given(explain: impl FnOnce() -> Result<String>) -> Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(true);

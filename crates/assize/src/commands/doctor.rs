@@ -23,20 +23,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// How long an agent may take to tell its version.
+/// The time limit of an agent to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long an agent may take to its first request.
+/// The time limit of an agent up to its first request.
 const REACH_LIMIT: Duration = Duration::from_secs(90);
 
-/// What is known of one agent.
+/// The findings about one agent.
 struct Finding {
     agent: Agent,
-    /// What is looked for.
+    /// The program that is looked for.
     program: String,
     path: Option<PathBuf>,
     version: Option<String>,
-    /// What it signs in with, or what is missing for it.
+    /// The credential it signs in with, or the missing one.
     sign_in: Result<Option<SignIn>, SignInProblem>,
     reached: Option<Result<(), String>>,
 }
@@ -57,16 +57,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit> {
         findings.iter().flat_map(Finding::advice).for_each(say);
     }
     if arguments.agents.is_empty() {
-        tell_workspaces(arguments.json)?;
+        print_workspaces(arguments.json)?;
         let engine = runtime.block_on(Engine::find(None));
         let engine = engine.map_err(|error| error.explained());
-        tell_sandboxes(arguments.json, &engine);
+        print_sandboxes(arguments.json, &engine);
     }
     Ok(Exit::Done)
 }
 
-/// How workspaces can be made here, the best way first.
-fn tell_workspaces(as_json: bool) -> Result<()> {
+/// The methods by which workspaces can be made here, the best first.
+fn print_workspaces(as_json: bool) -> Result<()> {
     let root = default_root()?;
     let found = survey(&root);
     if as_json {
@@ -93,8 +93,8 @@ fn tell_workspaces(as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Which walls around agents this machine has, and why it lacks others.
-fn tell_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
+/// The sandboxes that this machine has, and the reasons why it lacks others.
+fn print_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
     let guard = GuardVersion::of_this_machine();
     if as_json {
         let guard = json!({
@@ -296,7 +296,7 @@ async fn prompt(agent: &Agent, llm: &str) -> Result<(), ProviderError> {
         .map(drop)
 }
 
-/// An LLM that knows nobody. It tells of every request to a model.
+/// An LLM that rejects every key. It reports every request to a model.
 async fn refuse_everything(listener: TcpListener, heard: mpsc::UnboundedSender<()>) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(refuse(stream, heard.clone()));
@@ -309,7 +309,7 @@ async fn refuse(mut stream: TcpStream, heard: mpsc::UnboundedSender<()>) -> std:
     let mut head = vec![0; 4096];
     let length = stream.read(&mut head).await?;
     if head[..length].starts_with(b"POST ") {
-        // Nobody may be listening any more.
+        // The listener may be gone.
         let _ = heard.send(());
     }
     let answer = format!(
@@ -377,12 +377,12 @@ impl Finding {
         }
     }
 
-    /// Nobody asked for a login, and there is no key.
+    /// No login was asked for, and there is no key.
     fn is_keyless(&self) -> bool {
         self.sign_in.is_err() && !self.agent.settings.contains_key("login")
     }
 
-    /// Whether it is newer than any version that was tested.
+    /// True when it is newer than any version that was tested.
     fn is_newer(&self) -> Option<bool> {
         let tested = self.agent.recipe.tested.as_deref()?;
         Some(numbers(self.version.as_deref()?) > numbers(tested))
@@ -397,7 +397,7 @@ impl Finding {
         }
     }
 
-    /// What to do about what is missing.
+    /// Advice about missing parts.
     fn advice(&self) -> Vec<String> {
         let recipe = &self.agent.recipe;
         let advice = |what: String, hint: &str| {

@@ -1,4 +1,4 @@
-//! What a run will probably cost, judging by the last one of the same suite.
+//! The probable cost of a run, judging by the last one of the same suite.
 
 use crate::suite::LoadedSuite;
 use anyhow::Result;
@@ -78,7 +78,7 @@ impl Estimate {
         estimate
     }
 
-    /// What to say before asking.
+    /// The sentence before the question.
     pub(crate) fn sentence(&self) -> String {
         let Self {
             known,

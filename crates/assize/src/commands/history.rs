@@ -208,7 +208,7 @@ fn find_changes(all: &mut [Series]) {
 }
 
 impl Series {
-    /// The change that can be told from chance.
+    /// The change that can be distinguished from chance.
     fn claimed(&self) -> Option<&Change> {
         self.change
             .as_ref()

@@ -25,7 +25,7 @@ pub(crate) struct ImportedLogs {
     library: LibraryBox,
     sessions: HashMap<CellKey, usize>,
     redact: bool,
-    /// Where the rows lie until the report is written.
+    /// The directory of the rows until the report is written.
     _directory: TempDir,
 }
 
@@ -267,12 +267,12 @@ fn tools(records: Vec<ToolCallRecord>) -> ToolCallSummary {
         *by_category.entry(record.category.clone()).or_default() += 1;
     }
     let total = records.len() as u64;
-    let is_told = records.iter().all(|record| record.success.is_some());
+    let is_known = records.iter().all(|record| record.success.is_some());
     let failed = records
         .iter()
         .filter(|record| record.success == Some(false))
         .count() as u64;
-    let failed = is_told.then_some(failed);
+    let failed = is_known.then_some(failed);
     let rate = |failed: u64| Number::new(failed as f64 / total.max(1) as f64);
     ToolCallSummary {
         total: Some(total),

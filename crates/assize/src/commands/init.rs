@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where the schemas of a suite's files lie, beside its runs.
+/// The directory of the schemas of a suite's files, beside its runs.
 pub(super) const SCHEMAS: &str = ".assize/schemas";
 
 /// Runs stay on the machine; schemas are for everybody who opens the files.
@@ -165,7 +165,7 @@ fn refuse_to_overwrite(arguments: &InitArguments, name: &Path) -> Result<(), Usa
     })
 }
 
-/// A single command is told with the directory, several are done in it.
+/// A single command is shown with the directory, several are run in it.
 fn steps(directory: &Path, next: &[&str]) -> String {
     let is_here = directory == Path::new(".");
     match next {

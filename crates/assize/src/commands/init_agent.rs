@@ -68,7 +68,7 @@ pub(super) fn suite(
     let quoted = |text: &str| Value::from(text).to_string();
     let (question, modes) = match agents {
         [agent] => {
-            let tell = match tests {
+            let instructions = match tests {
                 Some(tests) => format!(
                     "Run `{}` before you change anything, and again after every change.",
                     tests.run
@@ -78,7 +78,7 @@ pub(super) fn suite(
             let modes = format!(
                 "provider: {{ uses: {agent} }}          # `model: …` in it names a model; `assize doctor {agent}` tells whether it works\n\
                  modes:\n  plain: {{}}\n  told:\n    system_instructions: {}\n",
-                quoted(&tell)
+                quoted(&instructions)
             );
             ("does it pay to tell the agent how to work here?", modes)
         }

@@ -92,7 +92,7 @@ struct Task {
     prompt: String,
     /// Later messages of the user.
     turns: Vec<String>,
-    /// Absent where git does not tell.
+    /// Absent where git does not know it.
     start: Option<Start>,
     work: Work,
 }
@@ -127,7 +127,7 @@ impl Task {
                 start.found
             )),
             None => warn(
-                "git does not tell which commit the session began from: write the workspace of the task yourself",
+                "git does not show which commit the session began from: write the workspace of the task yourself",
             ),
         }
         let top = start.as_ref().map(|start| start.repository.top.clone());

@@ -71,7 +71,7 @@ fn file() -> Option<PathBuf> {
     Some(state.join("assize").join("last-run"))
 }
 
-/// What to type for a run, from where the user stands: `last`, its id, or its path.
+/// The argument to type for a run, from the user's directory: `last`, its id, or its path.
 pub(super) fn name_of(run: &Path) -> String {
     let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,

@@ -173,7 +173,7 @@ impl Until {
     }
 }
 
-/// What earlier looks at a run were, and this one.
+/// The earlier looks at a run, and this one.
 struct Found {
     records: Vec<LookRecord>,
     state: State,
@@ -206,7 +206,7 @@ impl Found {
         }))
     }
 
-    /// How verdicts at this look pay for all of them.
+    /// The rule by which verdicts at this look pay for all of them.
     fn reading(&self, source: &Source) -> LooksReading {
         let until = Until::of(source.until(), source.repetitions());
         let stopping = match &until {
@@ -276,7 +276,7 @@ pub(crate) fn stopped_in(records: &[LookRecord]) -> Vec<StoppedRecord> {
     all.cloned().collect()
 }
 
-/// Counts this look at a run, and says how its verdicts pay. None where nothing is compared or the rows lie in no run.
+/// Counts this look at a run, and returns how its verdicts pay. None where nothing is compared or the rows lie in no run.
 pub(crate) fn count(source: &Source, command: &str) -> Result<Option<LooksReading>> {
     let Some(found) = Found::of(source)? else {
         return Ok(None);
@@ -320,7 +320,7 @@ fn pairs(source: &Source, state: &State) -> Vec<PairRounds> {
     pairs
 }
 
-/// What reports call an arm where there are several models.
+/// The label of an arm in reports where there are several models.
 fn label(arm: &Arm) -> String {
     format!("{} ({})", arm.mode, arm.model)
 }
@@ -432,7 +432,7 @@ impl UntilSteering {
         })
     }
 
-    /// What is decided now, what cannot be any more, and which arms are therefore done.
+    /// Decides which comparisons are decided now, which cannot be any more, and which arms are therefore done.
     fn judge(&self, summary: &Summary, rounds: u32, already: &[StoppedRecord]) -> Judged {
         let mut judged = Judged::default();
         let alpha = 1.0 - summary.confidence.value();
@@ -499,7 +499,7 @@ impl UntilSteering {
                 _ => drop(open_baselines.insert(b)),
             }
         }
-        // What others are compared with goes on as long as any of them does.
+        // The baseline continues as long as any mode that is compared with it.
         for baseline in compared.difference(&open_baselines) {
             if !is_stopped(&self.arms[*baseline]) {
                 judged.stopped.push(self.stop(*baseline, rounds, "decided"));

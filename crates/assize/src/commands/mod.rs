@@ -170,7 +170,7 @@ fn results_dir(place: &Where, _: &Plugins) -> Result<PathBuf> {
     Ok(results)
 }
 
-/// Where a command that needs no suite keeps its runs.
+/// The directory in which a command that needs no suite keeps its runs.
 fn own_results_dir() -> PathBuf {
     results_here()
 }

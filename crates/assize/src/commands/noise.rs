@@ -15,7 +15,7 @@ use crate::suite::AGAIN;
 /// Among the runs, by the suite's name.
 const FILE: &str = "noise.json";
 
-/// What a mode against itself came to.
+/// The result of running a mode against itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Noise {
@@ -125,7 +125,7 @@ pub(crate) fn resumed(mut selection: Selection, run: &RunDirectory) -> Selection
     selection
 }
 
-/// What an earlier A/A run of the same suite says about reports of its other runs.
+/// A caution for reports of a suite's other runs, from an earlier A/A run of it.
 pub(crate) fn caution(sources: &[Source], summary: &Summary) -> Option<Caution> {
     let [source] = sources else {
         return None;

@@ -4,14 +4,14 @@ use crate::terminal::{plain, warn};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What opens a page where `BROWSER` names nothing.
+/// The program that opens a page where `BROWSER` names none.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
     "xdg-open"
 };
 
-/// Opens a page, and goes on at once. Where that cannot be done, it says where the page is.
+/// Opens a page without waiting for it. Where that is impossible, prints its path.
 pub(super) fn open_page(page: &Path) {
     let page = std::path::absolute(page).unwrap_or_else(|_| page.to_owned());
     let browser = std::env::var("BROWSER").unwrap_or_default();

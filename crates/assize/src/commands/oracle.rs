@@ -112,7 +112,7 @@ fn prepared<'a>(
     Ok((task, container, setting))
 }
 
-/// The rewards with the solution, or of a container that nobody touched.
+/// The rewards with the solution, or of an untouched container.
 async fn attempt(
     task: &HarborTask,
     container: &Container,

@@ -1,4 +1,4 @@
-//! What the pages need beside the summary: trials, traces and findings, out of the directories of runs.
+//! The content of the pages beside the summary: trials, traces and findings, out of the directories of runs.
 
 use crate::commands::changes::Changes;
 use crate::commands::show::{final_answer, instructions_of, prompt_of};
@@ -34,7 +34,7 @@ pub(super) struct PagesDraft<'a> {
     sessions: Vec<Session>,
 }
 
-/// What a run has beside its rows, and what its rows say about that.
+/// The data of a run beside its rows, and the part of it that its rows refer to.
 struct StoredRun {
     run: RunDirectory,
     traces: TraceReader,
@@ -71,7 +71,9 @@ impl<'a> PagesDraft<'a> {
         let runs: Vec<Option<StoredRun>> = sources.iter().map(open).collect::<Result<_>>()?;
         let page = || {
             let mut page = HtmlReport::new(summary, PageLimits::default());
-            runs.iter().flatten().for_each(|run| run.tell(&mut page));
+            runs.iter()
+                .flatten()
+                .for_each(|run| run.describe(&mut page));
             page
         };
         let html = html.then(page);
@@ -90,7 +92,7 @@ impl<'a> PagesDraft<'a> {
         })
     }
 
-    /// Whether rows are needed at all.
+    /// True when rows are needed at all.
     pub(super) fn wants_rows(&self) -> bool {
         self.pages.html.is_some() || self.pages.findings.is_some()
     }
@@ -210,7 +212,7 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// Adds a trace to the pages that want it. What was not found when the trial ran is looked for now.
+    /// Adds a trace to the pages that want it. Findings that were not made when the trial ran are made now.
     fn add_trace(
         &mut self,
         shown: Option<WantedTrace>,
@@ -241,7 +243,7 @@ fn has_logs(_: &[Source]) -> bool {
     false
 }
 
-/// What the usual analyzers find in a trace.
+/// The findings of the usual analyzers in a trace.
 fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = FIVE.iter().map(|analyzer| analyzer.find(trace));
     found.map(|found| (found.analyzer.clone(), found)).collect()
@@ -264,13 +266,13 @@ impl StoredRun {
         Ok(Some(run))
     }
 
-    /// Whether there is anything beside the rows.
+    /// True when there is anything beside the rows.
     fn has_sessions(&self) -> bool {
         !self.traces.is_empty() || self.analysis.exists()
     }
 
-    /// Tells the page what was asked, and what agents were told.
-    fn tell(&self, page: &mut HtmlReport<'_>) {
+    /// Adds prompts and instructions to the page.
+    fn describe(&self, page: &mut HtmlReport<'_>) {
         let suite = &self.run.manifest().suite;
         let names = |of: &str| suite.get(of).and_then(Value::as_object);
         for scenario in names("scenarios").into_iter().flat_map(|all| all.keys()) {
@@ -278,8 +280,8 @@ impl StoredRun {
             page.add_prompt(scenario, &prompt.unwrap_or_default());
         }
         for (mode, settings) in names("modes").into_iter().flatten() {
-            let told = instructions_of(&self.run, mode);
-            page.add_instructions(mode, &told.unwrap_or_default());
+            let instructions = instructions_of(&self.run, mode);
+            page.add_instructions(mode, &instructions.unwrap_or_default());
             for (label, value) in mode_settings(settings) {
                 page.add_setting(mode, label, &value);
             }
@@ -319,7 +321,7 @@ fn each_bundle(path: &Path, mut visit: impl FnMut(SessionAnalysisBundle)) -> Res
     Ok(())
 }
 
-/// What a mode is, as the suite has it: provider and model, what agents are told and given.
+/// The settings of a mode, as the suite has them: provider and model, instructions and surroundings.
 fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     let mut settings = Vec::new();
     let provider = mode.get("provider");
@@ -332,11 +334,11 @@ fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     };
     let model = overrides("model").and_then(Value::as_str);
     settings.extend(model.map(|model| ("model", model.to_owned())));
-    let told = ["system_instructions", "systemInstructions", "instructions"].iter();
-    let told = told
+    let instructions = ["system_instructions", "systemInstructions", "instructions"].iter();
+    let instructions = instructions
         .filter_map(|key| mode.get(*key)?.as_str())
-        .filter(|told| !told.is_empty());
-    settings.extend(told.map(|told| ("instructions", told.to_owned())));
+        .filter(|instructions| !instructions.is_empty());
+    settings.extend(instructions.map(|instructions| ("instructions", instructions.to_owned())));
     let skills = mode
         .get("skills")
         .and_then(Value::as_array)
@@ -358,7 +360,7 @@ fn mode_settings(mode: &Value) -> Vec<(&'static str, String)> {
     let variables = mode.get("environment").and_then(Value::as_object);
     let names = variables.into_iter().flat_map(|variables| variables.keys());
     settings.extend(names.map(|name| ("environment", name.clone())));
-    // What else the provider is told, such as its command.
+    // Further settings of the provider, such as its command.
     let known = ["uses", "model", "mcp_servers", "mcpServers"];
     let others = provider.and_then(Value::as_object).into_iter().flatten();
     let others = others.filter(|(key, _)| !known.contains(&key.as_str()));
@@ -377,7 +379,7 @@ fn setting_line(key: &str, value: &Value) -> String {
     }
 }
 
-/// Where a run was made, and with which versions.
+/// The machine of a run, and its versions.
 fn origin(manifest: &Manifest) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let provenance = &manifest.provenance;

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Repetitions of a pilot: the fewest that tell how much runs vary.
+/// Repetitions of a pilot: the fewest that show how much runs vary.
 const PILOT_REPETITIONS: u32 = 2;
 
 pub(crate) fn plan(arguments: &PlanArguments, plugins: &Plugins) -> Result<Exit> {
@@ -51,7 +51,7 @@ pub(crate) fn plan(arguments: &PlanArguments, plugins: &Plugins) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-/// What an earlier run tells about trials.
+/// Facts about trials from an earlier run.
 struct Known {
     summary: Summary,
     estimates: Estimates,
@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// The plan in a line or two for the question before a run, as far as an earlier run of the suite tells.
+/// The plan in a line or two for the question before a run, as far as an earlier run of the suite shows it.
 pub(super) fn short_lines(suite: &LoadedSuite) -> Result<Vec<String>> {
     let Some(source) = latest(suite)? else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What `run` looks at before the first trial: programs, keys, the judge and MCP servers. Nothing here asks a model.
+//! The checks of `run` before the first trial: programs, keys, the judge and MCP servers. Nothing here asks a model.
 //! Workspaces are tried by the engine, which uses them afterwards.
 
 use crate::commands::containers;
@@ -19,25 +19,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 
-/// How long a service may take to accept a connection.
+/// The time limit of a service to accept a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A login that ends sooner than this may not last as long as the run.
 const SHORT_LIFE_MINUTES: i64 = 60;
 
-/// What a run cannot do without.
+/// Something that keeps a run from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub(crate) message: String,
     pub(crate) hint: String,
 }
 
-/// Why a run was not started.
+/// The reasons why a run was not started.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.iter().map(|obstacle| obstacle.message.as_str()).collect::<Vec<_>>().join("; "))]
 pub(crate) struct PreflightError(pub(crate) Vec<Obstacle>);
 
-/// How much is looked at.
+/// The extent of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Everything.
@@ -71,7 +71,7 @@ pub(crate) fn check(suite: &LoadedSuite, scope: Scope) -> Result<JsonMap> {
     }
 }
 
-/// What a run of the suite would stop at, as far as that can be known without starting or asking anything.
+/// The obstacles of a run, as far as they can be known without starting or asking anything.
 pub(crate) fn foresee(suite: &LoadedSuite) -> Vec<Obstacle> {
     let profile = &suite.profile;
     let mut obstacles = Vec::new();
@@ -252,7 +252,7 @@ impl Needed<'_> {
         }
     }
 
-    /// Where the program lies, if it can be started.
+    /// The path of the program, if it can be started.
     fn runnable(&self, directory: &Path) -> Result<PathBuf, Obstacle> {
         let path = self.located(directory);
         let path = path.ok_or_else(|| self.missing_program())?;
@@ -319,7 +319,7 @@ impl Needed<'_> {
         }
     }
 
-    /// How the agent signs in, or what is missing for it. Says which of several credentials is used, and when it ends soon.
+    /// The way the agent signs in, or the obstacle. Reports which of several credentials is used, and when it ends soon.
     fn signs_in(&self) -> Result<Option<SignIn>, Obstacle> {
         let Some(recipe) = &self.recipe else {
             return Ok(None);
@@ -334,7 +334,7 @@ impl Needed<'_> {
             .any(|known| known.name == recipe.name);
         match found {
             Ok(Some(found)) => {
-                self.tell(&recipe.name, &found);
+                self.report_sign_in(&recipe.name, &found);
                 Ok(Some(found))
             }
             // The author of a recipe lists variables that are passed on where they are set.
@@ -346,7 +346,7 @@ impl Needed<'_> {
         }
     }
 
-    fn tell(&self, agent: &str, found: &SignIn) {
+    fn report_sign_in(&self, agent: &str, found: &SignIn) {
         let with = match &found.with {
             Credential::Variable(name) => format!("`{name}`"),
             Credential::Stored { file, .. } => format!("the login at {}", file.display()),
@@ -429,7 +429,7 @@ impl Asked {
         }
     }
 
-    /// Whether the environment names another service.
+    /// True when the environment names another service.
     fn is_elsewhere(&self, environment: &BTreeMap<String, String>) -> bool {
         let name = self.base_url_variable;
         environment.contains_key(name) || std::env::var_os(name).is_some()
@@ -449,7 +449,7 @@ impl Asked {
 fn missing_keys(profile: &ProfileSuite) -> Vec<Obstacle> {
     let judges = judges(&profile.description);
     let mut asked: Vec<Asked> = judges.iter().map(Asked::judge).collect();
-    // Recordings need no key, and whoever names another service knows what it wants.
+    // Recordings need no key, and another service may want none.
     let capture = profile.description.get("capture");
     let is_redirected = capture.is_some_and(|capture| {
         let names = |key: &str| capture.get(key).is_some_and(|value| !value.is_null());
@@ -477,7 +477,7 @@ fn missing_keys(profile: &ProfileSuite) -> Vec<Obstacle> {
     missing
 }
 
-/// Whether the service can be reached where its key, if it needs one, is there.
+/// The obstacle, if the service cannot be reached. One that lacks its key is not tried.
 async fn unreachable(asked: &Asked) -> Option<Obstacle> {
     if asked.missing_key().is_some() {
         return None;
@@ -555,7 +555,7 @@ async fn servers(profile: &ProfileSuite, limit: Duration) -> Vec<Obstacle> {
             ..CreateSessionParams::default()
         };
         let trying = try_mcp_servers(&sessions, &profile.directory, left);
-        // Whoever is not ready when time is over shows it in the first trial.
+        // A server that is not ready in time shows it in the first trial.
         let Ok(Err(problem)) = tokio::time::timeout(left, trying).await else {
             continue;
         };

@@ -10,7 +10,7 @@ pub(super) struct Tests {
     pub(super) run: String,
     /// The command that installs what the tests need.
     pub(super) install: Option<String>,
-    /// The file that says so.
+    /// The file that shows it.
     pub(super) found_in: &'static str,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn tests_of(top: &Path) -> Option<Tests> {
     None
 }
 
-/// What `npm init` writes is no test.
+/// The script that `npm init` writes is no test.
 fn has_test_script(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
     let script = package.pointer("/scripts/test").and_then(Value::as_str);

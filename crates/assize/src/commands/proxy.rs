@@ -26,13 +26,13 @@ async fn serve(arguments: &ProxyArguments) -> Result<Exit> {
         ..record::options()
     };
     let session = proxy.open(upstreams, options);
-    say_how_to_use(&session);
-    tell_until_stopped(calls, arguments.json).await?;
+    print_usage(&session);
+    print_until_stopped(calls, arguments.json).await?;
     session.settle().await;
     conclude(&session, arguments, &prices)
 }
 
-fn say_how_to_use(session: &CapturedSession) {
+fn print_usage(session: &CapturedSession) {
     say("listening; start the agent with these variables:\n");
     for (name, value) in session.variables(record::environment) {
         say(format!("  export {name}={value}"));
@@ -49,7 +49,10 @@ fn say_how_to_use(session: &CapturedSession) {
 }
 
 /// A line per call, until a signal comes.
-async fn tell_until_stopped(mut calls: mpsc::UnboundedReceiver<Call>, as_json: bool) -> Result<()> {
+async fn print_until_stopped(
+    mut calls: mpsc::UnboundedReceiver<Call>,
+    as_json: bool,
+) -> Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let mut has_tools = false;
     loop {
@@ -57,7 +60,7 @@ async fn tell_until_stopped(mut calls: mpsc::UnboundedReceiver<Call>, as_json: b
             Some(call) = calls.recv() => {
                 has_tools |= call.tools > 0;
                 let side = has_tools && call.tools == 0;
-                tell(&ModelCall { side, ..call.model_call() }, as_json)?;
+                print_call(&ModelCall { side, ..call.model_call() }, as_json)?;
             }
             _ = tokio::signal::ctrl_c() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
@@ -65,7 +68,7 @@ async fn tell_until_stopped(mut calls: mpsc::UnboundedReceiver<Call>, as_json: b
     }
 }
 
-fn tell(call: &ModelCall, as_json: bool) -> Result<()> {
+fn print_call(call: &ModelCall, as_json: bool) -> Result<()> {
     match as_json {
         true => print(serde_json::to_string(call)?),
         false => print(in_words(call)),

@@ -68,7 +68,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
 /// Runs with fewer trials get `results.csv` and `results.json` without being asked: both repeat what is in `rows.jsonl`.
 const SMALL_RUN: u64 = 10_000;
 
-/// What is written.
+/// The formats to write.
 #[derive(Debug, Clone, Copy)]
 struct Formats {
     md: bool,
@@ -94,7 +94,7 @@ impl Formats {
         }
     }
 
-    /// What a run of so many trials ends with.
+    /// The formats at the end of a run of so many trials.
     fn closing(trials: u64) -> Self {
         Self {
             csv: trials < SMALL_RUN,
@@ -113,7 +113,7 @@ pub(crate) fn write_beside(summary: &Summary, sources: &[Source]) -> Result<()> 
     let formats = Formats::closing(trials);
     let out = RunFile::Report.within(run);
     if !formats.csv {
-        // They would tell less than the run has by now.
+        // They would hold less than the run has by now.
         for name in ["data/results.csv", "data/results.json"] {
             let _ = std::fs::remove_file(out.join(name));
         }
@@ -194,7 +194,7 @@ fn write(
     Ok(written)
 }
 
-/// What comes of the pass over the rows.
+/// The results of the pass over the rows.
 struct Passed<'a> {
     pages: Pages<'a>,
     /// Complete files that are not in their places yet.

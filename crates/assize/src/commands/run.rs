@@ -130,7 +130,7 @@ fn show_the_way_to_a_real_agent() {
     );
 }
 
-/// What the gates compare with, found before anything is spent.
+/// The reference of the gates, found before anything is spent.
 fn compared_with(arguments: &RunArguments, plugins: &Plugins) -> Result<Option<Source>> {
     let against = Against {
         baseline: arguments.baseline.clone(),
@@ -227,7 +227,7 @@ fn resumed(
         shards::choose_again(&mut suite, record.shard, &arguments.sharding)?;
     }
     if arguments.only.is_none() && !arguments.quiet {
-        say_if_complete(&run, &suite)?;
+        report_if_complete(&run, &suite)?;
     }
     let target = match arguments.only {
         Some(_) => RunTarget::ResumeVoid(run),
@@ -262,8 +262,8 @@ fn earlier(target: &RunTarget) -> Result<Vec<(String, Outcome)>> {
     Ok(kept)
 }
 
-/// Who resumes a run that has nothing left to do should know, and know what could be done.
-fn say_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
+/// Tells a user who resumes a finished run that nothing is left to do, and what could be done.
+fn report_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
     let planned = match &run.manifest().shard {
         Some(shard) => shard.cells,
         None => suite.profile.plan()?.len() as u64,
@@ -481,7 +481,7 @@ async fn cancel_on_signal(cancel: CancellationToken) {
     }
 }
 
-/// What else the manifest should tell: where the suite lies, on what machine, at which commit.
+/// Further facts for the manifest: the suite's directory, the machine, the commit.
 fn provenance(suite: &Path) -> JsonMap {
     let absolute = std::path::absolute(suite).unwrap_or_else(|_| suite.to_owned());
     let directory = absolute.parent().unwrap_or(Path::new("."));
@@ -562,7 +562,7 @@ fn conclude(
     match arguments.json {
         true => {
             JsonLines::conclude(&summary);
-            say_voids(&result.voids);
+            print_voids(&result.voids);
         }
         false => print_result(&summary, &result.directory),
     }
@@ -587,8 +587,8 @@ fn conclude(
     Ok(exit)
 }
 
-/// Why trials are void, the most frequent reasons of each mode.
-pub(super) fn say_voids(voids: &[VoidReason]) {
+/// Prints why trials are void, the most frequent reasons of each mode.
+pub(super) fn print_voids(voids: &[VoidReason]) {
     const MOST: usize = 3;
     let mut of_mode = 0;
     for (number, void) in voids.iter().enumerate() {

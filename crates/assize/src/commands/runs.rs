@@ -81,7 +81,7 @@ fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
     }))
 }
 
-/// A run that says it is running, while nobody is, was killed.
+/// A run that is recorded as running, while no process holds its lock, was killed.
 pub(super) fn state(run: &RunDirectory) -> &'static str {
     match run.manifest().state {
         RunState::Complete => "complete",

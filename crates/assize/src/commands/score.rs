@@ -41,12 +41,12 @@ pub(crate) fn score(arguments: &ScoreArguments, plugins: &Plugins) -> Result<Exi
     }
     if rescored.scored == 0 {
         if !arguments.json {
-            tell_losses(&rescored, "could not be scored");
+            print_losses(&rescored, "could not be scored");
         }
         anyhow::bail!("no trial of run {id} can be scored again; the run is as it was");
     }
     if !arguments.json {
-        tell(&rescored);
+        print_changes(&rescored);
     }
     if arguments.dry_run {
         say("nothing was changed");
@@ -89,7 +89,7 @@ fn agrees_to_judging(suite: &LoadedSuite, run: &RunDirectory) -> Result<bool> {
     })
 }
 
-fn tell(rescored: &Rescored) {
+fn print_changes(rescored: &Rescored) {
     let changed: u64 = rescored.changed.values().sum();
     say(format!(
         "{} trials scored again, {changed} outcomes are new",
@@ -102,10 +102,10 @@ fn tell(rescored: &Rescored) {
             word(*after)
         ));
     }
-    tell_losses(rescored, "could not be scored and are void now");
+    print_losses(rescored, "could not be scored and are void now");
 }
 
-fn tell_losses(rescored: &Rescored, how: &str) {
+fn print_losses(rescored: &Rescored, how: &str) {
     for (reason, count) in &rescored.lost {
         warn(&plain(&format!("{count} {how}: {reason}")));
     }

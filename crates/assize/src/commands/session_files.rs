@@ -14,7 +14,7 @@ const LARGEST: u64 = 2 << 30;
 pub(super) struct ReadSession {
     pub(super) session: Session,
     pub(super) origin: Origin,
-    /// What could not be read, in words.
+    /// Unreadable parts, in words.
     pub(super) notes: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Origin {
     pub(super) commit: Option<String>,
 }
 
-/// Reads the session in a file. The format is told by the content; logs are not read as a whole, so that what looks like one is
+/// Reads the session in a file. The format is recognized by the content; logs are not read as a whole, so that what looks like one is
 /// tried as one first.
 pub(super) fn read(path: &Path) -> Result<ReadSession> {
     let is_document = path.extension().is_some_and(|ending| ending == "json");

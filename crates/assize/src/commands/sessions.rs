@@ -71,7 +71,7 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What could not be used of the logs.
+/// Unusable parts of the logs.
 pub(crate) struct Faults {
     pub(crate) flaws: assize_sessions::Flaws,
     /// The files with most unusable lines.
@@ -111,7 +111,7 @@ fn is_live(path: &Path) -> bool {
     modified.is_ok_and(|modified| modified.elapsed().map_or(true, |age| age < LIVE))
 }
 
-/// Other files lie beside logs; they are nobody's fault.
+/// Other files lie beside logs; they are no errors.
 fn is_foreign(error: &ReadError) -> bool {
     matches!(error, ReadError::Unknown { .. })
 }
@@ -204,7 +204,7 @@ fn nothing_found(paths: &[PathBuf], agents: &[String]) -> Obstructed {
     }
 }
 
-/// Where agents keep their logs, as the environment has it.
+/// The directories in which agents keep their logs, as the environment has them.
 pub(crate) fn machine() -> Machine {
     let home = std::env::var_os("HOME")
         .map(PathBuf::from)
@@ -255,7 +255,7 @@ pub(crate) fn read(paths: Vec<PathBuf>, index: &mut Index) -> Library {
     library
 }
 
-/// Tells what could not be read, once and in short.
+/// Warns once and in short about unreadable parts.
 pub(crate) fn say_faults(faults: &Faults) {
     let flaws = &faults.flaws;
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));

@@ -1,4 +1,4 @@
-//! `assize run --shard I/N`: which part of the plan this machine runs, and what is said in the end.
+//! `assize run --shard I/N`: the part of the plan that this machine runs, and the message at the end.
 
 use crate::cli::{RunArguments, ShardArguments};
 use crate::commands::UsageError;
@@ -185,7 +185,7 @@ pub(super) fn run(
 
 /// A shard has no verdict of its own: it says what it did and how to put the shards together.
 fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
-    super::run::say_voids(&result.voids);
+    super::run::print_voids(&result.voids);
     let shard = result
         .run()
         .ok()

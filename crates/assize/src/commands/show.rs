@@ -16,7 +16,7 @@ use assize_report::{amount, duration, money, quantity};
 use console::style;
 use serde_json::{Value, json};
 
-/// How much of an input or output is shown unless asked for more.
+/// The length of an input or output that is shown unless asked for more.
 const EXCERPT: usize = 100;
 /// The same for what a check found.
 const FOUND: usize = 400;
@@ -24,10 +24,10 @@ const FOUND: usize = 400;
 const MOST_LINES: usize = 12;
 /// Lines of a diff.
 const MOST_DIFF_LINES: usize = 60;
-/// Why a verdict is what it is takes a few sentences.
+/// The reason of a verdict takes a few sentences.
 const RATIONALE: usize = 1000;
 
-/// What is to be shown.
+/// The thing to show.
 enum Wanted {
     Trial(RunDirectory, u64),
     Trials(RunDirectory, Option<String>),
@@ -63,12 +63,12 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     }
     show_row(&row, &run.manifest().catalog(), arguments.full);
     let answer = trace.as_ref().and_then(final_answer);
-    let told = [
+    let texts = [
         ("prompt", prompt_of(&run, &row.scenario_id)),
         ("instructions", instructions_of(&run, &row.mode)),
         ("answer", answer.map(str::to_owned)),
     ];
-    for (title, text) in told {
+    for (title, text) in texts {
         text.into_iter()
             .for_each(|text| show_text(title, &text, arguments.full));
     }
@@ -124,7 +124,7 @@ fn find(arguments: &ShowArguments, plugins: &Plugins) -> Result<Wanted> {
     .into())
 }
 
-/// What a scenario asks, as the run has it.
+/// The prompt of a scenario, as the run has it.
 pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
     let scenario = run.manifest().suite.get("scenarios")?.get(scenario)?;
     let prompt = scenario.get("prompt")?.as_str()?;
@@ -134,13 +134,13 @@ pub(super) fn prompt_of(run: &RunDirectory, scenario: &str) -> Option<String> {
     Some(all.join("\n\n"))
 }
 
-/// What agents are told in a mode.
+/// The instructions of a mode.
 pub(super) fn instructions_of(run: &RunDirectory, mode: &str) -> Option<String> {
     let mode = run.manifest().suite.get("modes")?.get(mode)?;
-    let told = ["system_instructions", "systemInstructions"]
+    let instructions = ["system_instructions", "systemInstructions"]
         .iter()
         .find_map(|key| mode.get(*key)?.as_str())?;
-    (!told.trim().is_empty()).then(|| told.to_owned())
+    (!instructions.trim().is_empty()).then(|| instructions.to_owned())
 }
 
 /// The answer that was judged, whatever else was said.
@@ -180,7 +180,7 @@ fn show_lines(text: &str, most: usize, all: bool, shown: impl Fn(&str) -> String
     }
 }
 
-/// Why a trial did not pass, on one line.
+/// The reason why a trial did not pass, on one line.
 pub(super) fn reason(row: &ProfileRow) -> Option<String> {
     if row.outcome == Some(Outcome::Pass) {
         return None;
@@ -190,8 +190,8 @@ pub(super) fn reason(row: &ProfileRow) -> Option<String> {
         "" => format!("check failed: {}", check.id),
         words => format!("check failed: {words}"),
     });
-    let told = row.error.clone().or_else(|| row.error_code.clone());
-    told.or(check)
+    let error = row.error.clone().or_else(|| row.error_code.clone());
+    error.or(check)
 }
 
 fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {

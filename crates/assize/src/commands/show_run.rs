@@ -21,7 +21,7 @@ const LONGEST_REASON: usize = 300;
 /// With less room than this behind the facts, the reason has a line of its own.
 const SHORTEST_REASON: usize = 30;
 
-/// What is known of a trial in a list.
+/// The data of a trial in a list.
 struct Line {
     position: String,
     outcome: Outcome,

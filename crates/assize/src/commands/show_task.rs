@@ -105,7 +105,7 @@ fn show_score(score: &ScoreRecord, longest: usize) {
     }
 }
 
-/// What holds, what does not, and numbers, which neither hold nor fail by themselves.
+/// The mark of a score: it holds, it does not, or it is a number, which does neither by itself.
 fn mark(value: &ScoreValue) -> StyledObject<&'static str> {
     match value {
         ScoreValue::Bool(true) => style("✓").green(),

@@ -1,4 +1,4 @@
-//! Where rows come from, and the summary of them: what `run`, `runs`, `report` and `compare` share.
+//! The sources of rows, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
 use crate::commands::{UsageError, baseline, looks, missing_run, noise, results_dir};
@@ -29,15 +29,15 @@ pub(crate) struct Source {
     pub(crate) modes: Vec<String>,
     /// The run's directory, for rows that lie in one.
     pub(crate) run: Option<PathBuf>,
-    /// How its suite wants to be read.
+    /// The analysis that its suite wants.
     pub(crate) analysis: Analysis,
     /// The meaning of its metrics. Empty for rows that do not lie in a run.
     pub(crate) catalog: Catalog,
     /// The run's id, for rows that lie in one.
     run_id: Option<String>,
-    /// How its suite wants to be read, as it was recorded.
+    /// The reading that its suite wants, as it was recorded.
     reading: Reading,
-    /// What was meant to be run.
+    /// The planned trials.
     pub(crate) planned: Option<Planned>,
     /// The logs that the rows were made of.
     #[cfg(feature = "sessions")]
@@ -128,7 +128,7 @@ impl Source {
         }
     }
 
-    /// Whether both hold the trials of the same run: also a baseline that was made of it.
+    /// True when both hold the trials of the same run: also a baseline that was made of it.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let path = |source: &Self| source.rows.canonicalize().ok();
         let same_run = self.run_id.is_some() && self.run_id == other.run_id;
@@ -173,7 +173,7 @@ impl Source {
     }
 }
 
-/// How the run's suite wants it to be read. A baseline that was not run this time gives way to the first mode.
+/// The analysis that the run's suite wants. A baseline that was not run this time gives way to the first mode.
 fn recorded_analysis(manifest: &Manifest, reading: &Reading, modes: &[String]) -> Result<Analysis> {
     let run = &manifest.run_id;
     let mut analysis = Analysis::of(&reading.analysis).map_err(|errors| {
@@ -234,7 +234,7 @@ pub(crate) fn summarize(sources: &[Source], analysis: &Analysis) -> Result<Summa
     Ok(summary)
 }
 
-/// How far runs have come of which some cells have no row yet. None when all are complete or nothing is known of a plan.
+/// The progress of runs of which some cells have no row yet. None when all are complete or nothing is known of a plan.
 pub(crate) fn unfinished(sources: &[Source], done: u64) -> Option<Unfinished> {
     let plans: Option<Vec<&Planned>> = sources
         .iter()
@@ -244,10 +244,10 @@ pub(crate) fn unfinished(sources: &[Source], done: u64) -> Option<Unfinished> {
     (done < planned).then_some(Unfinished { done, planned })
 }
 
-/// What the command line wants to be read differently.
+/// Settings of the command line that change the reading.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
-    /// What gates on success speak about.
+    /// The tasks that gates on success apply to.
     pub(crate) gate_scope: Scope,
     /// The comparisons whose p-values are adjusted for each other.
     pub(crate) family: Family,

@@ -17,7 +17,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How much of each stream is kept from each end.
+/// Bytes kept of each stream from each end.
 const OUTPUT: u64 = 16 << 10;
 
 /// Runs the commands of checks under the keeper. Of secrets they get those of the mode alone.

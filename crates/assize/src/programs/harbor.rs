@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// How much of the tests' output is kept from each end.
+/// Bytes kept of the tests' output from each end.
 const OUTPUT: u64 = 32 << 10;
 
 /// A reward file that is larger is none.
 const LARGEST_REWARD: &str = "65536";
 
-/// How long a small step around the tests may take.
+/// The time limit of a small step around the tests.
 const STEP_LIMIT: Duration = Duration::from_secs(60);
 
 const TESTS: &str = "/tests";
 const SOLUTION: &str = "/solution";
 
-/// What the containers of a verifier have in common with those of its run.
+/// Settings that the containers of a verifier share with those of its run.
 #[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) sandbox: SessionSandbox,

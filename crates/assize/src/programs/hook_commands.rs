@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How much of stderr explains a failure.
+/// The length of stderr that explains a failure.
 const LAST_WORDS: usize = 500;
 
 /// Commands for some of the six hooks.
@@ -54,7 +54,7 @@ impl HookCommands {
         self
     }
 
-    /// What the command printed. It gets the environment of the mode, if it is called for one.
+    /// Runs the command and returns its output. It gets the environment of the mode, if it is called for one.
     async fn call(
         &self,
         event: HookEvent,

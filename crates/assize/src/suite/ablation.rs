@@ -4,7 +4,7 @@ use super::file::{Ablated, Listed, ModeSpec, Modes, SuiteFile};
 use assize_agents::{SKILL_FILE, Subagent};
 use std::path::Path;
 
-/// Why a suite's `with` or `without` makes no modes.
+/// The reason why a suite's `with` or `without` makes no modes.
 pub(super) struct AblationError {
     pub(super) key: &'static str,
     pub(super) message: String,
@@ -154,7 +154,7 @@ enum Kind {
     Instructions,
 }
 
-/// What a path that people call an ablation's thing leads to.
+/// The kind of file at a path that an ablation names.
 fn kind_of(path: &Path) -> Option<Kind> {
     if path.is_dir() {
         // A directory that is a broken skill is refused with its reason later.

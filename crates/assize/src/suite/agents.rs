@@ -102,7 +102,7 @@ fn explain(document: &Document, keys: &[&str], found: OverrideProblem) -> Proble
     }
 }
 
-/// A recipe is named by its file, so that nobody takes it for a provider.
+/// A recipe is named by its file, so that it is not taken for a provider.
 pub(crate) fn is_path(uses: &str) -> bool {
     let endings = [".yaml", ".yml", ".toml", ".json"];
     uses.contains('/') || endings.iter().any(|ending| uses.ends_with(ending))

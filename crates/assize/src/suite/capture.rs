@@ -1,34 +1,34 @@
-//! What a suite can say about the capture proxy.
+//! The suite's settings of the capture proxy.
 
 use assize_agents::capture::{CassetteMode, CassetteSettings, CassetteTiming, Service};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How sessions are captured.
+/// Settings of the capture.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CaptureSpec {
-    /// Whether sessions go through the proxy. Default: auto.
+    /// The use of the proxy by sessions. Default: auto.
     pub proxy: ProxySpec,
-    /// Where the APIs are. Default: as a base-URL variable of the mode or of the environment says, else the real ones.
+    /// The addresses of the APIs. Default: a base-URL variable of the mode or of the environment, else the real ones.
     pub upstream: UpstreamSpec,
     /// Exchanges on file: recorded, or played back instead of asking anybody.
     pub cassette: Option<CassetteSpec>,
 }
 
-/// Whether sessions go through the proxy.
+/// The use of the proxy by sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProxySpec {
-    /// All live sessions do; one that does not use it is measured by what the agent tells.
+    /// All live sessions get it; one that does not use it is measured by what the agent reports.
     #[default]
     Auto,
-    /// All live sessions do, and one that does not use it teaches nothing.
+    /// All live sessions get it, and one that does not use it is void.
     On,
-    /// None does.
+    /// No session gets it.
     Off,
 }
 
@@ -70,7 +70,7 @@ fn yes() -> bool {
 }
 
 impl UpstreamSpec {
-    /// What is given, by service.
+    /// The given addresses, by service.
     pub(crate) fn given(&self) -> BTreeMap<Service, String> {
         let all = [
             (Service::Anthropic, &self.anthropic),

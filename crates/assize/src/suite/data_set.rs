@@ -27,13 +27,13 @@ use std::sync::Arc;
 /// Longer lines are no tasks.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// What is wanted of the files.
+/// The request for tasks from files.
 pub(super) struct Reading<'a> {
     pub(super) spec: &'a TasksSpec,
     pub(super) chosen: &'a TaskSelection,
     /// Ids that scenarios have.
     pub(super) taken: Vec<&'a str>,
-    /// What samples are drawn with unless they say.
+    /// The seed of samples that name none.
     pub(super) seed: u64,
     /// The type of tasks that name none.
     pub(super) only_type: Option<&'a str>,
@@ -49,7 +49,7 @@ pub(super) struct DataSet {
     form: Form,
 }
 
-/// Where a task lies.
+/// The position of a task.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// In bytes; the number of the task in a document.
@@ -158,7 +158,7 @@ impl DataSet {
         }
     }
 
-    /// Which tasks have an id whose hash came twice.
+    /// Explains which tasks have an id whose hash came twice.
     fn explain_twin(&self, hash: u64) -> Vec<Problem> {
         let mut first: Option<String> = None;
         let mut problems = Vec::new();

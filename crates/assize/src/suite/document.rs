@@ -24,7 +24,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a file; its extension tells the format.
+    /// Reads a file; its extension decides the format.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let unreadable =
             |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
@@ -80,7 +80,7 @@ impl Document {
         self
     }
 
-    /// Where a key or list position stands, or the nearest one around it that is known.
+    /// The place of a key or list position, or of the nearest known one around it.
     pub fn place(&self, keys: &[&str]) -> Option<Place> {
         (0..=keys.len()).rev().find_map(|length| {
             let keys: Keys = keys[..length].iter().map(|key| (*key).to_owned()).collect();
@@ -144,7 +144,7 @@ fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {
     message.strip_prefix(start)?.split('`').nth(1)
 }
 
-/// serde speaks of Rust types; people do not.
+/// serde names Rust types; people do not.
 fn in_plain_words(message: &str) -> String {
     let mut words = without_types(message);
     for (technical, plain) in [
@@ -276,7 +276,7 @@ fn parse_yaml(path: &Path, text: &str) -> Result<Node, Problem> {
     serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| {
         let place = error.location().map(place_of);
         let message = error.without_snippet().to_string();
-        // The place is said in front; the library says it at the end.
+        // The place is printed in front; the library has it at the end.
         let message = message.split(" at line ").next().unwrap_or(&message);
         let line = place.and_then(|place| text.lines().nth(place.line as usize - 1));
         let problem = Problem::new(path, about_yaml(message, line)).at(place);
@@ -290,7 +290,7 @@ fn parse_yaml(path: &Path, text: &str) -> Result<Node, Problem> {
     })
 }
 
-/// What the reader of YAML says, for people who write it, and the line it stumbled over.
+/// The message of the YAML reader, for people who write it, and the line it stumbled over.
 fn about_yaml(message: &str, line: Option<&str>) -> String {
     let plain = match message {
         text if text.contains("tabs disallowed") || text.contains("tab character") => {
@@ -429,7 +429,7 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 }
 
-/// JSON itself decides what is valid; since YAML contains it, the YAML reader can tell where things stand.
+/// JSON itself decides what is valid; since YAML contains it, the YAML reader can find the places.
 fn parse_json(path: &Path, text: &str) -> Result<Node, Problem> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let place = Place {
@@ -552,7 +552,7 @@ fn toml_node(
     Ok(Node { place, kind })
 }
 
-/// Where lines begin, to turn offsets into places.
+/// The starts of lines, to turn offsets into places.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {

@@ -1,7 +1,7 @@
 //! `factors:` of a suite become its `modes`: every combination of their levels, or a balanced fraction of them.
 //!
-//! Works on the tree of the file, before anything else reads it, so that the modes are like any others. What levels add to a
-//! mode is merged: keys of maps and items of lists are joined, instructions are put after each other, and two factors that set
+//! Works on the tree of the file, before anything else reads it, so that the modes are like any others. Additions of levels to a
+//! mode are merged: keys of maps and items of lists are joined, instructions are put after each other, and two factors that set
 //! the same value are refused.
 
 use super::document::Document;
@@ -16,7 +16,7 @@ const BASE: &str = "none";
 /// Keys of texts that are put after each other instead of being in each other's way.
 const TEXTS: [&str; 2] = ["system_instructions", "systemInstructions"];
 
-/// How many of the combinations are run.
+/// The part of the combinations that is run.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -249,7 +249,7 @@ fn record(design: &Factorial, interactions: Vec<[String; 2]>) -> FactorialRecord
     }
 }
 
-/// What all levels of a mode add to it.
+/// The additions of all levels to a mode.
 fn settings(document: &Document, factors: &[Written], levels: &[usize]) -> Result<Value, Problem> {
     let mut merged = Map::new();
     for (factor, level) in factors.iter().zip(levels) {

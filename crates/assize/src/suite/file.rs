@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// Keys of capabilities that are not there yet.
 pub(super) const LATER: &[&str] = &["log_level", "logLevel"];
 
-/// What to run, under which conditions, measured how.
+/// A suite: the scenarios or tasks to run, the conditions, and the measurements.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,7 @@ pub struct SuiteFile {
     pub without: Option<Listed>,
     /// Switches, or factors with levels, that expand to modes: each says what it adds to a mode when it is on.
     pub factors: Option<Map<String, Value>>,
-    /// Which combinations of the factors are run. Default: `full`.
+    /// The combinations of the factors that are run. Default: `full`.
     pub factorial: Option<FactorialSpec>,
     /// The models. Default: the provider's own.
     #[serde(default)]
@@ -67,42 +67,42 @@ pub struct SuiteFile {
     /// A plugin that resolves modes which are only names.
     #[serde(alias = "modeResolver")]
     pub mode_resolver: Option<String>,
-    /// Which scenarios.
+    /// The scenarios.
     pub scenarios: Option<Scenarios>,
-    /// Which tasks of the lab.
+    /// The tasks of the lab.
     pub tasks: Option<TasksSpec>,
-    /// What executes tasks.
+    /// Runners that execute tasks.
     #[serde(default)]
     pub runners: Vec<RunnerSpec>,
-    /// What scores tasks.
+    /// Evaluators that score tasks.
     #[serde(default)]
     pub evaluators: Vec<EvaluatorSpec>,
-    /// What is measured. Default: token, latency, cost, tool_calls.
+    /// Collectors that measure trials. Default: token, latency, cost, tool_calls.
     pub collectors: Option<Vec<String>>,
-    /// What explains sessions. Default: none.
+    /// Analyzers that explain sessions. Default: none.
     #[serde(default)]
     pub analyzers: Vec<String>,
-    /// What judges trials: `uses` a built-in or a plugin, or `composite`, a list of several. Default: the scenarios' checks.
+    /// The scorer of trials: `uses` a built-in or a plugin, or `composite`, a list of several. Default: the scenarios' checks.
     pub scorer: Option<Map<String, Value>>,
     /// The model that scores rubrics: `api`, `base_url`, `model`, `key_env`, `votes`.
     pub judge: Option<JudgeSpec>,
-    /// What is called around runs, modes and trials: commands, or a plugin.
+    /// Hooks around runs, modes and trials: commands, or a plugin.
     pub hooks: Option<HooksSpec>,
-    /// Whether agents reach their LLM APIs through the proxy, which measures what passes.
+    /// The proxy through which agents reach their LLM APIs, and which measures what passes.
     pub capture: Option<CaptureSpec>,
     /// Repetitions, order and concurrency.
     #[serde(default)]
     pub execution: ExecutionSpec,
-    /// How trials are read as evidence.
+    /// The reading of trials as evidence.
     #[serde(default)]
     pub analysis: AnalysisSpec,
-    /// What runs must be shown to fulfil, such as `success >= 0.9` or `cost_total_usd <= baseline + 10%`.
+    /// Conditions that runs must be shown to fulfil, such as `success >= 0.9` or `cost_total_usd <= baseline + 10%`.
     #[serde(default)]
     pub gates: Vec<GateSpec>,
-    /// What tokens cost.
+    /// The prices of tokens.
     #[serde(default)]
     pub prices: PricesSpec,
-    /// What is kept, and where.
+    /// The records that are kept, and their directory.
     #[serde(default)]
     pub output: OutputSpec,
     /// Programs that serve providers, scorers, collectors and the like.
@@ -203,7 +203,7 @@ pub enum Modes {
     Definitions(Vec<(String, ModeSpec)>),
 }
 
-/// What a mode changes.
+/// The settings of a mode.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -218,7 +218,7 @@ pub struct ModeSpec {
     /// Settings on top of the provider's.
     #[serde(alias = "providerOverrides")]
     pub provider_overrides: Map<String, Value>,
-    /// Which runner serves which task type, where several do.
+    /// The runner of a task type, where several serve it.
     pub runners: BTreeMap<String, String>,
     /// The wall around the agent, instead of the suite's.
     pub sandbox: Option<Sandbox>,
@@ -260,7 +260,7 @@ impl From<OneOrMany> for Listed {
     }
 }
 
-/// What one of the two modes of an ablation has.
+/// The part that one of the two modes of an ablation has.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -304,7 +304,7 @@ pub enum EnvironmentValue {
 pub struct DeclaredValue {
     /// The value, usually `${env:NAME}`.
     pub value: String,
-    /// Whether it is removed from everything that agents write. Absent: its name and its looks decide.
+    /// True when it is removed from everything that agents write. Absent: its name and its looks decide.
     #[serde(default)]
     pub secret: Option<bool>,
 }
@@ -318,7 +318,7 @@ impl EnvironmentValue {
         }
     }
 
-    /// What the suite says about it, if anything.
+    /// The suite's own declaration, if there is one.
     pub fn is_declared_secret(&self) -> Option<bool> {
         match self {
             Self::Text(_) => None,
@@ -327,7 +327,7 @@ impl EnvironmentValue {
     }
 }
 
-/// Which scenarios a suite has.
+/// The scenarios of a suite.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -344,20 +344,20 @@ pub struct Scenarios {
     pub sets: BTreeMap<String, Vec<String>>,
 }
 
-/// Which tasks a suite has.
+/// The tasks of a suite.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TasksSpec {
     /// Files, or patterns of files, relative to the suite: YAML, TOML, JSON, JSONL or CSV.
     pub paths: Vec<String>,
-    /// Which columns of CSV files go where in a task, e.g. `input.text: body`.
+    /// Columns of CSV files by their field in a task, e.g. `input.text: body`.
     pub mapping: BTreeMap<String, ColumnSpec>,
     /// Fields for tasks that lack them, e.g. `type: intent`.
     pub defaults: Map<String, Value>,
     /// Only so many, drawn with a seed.
     pub sample: Option<SampleSpec>,
-    /// When a task that does not say counts as passed, e.g. `accuracy >= 0.9`.
+    /// The condition under which a task passes that states none, e.g. `accuracy >= 0.9`.
     pub pass: Vec<String>,
 }
 
@@ -379,12 +379,12 @@ pub enum ColumnSpec {
 pub struct TypedColumn {
     /// The name of the column.
     pub column: String,
-    /// What its text stands for.
+    /// The type of its text.
     #[serde(rename = "as")]
     pub kind: ColumnKind,
 }
 
-/// What the text in a column stands for.
+/// The type of the text in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -402,18 +402,18 @@ pub enum ColumnKind {
     List,
 }
 
-/// A sample of the tasks. Which tasks are in it depends on their ids and the seed alone.
+/// A sample of the tasks. It depends on their ids and the seed alone.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SampleSpec {
     /// Their number.
     pub n: u32,
-    /// What they are drawn with. Default: the seed of the execution.
+    /// The seed of the sample. Default: the seed of the execution.
     pub seed: Option<u64>,
 }
 
-/// What executes tasks of a type.
+/// A runner that executes tasks of a type.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -435,7 +435,7 @@ pub struct RunnerSpec {
     pub output_schema: Option<Value>,
 }
 
-/// What scores tasks.
+/// An evaluator that scores tasks.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -452,40 +452,40 @@ pub struct EvaluatorSpec {
     pub config: Map<String, Value>,
 }
 
-/// How a suite is run.
+/// The execution of a suite.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ExecutionSpec {
-    /// How often each scenario is done in each mode. Default: 5.
+    /// Trials of each scenario in each mode. Default: 5.
     pub repetitions: Option<u32>,
     /// `blocked` (default), `sequential` or `random`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub order: Option<Order>,
-    /// What all random choices derive from. Default: 42.
+    /// The seed of all random choices. Default: 42.
     pub seed: Option<u64>,
-    /// How many trials at once. Default: 4.
+    /// The number of trials at once. Default: 4.
     pub concurrency: Option<usize>,
-    /// How many at once per provider, or per runner.
+    /// The number at once per provider, or per runner.
     pub limits: BTreeMap<String, usize>,
     /// One trial beforehand that counts for nothing. Default: true.
     pub warmup: Option<bool>,
     /// The time limit of scenarios that have none. Default: 120000.
     #[serde(alias = "timeoutDefaultMs")]
     pub timeout_default_ms: Option<u64>,
-    /// How often void attempts of scenarios that do not say are tried again. Default: 0.
+    /// Retries of void attempts in scenarios that set none. Default: 0.
     #[serde(alias = "allowedRetries")]
     pub allowed_retries: Option<u32>,
     /// Try failed attempts again, too. Success then means pass@k.
     #[serde(alias = "retryFails")]
     pub retry_fails: bool,
-    /// How many trials at the start of a mode may be void for the same reason before no more of it are started. Default:
+    /// The number of trials at the start of a mode that may be void for the same reason before no more of it are started. Default:
     /// 3; 0 for any number.
     #[serde(alias = "stopAfterVoids")]
     pub stop_after_voids: Option<u32>,
-    /// How many seconds trying out workspaces and MCP servers may take before the first trial. Default: 60; 0 tries none.
+    /// The most seconds for trying out workspaces and MCP servers before the first trial. Default: 60; 0 tries none.
     pub preflight: Option<u64>,
-    /// When the run stops before its last repetition. Declared before the first trial.
+    /// The rule that stops the run before its last repetition. Declared before the first trial.
     pub until: Option<UntilSpec>,
     /// The most that the run may spend: `usd`, `tokens`, `minutes`. It stops at whole blocks.
     pub budget: Option<Budget>,
@@ -498,7 +498,7 @@ pub struct ExecutionSpec {
 pub struct JudgeSpec {
     /// `anthropic`, `openai` (Chat Completions, which many services speak), `openai-responses` or `gemini`.
     pub api: Option<String>,
-    /// Where it is reached. Default: the API's own service.
+    /// Its address. Default: the API's own service.
     #[serde(alias = "baseUrl")]
     pub base_url: Option<String>,
     /// The model.
@@ -506,12 +506,12 @@ pub struct JudgeSpec {
     /// The environment variable with the key.
     #[serde(alias = "keyEnv")]
     pub key_env: Option<String>,
-    /// How many times each trial is judged. The majority counts, or the median of scores. Default: 1.
+    /// Votes on each trial. The majority counts, or the median of scores. Default: 1.
     pub votes: Option<u64>,
     /// The time for one answer. Default: 120000.
     #[serde(alias = "timeoutMs")]
     pub timeout_ms: Option<u64>,
-    /// How often a busy endpoint is asked again. Default: 2.
+    /// Retries at a busy endpoint. Default: 2.
     pub retries: Option<u64>,
     /// Randomness. Default: the service's own.
     pub temperature: Option<f64>,
@@ -520,7 +520,7 @@ pub struct JudgeSpec {
     pub max_output_tokens: Option<u64>,
 }
 
-/// What tokens cost. The built-in table knows the usual models.
+/// The prices of tokens. The built-in table knows the usual models.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -529,12 +529,12 @@ pub struct PricesSpec {
     pub file: Option<PathBuf>,
 }
 
-/// What is kept of a run, and where.
+/// The records of a run, and their directory.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputSpec {
-    /// Where runs are kept, relative to the suite. Default: `.assize/runs`.
+    /// The directory of runs, relative to the suite. Default: `.assize/runs`.
     #[serde(alias = "resultsDir")]
     pub results_dir: Option<PathBuf>,
     /// Export sessions even when no analyzer needs them. Default: true.
@@ -543,11 +543,11 @@ pub struct OutputSpec {
     /// Keep every exported trace. Default: true.
     #[serde(alias = "storeTraces")]
     pub store_traces: Option<bool>,
-    /// What of workspaces is kept: `changed` (default), `all` or `none`.
+    /// The part of workspaces that is kept: `changed` (default), `all` or `none`.
     #[serde(alias = "keepWorkspace")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub keep_workspace: Option<KeepWorkspace>,
-    /// How much is logged to `log.jsonl`: `off` (default), `error`, `warn`, `info`, `debug` or `trace`.
+    /// The level of `log.jsonl`: `off` (default), `error`, `warn`, `info`, `debug` or `trace`.
     #[serde(alias = "logLevel")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub log_level: Option<LogLevel>,

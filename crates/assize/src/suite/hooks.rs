@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is called around runs, modes and trials.
+/// Hooks around runs, modes and trials.
 #[derive(Debug, Clone)]
 pub enum HooksSpec {
     /// A plugin.
@@ -41,7 +41,7 @@ pub struct HookCommandsSpec {
     /// Once, after the last row is stored.
     #[serde(alias = "afterRun")]
     pub after_run: Option<String>,
-    /// How long each may take. Default: 600000. 0: no limit.
+    /// The time limit of each, in milliseconds. Default: 600000. 0: no limit.
     #[serde(alias = "timeoutMs")]
     pub timeout_ms: Option<u64>,
     /// Variables of the environment that they get besides the usual ones.

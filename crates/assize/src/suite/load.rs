@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the suite file of a directory may be called.
+/// The possible names of a directory's suite file.
 pub(crate) const FILE_NAMES: [&str; 4] =
     ["assize.yaml", "assize.yml", "assize.toml", "assize.json"];
 
@@ -49,15 +49,15 @@ pub(crate) const FILE_NAMES: [&str; 4] =
 pub struct LoadedSuite {
     /// The suite file.
     pub path: PathBuf,
-    /// Where its runs are kept.
+    /// The directory of its runs.
     pub results_dir: PathBuf,
     /// The experiment.
     pub profile: ProfileSuite,
-    /// What should be said before it runs.
+    /// Remarks to print before it runs.
     pub remarks: Vec<String>,
     /// The plugin programs that were started for it. Absent when it has none.
     pub programs: Option<PluginHost>,
-    /// How much is logged, where the suite says it.
+    /// The amount that is logged, where the suite sets it.
     pub log_level: Option<LogLevel>,
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn names_programs(path: &Path) -> bool {
     read().is_none_or(|file| !file.plugins.is_empty())
 }
 
-/// Where the runs of a suite are kept, without loading what it names.
+/// The directory of a suite's runs, without loading what it names.
 pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError> {
     let path = find(path)?;
     let (document, _) = interpolate(with_modes(read_suite(&path)?)).map_err(SuiteError)?;
@@ -189,7 +189,7 @@ pub(crate) fn configured_results_dir(path: &Path) -> Result<PathBuf, SuiteError>
     Ok(file.results_dir(&directory_of(&path)))
 }
 
-/// Whether a scenario of the suite has a workspace that may be made of layers. Nothing is checked: a suite that cannot be
+/// True when a scenario of the suite has a workspace that may be made of layers. Nothing is checked: a suite that cannot be
 /// read has none, and is refused when it is loaded.
 pub(crate) fn has_layers(path: &Path) -> bool {
     let scenarios = || {
@@ -254,7 +254,7 @@ struct Loader<'a> {
     /// The factors that the modes come from.
     factorial: Option<FactorialRecord>,
     problems: Vec<Problem>,
-    /// What was noticed while files were read.
+    /// Remarks from reading the files.
     remarks: Vec<String>,
 }
 
@@ -458,7 +458,7 @@ impl Loader<'_> {
         self.add(problem);
     }
 
-    /// Several modes may share what is wrong; it is said once.
+    /// Several modes may share a problem; it is reported once.
     fn add(&mut self, problem: Problem) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -517,7 +517,7 @@ impl Loader<'_> {
         remarks
     }
 
-    /// Who asks for many sessions at once should know of a provider that does not take them.
+    /// A remark when many sessions at once are asked of a provider that does not take them.
     fn unused_concurrency(&self, file: &SuiteFile, profile: &ProfileSuite) -> Vec<String> {
         let for_all = self.selection.concurrency.or(file.execution.concurrency);
         let too_much = |(name, source): (&String, &ProviderSource)| {

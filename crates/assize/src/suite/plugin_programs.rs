@@ -17,9 +17,9 @@ pub struct PluginEntry {
     /// The program and its arguments, started in the suite's directory.
     #[serde(default)]
     pub command: Vec<String>,
-    /// A Unix socket on which somebody serves already, in place of a program.
+    /// A Unix socket on which a plugin serves already, in place of a program.
     pub socket: Option<PathBuf>,
-    /// What the plugin is told when it starts.
+    /// Options that the plugin receives when it starts.
     #[serde(default)]
     pub options: Map<String, Value>,
     /// Variables of the program besides the usual ones.
@@ -28,18 +28,18 @@ pub struct PluginEntry {
     /// Variables of the environment that it gets besides the usual ones.
     #[serde(default, alias = "passEnv")]
     pub pass_env: Vec<String>,
-    /// How long any call but a prompt may take, in place of the limits by kind. 0: no limit.
+    /// The time limit of any call but a prompt, in milliseconds, in place of the limits by kind. 0: no limit.
     #[serde(alias = "timeoutMs")]
     pub timeout_ms: Option<u64>,
-    /// How long calls may take, by kind.
+    /// The time limits of calls, by kind.
     #[serde(default)]
     pub timeouts: TimeoutsSpec,
-    /// How often in a row it is started again without having answered anything. Default: 3.
+    /// Restarts in a row without any answer in between. Default: 3.
     pub restarts: Option<u32>,
 }
 
 impl PluginEntry {
-    /// What to start, or what is wrong with it.
+    /// The program to start, or the mistake in its entry.
     pub(super) fn spec(&self, directory: &Path) -> Result<PluginSpec, PluginEntryError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if self.id.is_empty() || self.id.starts_with('.') || !self.id.chars().all(is_plain) {

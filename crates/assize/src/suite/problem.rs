@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do about it.
+//! A mistake in a file, its place, and the way out.
 
 use crate::terminal::plain;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Place {
 pub struct Problem {
     /// The file.
     pub file: PathBuf,
-    /// Where in it. Absent when it concerns the file as a whole.
+    /// Its place in the file. Absent when it concerns the file as a whole.
     pub place: Option<Place>,
     /// The value found and the value expected.
     pub message: String,

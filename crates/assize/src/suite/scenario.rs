@@ -39,7 +39,7 @@ pub struct ScenarioFile {
     /// The time limit of all turns together. Default: the suite's.
     #[serde(alias = "timeoutMs")]
     pub timeout_ms: Option<u64>,
-    /// How often a void attempt is tried again. Default: the suite's.
+    /// Retries of a void attempt. Default: the suite's.
     #[serde(alias = "allowedRetries")]
     pub allowed_retries: Option<u32>,
     /// For choosing scenarios.
@@ -50,14 +50,14 @@ pub struct ScenarioFile {
     /// File with the JSON Schema of a valid answer.
     #[serde(alias = "outputSchema")]
     pub output_schema: Option<PathBuf>,
-    /// What must hold afterwards.
+    /// Conditions that must hold afterwards.
     #[serde(default)]
     pub checks: Vec<Value>,
-    /// What a judge looks for: `instructions`, and `criteria` with `id`, `description`, and perhaps `scale` and `pass`.
+    /// The criteria of a judge: `instructions`, and `criteria` with `id`, `description`, and perhaps `scale` and `pass`.
     pub rubric: Option<Value>,
     /// The wall around the agent, instead of the mode's: `guard`, `none` or `{ container: { … } }`.
     pub sandbox: Option<Sandbox>,
-    /// Whether the skill on trial should be used here. Gives recall, precision and false triggers.
+    /// True when the skill on trial should be used here. Gives recall, precision and false triggers.
     #[serde(alias = "shouldTrigger")]
     pub should_trigger: Option<bool>,
     /// Whatever a plugin needs.
@@ -65,7 +65,7 @@ pub struct ScenarioFile {
     pub extensions: Map<String, Value>,
 }
 
-/// Where the agent's files come from: a directory, a git commit or nothing at all, then set-up commands.
+/// The source of the agent's files: a directory, a git commit or nothing at all, then set-up commands.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -74,14 +74,14 @@ pub struct WorkspaceFile {
     pub from: Option<String>,
     /// A commit of a repository on this machine.
     pub git: Option<GitSource>,
-    /// How every attempt gets its own view of it. Default: `auto`, the fastest that works on the machine.
+    /// The method by which every attempt gets its own view of it. Default: `auto`, the fastest that works on the machine.
     pub method: Option<WorkspaceMethod>,
     /// Commands run once per run, such as an installation; every attempt begins with what they left.
     #[serde(alias = "setupOnce")]
     pub setup_once: Vec<String>,
     /// Commands run in the workspace before the agent starts. One that fails makes the trial void.
     pub setup: Vec<String>,
-    /// How long each of them may take. Default: 600000.
+    /// The time limit of each of them, in milliseconds. Default: 600000.
     #[serde(alias = "setupTimeoutMs")]
     pub setup_timeout_ms: Option<u64>,
     /// Variables for them, besides the usual ones and the mode's.
@@ -105,7 +105,7 @@ impl WorkspaceFile {
     }
 }
 
-/// What the suite says for scenarios that do not.
+/// The suite's defaults for scenarios.
 pub(super) struct Defaults {
     pub(super) timeout_ms: Option<u64>,
     pub(super) allowed_retries: Option<u32>,

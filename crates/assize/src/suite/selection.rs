@@ -1,11 +1,11 @@
-//! What of a suite is run: flags narrow it down.
+//! Narrows a suite down by flags.
 
 use assize_contracts::Budget;
 use assize_engine::Order;
 use assize_engine::store::PlanRecord;
 use std::path::PathBuf;
 
-/// Which part of a suite is run, and what replaces the file's settings. Empty lists choose everything.
+/// The part of a suite to run, and replacements of the file's settings. Empty lists choose everything.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Only these modes.
@@ -40,11 +40,11 @@ pub struct Selection {
     pub budget: Budget,
     /// One mode against itself: the first of those chosen, twice.
     pub aa: bool,
-    /// Which tasks an earlier run had. Absent: those that the flags above choose.
+    /// The tasks of an earlier run. Absent: those that the flags above choose.
     pub tasks: Option<TaskSelection>,
 }
 
-/// Which tasks are chosen. Empty lists choose everything.
+/// The chosen tasks. Empty lists choose everything.
 #[derive(Debug, Clone, Default)]
 pub struct TaskSelection {
     /// Only these.
@@ -54,7 +54,7 @@ pub struct TaskSelection {
 }
 
 impl Selection {
-    /// Which tasks are chosen.
+    /// The chosen tasks.
     pub(super) fn of_tasks(&self) -> TaskSelection {
         self.tasks.clone().unwrap_or_else(|| TaskSelection {
             ids: self.scenarios.clone(),

@@ -1,4 +1,4 @@
-//! What people see: colors, errors, tables, progress. Text from agents and files never reaches the terminal raw.
+//! The output for people: colors, errors, tables, progress. Text from agents and files never reaches the terminal raw.
 
 mod gates;
 mod progress;
@@ -56,7 +56,7 @@ pub(crate) fn one_line(text: &str, longest: usize) -> String {
     words
 }
 
-/// How many columns there are. None where stdout is no terminal.
+/// The number of columns. None where stdout is no terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     let term = Term::stdout();
     let is_terminal = term.features().is_attended();
@@ -109,7 +109,7 @@ pub(crate) fn wrapped_after(first: &str, text: &str) -> String {
 
 /// A line for people, on stderr.
 pub(crate) fn say(text: impl AsRef<str>) {
-    // Nobody is left to tell when stderr is gone.
+    // There is no way to report a closed stderr.
     let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn warn(text: &str) {
     ));
 }
 
-/// Says what went wrong and what to do about it. The only place where errors are printed.
+/// Prints an error and the way out. The only place where errors are printed.
 pub(crate) fn print_error(error: &anyhow::Error) {
     if let Some(SuiteError(problems)) = error.downcast_ref() {
         for problem in problems {

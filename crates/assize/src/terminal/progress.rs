@@ -372,7 +372,7 @@ pub(crate) struct JsonLines {
 }
 
 impl JsonLines {
-    /// What follows from the trials: gates, and reasons to be careful.
+    /// Prints the conclusions from the trials: gates, and reasons to be careful.
     pub(crate) fn conclude(summary: &Summary) {
         for gate in &summary.gates {
             print(json!({"event": "gate", "result": gate}).to_string());

@@ -1,13 +1,13 @@
-//! Why trials did not pass: the most frequent reasons of every mode, and the command that shows one.
+//! The reasons why trials did not pass: the most frequent ones of every mode, and the command that shows one.
 
 use super::{one_line, plain, print, terminal_width, wrapped_after};
 use assize_report::Summary;
 use console::style;
 
-/// Reasons told of every mode.
+/// Reasons listed for every mode.
 const MOST: usize = 3;
 
-/// The longest message; `show` tells all of it.
+/// The longest message; `show` prints all of it.
 const LONGEST: usize = 300;
 
 /// Prints the reasons; `run` is what to type for the run.

@@ -12,7 +12,7 @@ use comfy_table::{
 };
 use std::borrow::Cow;
 
-/// One line per mode; what nobody measured is "unknown", and what is known in part is "≥".
+/// One line per mode; a missing measurement is "unknown", and a value known in part has a "≥".
 pub(crate) fn summary_table(summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -147,7 +147,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// Where too many trials ran out of time, all that is known is that it takes longer than they were given.
+/// Where too many trials ran out of time, the time is only known to exceed the limit.
 fn bounded(time: Option<&MetricSummary>, of: fn(&MetricSummary) -> Option<f64>) -> String {
     match time.map(|time| (of(time), time.max)) {
         Some((Some(value), _)) => duration(value),

@@ -46,7 +46,7 @@ pub(crate) fn print_summary(summary: &Summary, run: &str) {
     print_cautions([summary]);
 }
 
-/// What each factor changes, where the modes come from factors.
+/// Prints the effects of the factors, where the modes come from factors.
 pub(crate) fn print_effects(summary: &Summary) {
     if summary.effects.is_empty() {
         return;
@@ -66,7 +66,7 @@ pub(crate) fn print_effects(summary: &Summary) {
     print(style(wrapped(EFFECTS_NOTE, "    ")).dim().to_string());
 }
 
-/// Whether skills were used when they should have been.
+/// Prints how well the use of skills fits their expected use.
 fn print_triggers(summary: &Summary) {
     for (name, mode) in summary.modes.iter() {
         if let Some(found) = &mode.triggers {

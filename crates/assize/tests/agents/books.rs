@@ -1,4 +1,4 @@
-//! The scripted LLM keeps books: every answer has counts of its own, and what was really told is written down call by call.
+//! The scripted LLM keeps books: every answer has counts of its own, and what was really served is written down call by call.
 //! Here every class of token, every tool, every turn and the outcome of a trial are held against them.
 //!
 //! Nothing of `assize-llm` is used: the books are the LLM's, and adding them up is done here.
@@ -74,14 +74,14 @@ const CLASSES: [&str; 5] = ["input", "cacheRead", "cacheWrite", "output", "reaso
 /// The answer that ends the task, as the scenario's checks want it.
 const LAST_WORD: &str = "Done: out.txt now contains the word hi.";
 
-/// What the LLM really served in a session.
+/// The usage that the LLM really served in a session.
 #[derive(Debug, Default)]
 struct Books {
-    /// Sums by class. Absent where one call did not tell, or the API has no such class.
+    /// Sums by class. Absent where one call did not report it, or the API has no such class.
     exact: BTreeMap<String, u64>,
-    /// What was told in any case.
+    /// The tokens that were reported in any case.
     at_least: u64,
-    /// Every call told everything.
+    /// Every call reported everything.
     is_whole: bool,
     /// Answers to the main agent that came to their end.
     turns: u64,
@@ -214,7 +214,7 @@ fn kept(agent: &Agent, scenario: &str, turns: Value) -> Offline {
     )
 }
 
-/// Two commands at once of which one fails, a tool that nobody offered, a second of sleep, the last word.
+/// Two commands at once of which one fails, a tool that was not offered, a second of sleep, the last word.
 fn full_script() -> Value {
     json!([
         {"tool": "shell", "command": "echo hi > out.txt", "say": "Both at once.",
@@ -235,7 +235,7 @@ fn every_number_is_the_served_one(agent: &Agent) {
     let trace = offline.trace(0);
     let calls = trace["events"].as_array().unwrap().iter();
     let calls: Vec<&Value> = calls.filter(|event| event["type"] == "tool_call").collect();
-    // Codex tells as an error that it does not know the model.
+    // Codex reports as an error that it does not know the model.
     let mut events = trace["events"].as_array().unwrap().iter();
     let error = events.find(|event| event["type"] == "error");
     assert!(error.is_none() || !agent.is(&CODEX), "{error:?}");
@@ -300,7 +300,7 @@ pub(crate) fn the_table_has_no_other_rows() {
     assert_eq!(names, measured);
 }
 
-/// What the table says about an agent, without its name.
+/// The table's row of an agent, without its name.
 fn table_row(agent: &Agent) -> Vec<String> {
     let page = std::fs::read_to_string(repository().join("docs/agents.md")).unwrap();
     let (_, table) = page.split_once("\n## What is measured of each\n").unwrap();
@@ -352,7 +352,7 @@ fn a_broken_decoder_is_noticed(agent: &Agent) {
     );
 }
 
-/// Whether the agent asks again or gives up: the sum is unknown, and what was told stays.
+/// Both for an agent that asks again and one that gives up, the sum is unknown, and the reported part stays.
 fn a_cut_answer_leaves_a_lower_bound(agent: &Agent) {
     let turns = json!([
         {"tool": "shell", "command": "echo hi > out.txt", "say": "I write the file."},
@@ -559,7 +559,7 @@ pub(crate) fn codex_subagent_is_still_running_at_the_end() {
     check(&row, &offline);
 }
 
-/// goose's summary of its tools is part of the text that it prints, so only the wire tells its tools apart.
+/// goose's summary of its tools is part of the text that it prints, so only the wire distinguishes its tools.
 pub(crate) fn goose_tools_do_not_tell_whether_they_failed() {
     let offline = kept(&GOOSE, &limited(90), full_script());
     let row = GOOSE.run(&offline).remove(0);

@@ -1,4 +1,4 @@
-//! What can go wrong with an agent: never a pass, never longer than the trial may take, and nobody left behind.
+//! Failures of an agent: never a pass, never longer than the trial may take, and no process left behind.
 
 use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, GEMINI_ACP, SCENARIO};
 use crate::good_runs::check_tokens;
@@ -59,7 +59,7 @@ for_agent!(gemini, GEMINI);
 for_agent!(gemini_acp, GEMINI_ACP);
 for_agent!(opencode_acp, OPENCODE_ACP);
 
-/// An agent that prints only text. It begins every prompt anew, so there are no conversations to go on with.
+/// An agent that prints only text. It begins every prompt anew, so there are no conversations to continue.
 pub(crate) mod goose {
     use crate::agents::GOOSE;
 
@@ -89,7 +89,7 @@ pub(crate) mod goose {
     }
 }
 
-/// How long a trial may take here, and the time around it.
+/// The time limit of a trial here, and the time around it.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const AROUND: Duration = Duration::from_secs(60);
 
@@ -118,7 +118,7 @@ fn failing(agent: &Agent, timeout: Duration, fault: &[&str]) -> Offline {
     agent.suite(&scenario).with_llm(&fault)
 }
 
-/// How many requests the LLM failed.
+/// The number of requests that the LLM failed.
 fn failures(offline: &Offline) -> usize {
     let wire = offline.wire();
     wire.iter().filter(|call| !call["fault"].is_null()).count()
@@ -218,7 +218,7 @@ fn a_void_attempt_is_tried_again(agent: &Agent) {
     }
 }
 
-/// Nobody is left: [`Offline::command`] sees to that after every run.
+/// No process is left: [`Offline::command`] checks that after every run.
 fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
     // Codex goes on without the result of a command after ten seconds.
     let timeout_ms = match agent.section {

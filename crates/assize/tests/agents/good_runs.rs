@@ -61,7 +61,7 @@ pub(crate) fn check_tokens(row: &Value, offline: &Offline) {
     assert_eq!(measured.keys().find(is_claim), None, "{row:#}");
 }
 
-/// Model and instructions of the suite reach the LLM, nobody else is looked for, and the user's home stays as it was.
+/// Model and instructions of the suite reach the LLM, no other host is looked up, and the user's home stays as it was.
 pub(crate) fn check_reach(row: &Value, offline: &Offline) {
     let model = row["model"].as_str().unwrap();
     let wire = offline.wire();
@@ -109,7 +109,7 @@ pub(crate) fn tokens(row: &Value) -> Tokens {
     }
 }
 
-/// What the script says about the requests that were really made: two turns, and side requests where the agent makes any.
+/// The script's counts for the requests that were really made: two turns, and side requests where the agent makes any.
 pub(crate) fn expected(wire: &[Value]) -> Tokens {
     let mut sum = Tokens::default();
     for exchange in wire.iter().filter(|exchange| exchange["status"] == 200) {

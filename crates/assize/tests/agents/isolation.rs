@@ -4,7 +4,7 @@ use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, OPENCODE, SCENARIO};
 use crate::offline::Offline;
 use serde_json::Value;
 
-/// What agents remember for their user, told to the model before anything else.
+/// Memories of agents about their user, sent to the model before anything else.
 const MEMORIES: [&str; 4] = [
     ".claude/CLAUDE.md",
     ".codex/AGENTS.md",
@@ -63,7 +63,7 @@ fn the_user_can_let_an_agent_in(agent: &Agent) {
     let suite = std::fs::read_to_string(offline.path("assize.yaml")).unwrap();
     let open = suite.replacen("model:", "isolated: false, model:", 1);
     offline.write("assize.yaml", &open);
-    // Somebody who signed in by a key.
+    // A user who signed in by a key.
     let settings = r#"{ "security": { "auth": { "selectedType": "gemini-api-key" } } }"#;
     offline.write("home/.gemini/settings.json", settings);
     let row = &agent.run(&offline)[0];
@@ -91,7 +91,7 @@ fn with_memories(agent: &Agent) -> Offline {
     offline
 }
 
-/// What begins each session.
+/// The first request of each session.
 fn first_requests(offline: &Offline) -> Vec<String> {
     requests(offline, 0)
 }

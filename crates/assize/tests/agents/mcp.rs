@@ -131,7 +131,7 @@ fn calls(offline: &Offline) -> Vec<Value> {
     calls
 }
 
-/// The file is written by a server that somebody else maintains, in the workspace of the trial.
+/// The file is written by a third-party server, in the workspace of the trial.
 pub(crate) fn a_server_by_others() {
     let scenario = format!("{SCENARIO}checks: [ {{ file: {{ path: out.txt, equals: hi }} }} ]\n");
     let servers = json!({"files": {"command": "mcp-server-filesystem", "args": ["{workspace}"]}});

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Where the scripted LLM listens inside the namespace.
+/// The address of the scripted LLM inside the namespace.
 pub(crate) const LLM: &str = "http://127.0.0.1:8099";
 
 pub(crate) fn repository() -> &'static Path {
@@ -19,7 +19,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     programs().join(name)
 }
 
-/// Whether other versions than the pinned ones are asked for.
+/// True when other versions than the pinned ones are asked for.
 pub(crate) fn has_own_programs() -> bool {
     std::env::var_os("ASSIZE_TEST_AGENTS").is_some()
 }
@@ -29,7 +29,7 @@ fn programs() -> PathBuf {
     own.unwrap_or_else(|| repository().join(".cache/agents/bin"))
 }
 
-/// Why tests without a network cannot run here.
+/// The reason why tests without a network cannot run here.
 pub(crate) fn why_no_namespace() -> Option<String> {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     let reason = || {
@@ -170,12 +170,12 @@ impl Offline {
         shown["trace"].clone()
     }
 
-    /// What the LLM was asked and said.
+    /// The requests and answers of the LLM.
     pub(crate) fn wire(&self) -> Vec<Value> {
         lines(&self.path("wire.jsonl"))
     }
 
-    /// Hosts whose address somebody asked for.
+    /// Hosts whose address was looked up.
     pub(crate) fn names(&self) -> String {
         let names = self.read("names.txt");
         // Cline's feature flags and metrics, which nothing turns off.

@@ -44,7 +44,7 @@ pub(crate) fn aider() {
     check_reach(row, &offline);
 }
 
-/// It ends by a command of its own, whose result it tells nobody.
+/// It ends by a command of its own, whose result it does not report.
 pub(crate) fn mini_swe_agent() {
     let turns = json!({"turns": [
         {"tool": "shell", "command": "echo hi > out.txt"},

@@ -3,7 +3,7 @@
 use crate::offline::{LLM, Offline};
 use serde_json::{Value, json};
 
-/// Agents that do not tell reasoning apart have it in their output.
+/// Agents that do not report reasoning separately have it in their output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reasoning {
     Apart,
@@ -113,7 +113,7 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
     (offline, account)
 }
 
-/// What the LLM served, by class.
+/// The tokens that the LLM served, by class.
 fn served(offline: &Offline, case: &Case) -> [u64; 5] {
     let mut sums = [0; 5];
     for call in offline.wire() {

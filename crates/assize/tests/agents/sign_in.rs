@@ -1,5 +1,5 @@
 //! Agents that sign in with a subscription instead of a key. No account was at hand: tokens are made up, and the scripted
-//! LLM takes them all. What is seen is what the agents send, what they are given, and what is kept.
+//! LLM takes them all. The tests look at what the agents send, what they are given, and what is kept.
 
 use crate::agents::{Agent, CLAUDE_CODE, CODEX, SCENARIO};
 use crate::offline::{LLM, Offline, repository};

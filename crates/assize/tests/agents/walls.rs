@@ -1,5 +1,5 @@
 //! Real agents behind the wall: an LLM that orders attacks gets nothing out of them, and with a limited network they still
-//! reach their model and nobody else.
+//! reach their model and nothing else.
 
 use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI, OPENCODE};
 use crate::offline::Offline;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a test needs besides podman and the image.
+/// Requirements of a test besides podman and the image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -244,7 +244,7 @@ fn an_agent_reaches_its_model_and_nothing_else() {
     );
     for row in place.run(&[]) {
         assert_eq!(row["outcome"], "pass", "{row:#}");
-        // In our books, although the agent tells nothing.
+        // In our books, although the agent reports nothing.
         assert_eq!(row["tokens"]["total"], 18, "{row:#}");
     }
     let manifest = place.manifest();

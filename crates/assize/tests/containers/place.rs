@@ -140,7 +140,7 @@ impl Place {
     }
 }
 
-/// What podman prints. Absent when it fails.
+/// The output of podman. Absent when it fails.
 pub(crate) fn podman(arguments: &[&str]) -> Option<String> {
     let output = Command::new("podman")
         .args(arguments)
@@ -168,7 +168,7 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A label of an owner on this machine that has ended: the form is that of a living one, the start that of nobody.
+/// A label of an owner on this machine that has ended: the form is that of a living one, the start that of no process.
 pub(crate) fn dead_owner() -> String {
     use std::os::unix::fs::MetadataExt;
     let read = |path: &str| std::fs::read_to_string(path).unwrap().trim().to_owned();
@@ -303,7 +303,7 @@ pub(crate) fn node_image() -> String {
     "localhost/assize-test-node:1".to_owned()
 }
 
-/// What npm on this machine goes by, for npm inside.
+/// The settings of npm on this machine, for npm inside.
 pub(crate) fn npm_variables() -> Vec<String> {
     let registry = Command::new("npm")
         .args(["config", "get", "registry"])

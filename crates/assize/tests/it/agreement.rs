@@ -1,4 +1,4 @@
-//! What an agent says about itself, held against what passed the proxy: both are kept, and a difference is said.
+//! An agent's own numbers compared with those of the proxy: both are kept, and a difference is reported.
 
 use crate::llm::{AGENT, Llm};
 use crate::sandbox::Sandbox;
@@ -53,7 +53,7 @@ fn sandbox(llm: &Llm) -> Sandbox {
     ])
 }
 
-/// What the agent claims otherwise, by metric.
+/// The agent's differing claims, by metric.
 fn claims(row: &Value) -> Value {
     let metrics = row["extensions"].as_object().unwrap().iter();
     let claims = metrics.filter(|(name, _)| name.contains("_reported_"));

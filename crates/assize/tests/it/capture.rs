@@ -87,7 +87,7 @@ fn what_must_be_captured_and_is_not_teaches_nothing() {
         "import os; print('done', os.environ.get('ANTHROPIC_BASE_URL'))",
     );
     let rows = sandbox.run(&["-n", "1"]);
-    // Nobody saw its tools: the check of them cannot be judged.
+    // Its tools were not observed: the check of them cannot be judged.
     assert_eq!(rows[0]["outcome"], "void", "{:#}", rows[0]);
     assert_eq!(rows[0]["errorCode"], "scorer_error", "{:#}", rows[0]);
     assert!(sandbox.trace(0).to_string().contains("done None"));

@@ -1,4 +1,4 @@
-//! What a CI job sees: report files, the job's page, and the action's own script.
+//! The files of a CI job: reports, the job's page, and the action's own script.
 
 use crate::support::{SUITE, Suite, assize};
 use serde_json::Value;

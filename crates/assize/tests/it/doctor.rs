@@ -74,7 +74,7 @@ fn sandbox(recipe: &str) -> Sandbox {
     sandbox
 }
 
-/// What doctor says to people.
+/// The output of doctor for people.
 fn said(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let output = sandbox.assize(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));

@@ -1,4 +1,4 @@
-//! What the documents show is what the program does.
+//! The documents show what the program does.
 
 use crate::support::{Suite, assize};
 use std::path::{Path, PathBuf};
@@ -149,7 +149,7 @@ fn the_readme_shows_what_the_quickstart_prints() {
     let output = assize(&root())
         .args(["run", "examples/quickstart", "-q", "--output"])
         .arg(results.path())
-        // The run that is meant by `last` is this one.
+        // `last` names this run.
         .env("XDG_STATE_HOME", results.path().join("state"))
         .env_remove("CI")
         .output()

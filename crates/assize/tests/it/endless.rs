@@ -29,7 +29,7 @@ fn a_terabyte_of_nothing_holds_up_nobody() {
             .output()
             .unwrap();
         if !output.status.success() && words(&output).contains(method) && method != "copy" {
-            // The system cannot do it, and says so.
+            // The system cannot do it, and reports it.
             assert!(check.status.code().is_some());
             continue;
         }

@@ -272,7 +272,7 @@ fn keys_are_removed_when_asked_for() {
     );
 }
 
-/// What docs/exporting.md says is lost is what the program says.
+/// docs/exporting.md lists the same losses as the program.
 #[test]
 fn the_document_lists_what_every_format_loses() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exporting.md");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Somebody's machine: a home that remembers, and a directory to stand in.
+/// A user's machine: a home that remembers, and a current directory.
 struct Machine {
     home: TempDir,
     place: TempDir,

@@ -224,7 +224,7 @@ fn a_session_without_a_repository_is_a_draft_with_an_empty_workspace() {
         .unwrap();
     assert!(told.status.success(), "{}", words(&told));
     assert!(
-        words(&told).contains("git does not tell"),
+        words(&told).contains("git does not show"),
         "{}",
         words(&told)
     );

@@ -73,7 +73,7 @@ fn what_cannot_be_had_is_refused_by_name_with_its_place() {
         ),
         (
             "[environment]\ndocker_image = \"x\"\nnetwork_mode = \"allowlist\"\n",
-            "`allowlist` cannot be had",
+            "`allowlist` is not supported",
         ),
         (
             "[[steps]]\nname = \"a\"\n[environment]\ndocker_image = \"x\"\n",

@@ -57,7 +57,7 @@ fn completions_are_for_the_shells_people_use() {
     }
 }
 
-/// A project with a test that fails until somebody writes `done`.
+/// A project with a test that fails until `done` is written.
 fn project() -> TempDir {
     let place = TempDir::new().unwrap();
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
@@ -108,7 +108,7 @@ fn a_suite_for_a_real_repository_runs_its_own_tests() {
             .contains("next: `assize check && assize run`"),
         "{outcome:#?}"
     );
-    // Without a key, `check` says so and nothing else is wrong.
+    // Without a key, `check` reports that, and nothing else is wrong.
     let outcome = typed(place, &["check"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert!(

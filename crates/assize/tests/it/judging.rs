@@ -181,7 +181,7 @@ fn a_judge_that_is_gone_takes_no_score_away() {
     assert_eq!(sandbox.rows()[0]["outcome"], "pass");
 }
 
-/// What a command prints on a terminal where somebody types this answer, and its exit code.
+/// The output of a command on a terminal where this answer is typed, and its exit code.
 fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], answer: &str) -> (Option<i32>, String) {
     let inner = sandbox.assize(arguments);
     let line = std::iter::once(inner.get_program()).chain(inner.get_args());

@@ -42,7 +42,7 @@ fn lines(suite: &Suite, name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What `assize check` has against a suite.
+/// The errors of `assize check` about a suite.
 fn complaint(suite: &Suite) -> String {
     let outcome = suite.assize(&["check"]);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
@@ -451,7 +451,7 @@ fn the_examples_of_three_capabilities_run_offline_by_their_tables() {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(rows.len(), tasks, "{name}");
-        // The table of intents does not understand indirect requests, and is meant not to.
+        // By design the table of intents does not understand indirect requests.
         let is_hard = |row: &&Value| row["scenarioId"] == "indirect-en";
         assert!(
             rows.iter()

@@ -106,7 +106,7 @@ fn stored_outputs_are_scored_by_changed_evaluators_and_expectations() {
             .all(|score| records.contains(&&score["runId"]))
     );
     assert_eq!(lines(&run.join("superseded-scores.jsonl")), old_scores);
-    // Going on with the run needs no more than that.
+    // Resuming the run needs no more than that.
     sandbox.done(&["run", "-q", "--resume", "last", "-n", "2"]);
     assert_eq!(sandbox.rows().len(), 6);
 }

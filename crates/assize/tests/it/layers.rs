@@ -1,4 +1,4 @@
-//! Workspaces by every method: the agent finds the same, the same is told of what it changed, and nothing is left behind.
+//! Workspaces by every method: the agent finds the same, the same changes are reported, and nothing is left behind.
 
 use crate::sandbox::{Sandbox, await_true};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What an agent can see of its workspace. Directories on overlays have one link and a size of their own.
+/// An agent's view of its workspace. Directories on overlays have one link and a size of their own.
 const LOOK: &str = r"find . -path ./.git -prune -o -type d -printf '%p %y %m %U:%G %T@\n' -o -printf '%p %y %m %U:%G %T@ %s %n %l\n' | sort; \
                      git status --porcelain; git diff-index HEAD; git log --oneline | wc -l";
 
@@ -57,7 +57,7 @@ fn fill(sandbox: &Sandbox) {
     run("git", &[&who[..], &["commit", "-qm", "one"]].concat());
 }
 
-/// What this machine can do, as `doctor` says.
+/// The abilities of this machine, by `doctor`.
 fn available(sandbox: &Sandbox) -> BTreeMap<String, Value> {
     let said = sandbox.done(&["doctor", "--json", "--quick"]);
     let line = said.lines().find(|line| line.contains("\"workspaces\""));
@@ -74,9 +74,9 @@ fn available(sandbox: &Sandbox) -> BTreeMap<String, Value> {
 }
 
 struct Seen {
-    /// What each repetition found, and what it left.
+    /// The files that each repetition found and left.
     listings: Vec<String>,
-    /// What the row says of changes.
+    /// The changes in the row.
     rows: Vec<Value>,
     archives: Vec<String>,
     methods: Value,
@@ -139,7 +139,7 @@ fn contents(directory: &Path) -> Vec<String> {
     contents
 }
 
-/// What an archive says was changed and what it holds, without what git wrote for itself.
+/// The changes and content of an archive, without what git wrote for itself.
 fn archives(directory: &Path) -> Vec<String> {
     let files = std::fs::read_dir(directory).unwrap();
     let mut shown: Vec<String> = files.map(|file| archive(&file.unwrap().path())).collect();

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Asks for a title, then to do the task, tells what the tool said, and prints the model's last word. `$FAIL` is how it ends.
+/// Asks for a title, then to do the task, sends the tool's result, and prints the model's last word. `$FAIL` is how it ends.
 pub(crate) const AGENT: &str = r#"
 import json, os, sys, urllib.request
 key = "sk-" + "secret-0123456789"
@@ -63,7 +63,7 @@ impl Llm {
         llm
     }
 
-    /// How many requests it answered.
+    /// The number of requests it answered.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }

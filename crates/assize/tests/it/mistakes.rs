@@ -1,4 +1,4 @@
-//! Mistakes that people make, and the sentence each of them ends in. What is printed stands in `mistakes.md`;
+//! Mistakes that people make, and the sentence each of them ends in. The output stands in `mistakes.md`;
 //! `UPDATE_MISTAKES=1` writes it anew.
 
 use crate::support::{Suite, assize};
@@ -11,7 +11,7 @@ struct Mistake {
     /// Files besides the usual suite.
     files: &'static [(&'static str, &'static str)],
     environment: &'static [(&'static str, &'static str)],
-    /// Where the command is typed, below the suite.
+    /// The directory in which the command is typed, below the suite.
     directory: &'static str,
     /// Commands that go well, to have something to be wrong about.
     before: &'static [&'static [&'static str]],
@@ -492,7 +492,7 @@ const MISTAKES: &[Mistake] = &[
     },
 ];
 
-/// What a mistake prints, without what differs from run to run.
+/// The output of a mistake, without what differs from run to run.
 fn printed(mistake: &Mistake) -> String {
     let suite = Suite::of(&format!(
         "{SIMULATED}scenarios: {{ paths: ['scenarios/*.yaml'] }}\nexecution: {{ repetitions: 3 }}\n"

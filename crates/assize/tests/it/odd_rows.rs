@@ -1,4 +1,4 @@
-//! Rows of every odd kind, through the program: each gets an answer, is said to be odd, and never passes a gate for it.
+//! Rows of every odd kind, through the program: each gets an answer, is reported as odd, and never passes a gate for it.
 
 use crate::support::{Outcome, Suite, assize};
 use serde_json::{Value, json};

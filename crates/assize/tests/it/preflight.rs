@@ -1,4 +1,4 @@
-//! What is missing stops a run before anything is spent, with a sentence that says what to do.
+//! Missing parts stop a run before anything is spent, with a sentence that names the way out.
 
 use crate::sandbox::{Sandbox, words};
 use std::os::unix::fs::PermissionsExt;

@@ -1,9 +1,9 @@
-//! What sessions cost: computed from tokens and prices, with the agent's own figure beside it.
+//! The cost of sessions: computed from tokens and prices, with the agent's own figure beside it.
 
 use crate::sandbox::{Sandbox, words};
 use serde_json::{Value, json};
 
-/// An agent that tells its tokens, and perhaps what it thinks they cost.
+/// An agent that reports its tokens, and perhaps a cost of its own.
 fn agent(cost: &str) -> String {
     let usage = r#"{"type":"usage","input":1000,"output":80,"reasoning":20,"cache_read":9000,"cache_write":0COST}"#;
     format!("echo '{}'", usage.replace("COST", cost))

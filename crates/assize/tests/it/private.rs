@@ -1,4 +1,4 @@
-//! Nobody else on the machine can read what runs leave.
+//! The files of runs cannot be read by other users of the machine.
 
 use crate::llm::{AGENT, Llm};
 use crate::sandbox::Sandbox;
@@ -49,7 +49,7 @@ fn everything_a_run_writes_is_its_owners_alone() {
     check(&sandbox.path(".assize/recordings"));
 }
 
-/// The report may be opened by others once somebody lets them into the directory.
+/// Others may open the report once they are let into the directory.
 fn check(directory: &Path) {
     let mode = mode_of(directory);
     assert_eq!(mode, 0o700, "{} {mode:o}", directory.display());

@@ -145,7 +145,7 @@ fn rename(suite: &Suite, stored: &Stored, names: &Names) {
     std::fs::write(run.join("rows.jsonl"), rows).unwrap();
 }
 
-/// Everything that is said about a run: tables, verdicts, gates, and the pages with their charts.
+/// All output about a run: tables, verdicts, gates, and the pages with their charts.
 fn said(suite: &Suite) -> Vec<(&'static str, String)> {
     let run = suite.run_directory();
     let formats = ["report", "last", "--format", "all", "--format", "benchmark"];

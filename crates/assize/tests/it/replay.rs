@@ -3,7 +3,7 @@
 use crate::support::assize;
 use std::path::Path;
 
-/// What the scripted model said it used: two turns, and a side call (a title) where the agent makes one.
+/// The usage that the scripted model reported: two turns, and a side call (a title) where the agent makes one.
 #[test]
 fn recorded_agents_keep_their_own_tokens() {
     let results = tempfile::tempdir().unwrap();

@@ -111,7 +111,7 @@ fn what_agents_say_cannot_act_on_the_terminal() {
     );
 }
 
-/// What `show` and `runs` say about a run of nine trials.
+/// The output of `show` and `runs` about a run of nine trials.
 fn told(suite: &Suite) -> (Vec<Value>, Value) {
     let shown = |position: u64| {
         let shown = suite.done(&["show", &format!("last/{position}"), "--json"]);

@@ -67,7 +67,7 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it says when it refuses.
+    /// Its message when it refuses.
     pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let output = self.assize(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", words(&output));
@@ -101,7 +101,7 @@ impl Sandbox {
         runs.map(|run| run.unwrap().path()).max().unwrap()
     }
 
-    /// What the agent said in the trial at this position.
+    /// The trace of the trial at this position.
     pub(crate) fn trace(&self, position: u64) -> Value {
         let shown = self.done(&["show", &format!("last/{position}"), "--json"]);
         serde_json::from_str::<Value>(&shown).unwrap()["trace"].clone()

@@ -77,7 +77,7 @@ fn changed_checks_give_new_outcomes_without_running_anything() {
     assert_eq!(manifest["provenance"]["scoredAgain"][0]["scored"], 2);
     assert!(manifest["suite"].to_string().contains("made.txt"));
     assert!(!run.join("rows.scoring").exists());
-    // The run goes on with the new checks.
+    // The run resumes with the new checks.
     sandbox.done(&["run", "-q", "--resume", "last", "-n", "3"]);
     assert_eq!(outcomes(&sandbox), ["pass", "pass", "pass"]);
 }

@@ -71,7 +71,7 @@ fn with_makes_both_modes_of_an_ablation() {
                 assert_eq!(found["skill_trigger_correct"], Value::Null);
             }
         }
-        // Nothing was captured, so nobody knows what was offered.
+        // Nothing was captured, so the offer is unknown.
         assert_eq!(found["skill_offered"], Value::Null);
     }
     let used = rows

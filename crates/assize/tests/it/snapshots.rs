@@ -1,4 +1,4 @@
-//! What people see, as files under `tests/snapshots` that a reviewer sees change.
+//! The output for people, as files under `tests/snapshots` that a reviewer sees change.
 //!
 //! Times are taken out of the rows before anything is shown, so that the numbers of a snapshot are the same on every machine.
 //! `make snapshots` writes the files anew.
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What differs between machines and runs, and what stands for it.
+/// Text that differs between machines and runs, and its replacement.
 const VARIES: [(&str, &str); 7] = [
     (r"\d{8}-\d{6}-[0-9a-f]{4}", "[run]"),
     (
@@ -174,7 +174,7 @@ fn the_help_of_every_command_reads_as_it_did() {
     check_help(&[]);
 }
 
-/// What a wrong suite or command line is answered with.
+/// The error for a wrong suite or command line.
 fn check_error(name: &str, suite: &str, arguments: &[&str]) {
     let suite = Suite::of(suite);
     let outcome = suite.assize(arguments);

@@ -20,7 +20,7 @@ pub(crate) fn assize(directory: &Path) -> Command {
     command
 }
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,

@@ -1,4 +1,4 @@
-//! What people see and type in a terminal: lines that fit, questions, sessions that are recorded.
+//! Output and input in a terminal: lines that fit, questions, sessions that are recorded.
 
 use crate::support::{Suite, assize};
 use assize_process::Terminal;

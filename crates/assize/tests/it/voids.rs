@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What the service does with a request.
+/// The service's reaction to a request.
 #[derive(Clone, Copy)]
 enum Reply {
     /// A whole answer in a stream.

@@ -44,14 +44,14 @@ fn follow(sandbox: &Sandbox, console: &str) {
             printed = run(sandbox, command);
             shown.iter().all(|line| printed.contains(line))
         };
-        // On a machine that is busy with something else, times may tell another story now and then.
+        // On a machine that is busy with something else, times may differ now and then.
         let is_as_shown = is_shown() || is_shown() || is_shown();
         assert!(is_as_shown, "{command}\n{shown:#?}\nis not in\n{printed}");
     }
 }
 
 fn run(sandbox: &Sandbox, command: &str) -> String {
-    // A command that is meant to end in another way says so: `# exit 3`.
+    // A command that should end in another way is marked: `# exit 3`.
     let expected = command
         .split_once("# exit ")
         .map_or("0", |(_, code)| code.trim());
@@ -63,7 +63,7 @@ fn run(sandbox: &Sandbox, command: &str) -> String {
     essence(&words(&output))
 }
 
-/// Every section stands for itself.
+/// Every section is independent of the others.
 fn check(document: &str) {
     for section in document.split("\n## ") {
         let sandbox = Sandbox::new(&[]);

@@ -1,4 +1,4 @@
-//! The wall around agents: what suites may ask for, what an agent meets there, and what is said about it. Skipped by name
+//! The sandbox around agents: settings of suites, an agent's view of it, and the messages about it. Skipped by name
 //! where the kernel has no Landlock, or an old one.
 
 use crate::sandbox::{Sandbox, words};
@@ -17,7 +17,7 @@ fn is_skipped() -> bool {
     !is_whole
 }
 
-/// What the check awaits, and stands nowhere but in hidden files.
+/// The answer that the check awaits; it stands in hidden files only.
 const ANSWER: &str = "violet-otter-93";
 
 /// A suite whose check awaits the answer, with an agent that follows a script. The script gets the suite's directory.
@@ -51,7 +51,7 @@ fn attack_without_workspace(script: &str, settings: &str) -> Sandbox {
     sandbox
 }
 
-/// The attack fails, and its own words tell that it was tried.
+/// The attack fails, and its own words show that it was tried.
 fn fails(script: &str, settings: &str) -> Sandbox {
     let sandbox = attack(script, settings);
     let row = sandbox.run(&["--no-preflight"]).remove(0);

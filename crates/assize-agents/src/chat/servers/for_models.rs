@@ -1,4 +1,4 @@
-//! Tools of servers and their results, as models are told.
+//! Tools of servers and their results, in the form that models receive.
 
 use crate::chat::tools::{LARGEST_TEXT, ToolOutput};
 use crate::mcp::SEPARATOR;
@@ -25,7 +25,7 @@ pub(super) fn parameters(schema: &JsonObject) -> Value {
     Value::Object(schema)
 }
 
-/// What is no text is only mentioned.
+/// Content that is no text is only mentioned.
 pub(super) fn returned(result: CallToolResult) -> ToolOutput {
     let has_text = |content: &ContentBlock| matches!(content, ContentBlock::Text(_));
     // Servers that know what is good for older clients repeat what is structured as text.

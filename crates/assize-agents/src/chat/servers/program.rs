@@ -22,7 +22,7 @@ const STDERR: Bound = Bound {
 
 const LONGEST_JUNK: usize = 200;
 
-/// What is known about a server beyond its messages, for saying what went wrong.
+/// Facts about a server beyond its messages, for error messages.
 #[derive(Clone, Default)]
 pub(super) struct ServerNotes(Arc<Mutex<Notes>>);
 
@@ -33,7 +33,7 @@ struct Notes {
 }
 
 impl ServerNotes {
-    /// How the server ended, if it has.
+    /// The way the server ended, if it has.
     pub(super) fn ended(&self) -> Option<String> {
         crate::lock(&self.0).ended.clone()
     }
@@ -56,11 +56,11 @@ pub(super) struct ServerProgram {
     program: LineProgram,
     /// Gone when the server's stdin is to be closed.
     outbox: Option<mpsc::Sender<String>>,
-    told: ServerNotes,
+    notes: ServerNotes,
 }
 
 impl ServerProgram {
-    pub(super) async fn start(command: Command, told: ServerNotes) -> Result<Self, String> {
+    pub(super) async fn start(command: Command, notes: ServerNotes) -> Result<Self, String> {
         let mut command = command.stdin(Stdin::Piped);
         // What it says is taken at once, so there is no need to keep it.
         command.stdout.head = u64::MAX;
@@ -76,7 +76,7 @@ impl ServerProgram {
         Ok(Self {
             program,
             outbox: Some(outbox),
-            told,
+            notes,
         })
     }
 }
@@ -111,20 +111,20 @@ impl Transport<RoleClient> for ServerProgram {
         loop {
             match self.program.next().await {
                 Ok(Line { cut: 0, bytes, .. }) => match serde_json::from_slice(&bytes) {
-                    // Nobody waits for them, and there may be many.
+                    // Notifications are ignored, and there may be many.
                     Ok(JsonRpcMessage::Notification(_)) => {}
                     Ok(message) => return Some(message),
-                    Err(_) => self.told.note_words(junk(&bytes)),
+                    Err(_) => self.notes.note_words(junk(&bytes)),
                 },
                 Ok(_) => {
                     let most = LONGEST_LINE >> 20;
-                    self.told
+                    self.notes
                         .note_end(format!("sent a message of more than {most} megabytes"));
                     self.program.kill();
                     return None;
                 }
                 Err(Silence::Ended(how) | Silence::KeeperLost(how)) => {
-                    self.told.note_end(how);
+                    self.notes.note_end(how);
                     return None;
                 }
             }
@@ -144,10 +144,10 @@ fn junk(line: &[u8]) -> String {
 }
 
 impl Drop for ServerProgram {
-    /// Also when the hello takes too long: then what it wrote to stderr is all there is to tell.
+    /// Also when the hello takes too long: then its stderr is all there is to report.
     fn drop(&mut self) {
         if let Some(words) = self.program.last_words() {
-            self.told.note_words(words);
+            self.notes.note_words(words);
         }
     }
 }

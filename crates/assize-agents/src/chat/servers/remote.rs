@@ -32,10 +32,10 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
     client: reqwest::Client,
-    told: ServerNotes,
+    notes: ServerNotes,
 }
 
-/// What went wrong on the way. The address is left out: it may hold a secret.
+/// An error on the way. The address is left out: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct HttpError(String);
@@ -45,11 +45,11 @@ pub(super) type RemoteError = StreamableHttpError<HttpError>;
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
-    told: &ServerNotes,
+    notes: &ServerNotes,
 ) -> Result<StreamableHttpClientTransport<BoundedHttp>, String> {
-    // Fails only when somebody else installed one, which is as good.
+    // Fails only when another one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A secret in a header must not follow a redirect to somebody else.
+    // A secret in a header must not follow a redirect to another host.
     let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let address =
         reqwest::Url::parse(url).map_err(|error| format!("has no usable URL: {error}"))?;
@@ -62,7 +62,7 @@ pub(super) fn transport(
     let client = builder.build();
     let http = BoundedHttp {
         client: client.map_err(|error| format!("cannot be reached: {error}"))?,
-        told: told.clone(),
+        notes: notes.clone(),
     };
     let headers = headers.iter().filter_map(|(name, value)| {
         let name = HeaderName::try_from(name).ok()?;
@@ -131,7 +131,7 @@ impl StreamableHttpClient for BoundedHttp {
             .map(drop)
     }
 
-    /// Goes on with an answer that broke off. What servers tell without having been asked is not listened to.
+    /// Resumes an answer that broke off. Unasked messages of servers are ignored.
     async fn get_stream(
         &self,
         url: Arc<str>,
@@ -200,12 +200,12 @@ async fn whole(mut response: reqwest::Response) -> Result<Vec<u8>, RemoteError> 
 impl BoundedHttp {
     fn events(&self, response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut taken = 0;
-        let told = self.told.clone();
+        let notes = self.notes.clone();
         let pieces = response.bytes_stream().map(move |piece| {
             let piece = piece.map_err(|error| io::Error::other(error.without_url()))?;
             taken += piece.len();
             if taken > LARGEST_ANSWER {
-                told.note_words(too_large());
+                notes.note_words(too_large());
                 return Err(io::Error::other(too_large()));
             }
             Ok::<Bytes, io::Error>(piece)

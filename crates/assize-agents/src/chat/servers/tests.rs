@@ -38,19 +38,19 @@ fn program(mode: &str) -> Value {
     json!({"command": ["python3", SERVER], "args": [mode], "env": {"COLOUR": "red"}})
 }
 
-/// What the model was told last.
-fn told(talk: &Talk) -> String {
+/// The last message to the model.
+fn last_message(talk: &Talk) -> String {
     let request = talk.endpoint.received().pop().unwrap();
     let last = request.body["messages"].as_array().unwrap().last().cloned();
     last.unwrap()["content"].as_str().unwrap().to_owned()
 }
 
-/// Calls one tool of the server and gives what the model was told, and the call as it was recorded.
+/// Calls one tool of the server and returns the result that the model received, and the call as it was recorded.
 async fn call(server: Value, name: &str, arguments: Value) -> (String, ToolCallRecord) {
     let talk = talk(server, &[(name, arguments)]).await.unwrap();
     let result = talk.prompt(LONG).await.unwrap();
     let record = result.metrics.tool_calls.unwrap().remove(0);
-    let said = told(&talk);
+    let said = last_message(&talk);
     talk.provider.destroy_session(&talk.handle).await.unwrap();
     (said, record)
 }
@@ -92,7 +92,7 @@ async fn a_result_goes_to_the_model_and_into_the_trace() {
     let result = talk.prompt(LONG).await.unwrap();
     let workspace = talk.workspace.path().canonicalize().unwrap();
     let expected = format!("assize: a word of the test, in {}", workspace.display());
-    assert_eq!(told(&talk), expected);
+    assert_eq!(last_message(&talk), expected);
     let record = result.metrics.tool_calls.unwrap().remove(0);
     assert_eq!(
         (record.name.as_str(), record.success),
@@ -178,9 +178,9 @@ async fn a_server_that_is_gone_stays_gone() {
     let talk = talk(program(""), &calls).await.unwrap();
     talk.prompt(LONG).await.unwrap();
     assert!(
-        told(&talk).contains("ended with exit code 7"),
+        last_message(&talk).contains("ended with exit code 7"),
         "{}",
-        told(&talk)
+        last_message(&talk)
     );
 }
 
@@ -203,7 +203,7 @@ async fn a_tool_that_hangs_is_given_up() {
     let talk = talk_with(settings, allowing(), &calls).await.unwrap();
     talk.prompt(LONG).await.unwrap();
     assert_eq!(
-        told(&talk).trim_end(),
+        last_message(&talk).trim_end(),
         "the MCP server `test` gave no answer within 10s"
     );
 }
@@ -222,7 +222,7 @@ async fn the_time_of_a_trial_ends_for_a_tool_too() {
 async fn nothing_that_a_server_started_outlives_its_session() {
     let talk = talk(program(""), &[("child", json!({}))]).await.unwrap();
     talk.prompt(LONG).await.unwrap();
-    let child = format!("/proc/{}", told(&talk));
+    let child = format!("/proc/{}", last_message(&talk));
     assert!(Path::new(&child).exists());
     talk.provider.destroy_session(&talk.handle).await.unwrap();
     assert!(!Path::new(&child).exists());
@@ -357,7 +357,7 @@ async fn a_url_that_hangs_is_given_up() {
     let talk = talk_with(settings, allowing(), &calls).await.unwrap();
     talk.prompt(LONG).await.unwrap();
     assert_eq!(
-        told(&talk).trim_end(),
+        last_message(&talk).trim_end(),
         "the MCP server `test` gave no answer within 10s"
     );
     let began = Instant::now();

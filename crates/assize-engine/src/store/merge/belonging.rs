@@ -1,4 +1,4 @@
-//! Which runs are parts of one plan, and why others are not.
+//! Decides which runs are parts of one plan, and explains why others are not.
 
 use super::super::manifest::Manifest;
 use super::{RunDirectory, StoreError};

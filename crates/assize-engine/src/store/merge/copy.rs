@@ -49,7 +49,7 @@ struct Output {
     length: u64,
 }
 
-/// How many rows of a run there are, and how many count.
+/// The number of rows of a run, and of those that count.
 pub(super) struct RowsOfSource {
     pub(super) rows: u64,
     pub(super) taken: u64,
@@ -338,7 +338,7 @@ impl Target {
         Ok(())
     }
 
-    /// What belongs to no trial that counts, and is kept all the same.
+    /// Adds records that belong to no counted trial and are kept all the same.
     fn add_others(&mut self, run: &Path, old: &str) -> Result<(), StoreError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

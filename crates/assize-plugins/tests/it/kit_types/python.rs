@@ -59,7 +59,7 @@ fn dictionary(text: &mut String, name: &str, schema: &Value, properties: &[Prope
     }
 }
 
-/// Objects that have no name of their own get one from what tells them apart.
+/// Objects that have no name of their own get one from what distinguishes them.
 fn choice(text: &mut String, name: &str, schema: &Value) {
     let mut kinds = Vec::new();
     for alternative in alternatives(schema).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Which tools a mode uses, and which one follows which: tools from early to late, arcs for what comes next.
+//! The tools that a mode uses and the order of their calls: tools from early to late, arcs to the next tool.
 
 use super::colour;
 use crate::html::svg::{Anchor, Svg, at};

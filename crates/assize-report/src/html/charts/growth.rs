@@ -1,4 +1,4 @@
-//! How the input of a model grows from call to call.
+//! The growth of a model's input from call to call.
 
 use super::colour;
 use crate::html::escape::cut;

@@ -18,7 +18,7 @@ pub(crate) use split::{Part, split_bar};
 pub(crate) use strip::{Column, Measured, Strip, strips};
 pub(crate) use worth::{Worth, cost_against_success};
 
-/// Modes have one of so many colours; further ones begin again and are told apart by their names.
+/// Modes have one of so many colours; further ones begin again and are distinguished by their names.
 const COLOURS: usize = 8;
 
 /// The class that gives a mode its colour.

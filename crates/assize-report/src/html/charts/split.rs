@@ -1,4 +1,4 @@
-//! Where the time of a mode went, as one bar.
+//! The time of a mode by what it was spent on, as one bar.
 
 use crate::duration;
 use crate::html::scale::Scale;

@@ -12,13 +12,13 @@ const WIDTH: f64 = 360.0;
 const MARGIN: f64 = 12.0;
 const LANE: f64 = 54.0;
 const AXIS: f64 = 26.0;
-/// Where dots of a lane lie, from its top.
+/// The range of the dots of a lane, from its top.
 const DOTS: [f64; 2] = [20.0, 46.0];
 
 /// Dots drawn per mode. More would be a blot.
 const MOST_DOTS: usize = 300;
 
-/// What one trial measured.
+/// The measurement of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) value: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Measured {
     pub(crate) is_bound: bool,
 }
 
-/// What the trials of a mode measured of one metric: those that are drawn, and how many there are.
+/// The measurements of one metric in the trials of a mode: those that are drawn, and the number of all.
 #[derive(Debug)]
 pub(crate) struct Column {
     stride: usize,
@@ -165,13 +165,13 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
     lane.values.count - lane.values.dots.len()
 }
 
-/// Where the middle half of the values lies. None for a few, and where times were cut off and are not known.
+/// The middle half of the values. `None` for few values, and where times were cut off and are unknown.
 fn quartiles(lane: &Strip<'_>) -> Option<[f64; 2]> {
     let is_known = lane.values.count >= 4 && !lane.values.has_bounds;
     lane.quartiles.filter(|_| is_known)
 }
 
-/// What the picture says to somebody who does not see it.
+/// The text of the picture for screen readers.
 fn spoken(metric: &Metric, title: &str, lanes: &[Strip<'_>]) -> String {
     let lane = |lane: &Strip<'_>| {
         let median = lane

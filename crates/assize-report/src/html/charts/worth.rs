@@ -1,4 +1,4 @@
-//! What a mode costs against how often it succeeds: up and to the left is better.
+//! The cost of a mode against its success rate: up and to the left is better.
 
 use super::colour;
 use crate::html::scale::Scale;
@@ -24,7 +24,7 @@ pub(crate) struct Worth<'a> {
     pub(crate) interval: Option<[f64; 2]>,
 }
 
-/// `metric` is what is paid: money, or tokens where nobody knows the money.
+/// `metric` is the price: money, or tokens where the money is unknown.
 pub(crate) fn cost_against_success(metric: &Metric, axis: &str, modes: &[Worth<'_>]) -> Markup {
     let prices = modes.iter().map(|mode| mode.price).chain([0.0]);
     let x = Scale::over(prices, LEFT, WIDTH - RIGHT);

@@ -1,4 +1,4 @@
-//! What the verdict rests on: measurements, scenarios, checks, failures.
+//! The evidence of the verdict: measurements, scenarios, checks, failures.
 
 use super::overview::success_words;
 use super::table::{MOST_ROWS, Table, count, figure, left_out, name_cell, number, section, text};

@@ -25,16 +25,16 @@ const STYLE: &str = include_str!("page.css");
 
 const SCRIPT: &str = include_str!("page.js");
 
-/// What can be pasted into a comment: services take about 64,000 characters.
+/// The longest text that can be pasted into a comment: services take about 64,000 characters.
 const MOST_MARKDOWN: usize = 60_000;
 
-/// What the script needs to know about all trials.
+/// The data about all trials that the script needs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Trials<'a> {
     scenarios: Vec<String>,
     modes: Vec<String>,
-    /// What was asked, by scenario, and what agents were told, by mode; empty where nobody knows.
+    /// The prompt of each scenario, and the instructions of each mode; empty where unknown.
     prompts: &'a [String],
     instructions: &'a [String],
     trials: &'a [super::trials::Trial],
@@ -50,7 +50,7 @@ pub(crate) fn write(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) 
     writeln!(out, "{}\n</body>\n</html>", script.into_string())
 }
 
-/// Writes trials and traces as data: the browser parses a trace when somebody opens it.
+/// Writes trials and traces as data: the browser parses a trace when the reader opens it.
 fn write_data(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) -> io::Result<()> {
     let names = |names: &mut dyn Iterator<Item = &str>| -> Vec<String> {
         names.map(super::trials::shown).collect()
@@ -118,7 +118,7 @@ struct Section {
     content: Markup,
 }
 
-/// What there is to show, from the verdict down to single trials.
+/// The sections of the page, from the verdict down to single trials.
 fn sections(report: &HtmlReport<'_>) -> Vec<Section> {
     let summary = report.summary;
     let all = [
@@ -176,7 +176,7 @@ fn masthead(report: &HtmlReport<'_>, title: &str, sections: &[Section]) -> Marku
     }
 }
 
-/// When, where and with what the trials were run, and what they took.
+/// The time, place and means of the trials, and their totals.
 fn origin(report: &HtmlReport<'_>) -> Markup {
     let mut facts: Vec<[String; 2]> = Vec::new();
     let mut tell = |label: &str, value: String| facts.push([label.to_owned(), value]);
@@ -208,7 +208,7 @@ fn origin(report: &HtmlReport<'_>) -> Markup {
     }
 }
 
-/// How much of what the page is about.
+/// The numbers of trials, scenarios and modes that the page covers.
 fn facts(report: &HtmlReport<'_>) -> Vec<String> {
     let summary = report.summary;
     let mut facts = vec![

@@ -1,4 +1,4 @@
-//! What each mode is: the settings that make it differ from the others.
+//! The definition of each mode: the settings that make it differ from the others.
 
 use super::table::{Table, name_cell, section};
 use crate::html::HtmlReport;
@@ -23,7 +23,7 @@ pub(super) fn modes(report: &HtmlReport<'_>) -> Markup {
     section("modes", "What was compared", table.markup())
 }
 
-/// All labels, in the order in which they were first told.
+/// All labels, in the order of their first appearance.
 fn labels(settings: &[Vec<[String; 2]>]) -> Vec<&str> {
     let mut labels = Vec::new();
     for [label, _] in settings.iter().flatten() {

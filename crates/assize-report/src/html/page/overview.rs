@@ -118,7 +118,7 @@ fn success_bar(place: usize, label: &str, mode: &ModeSummary) -> Markup {
     })
 }
 
-/// What stands for the price of a trial: money, or tokens where the money is unknown.
+/// The price of a trial: money, or tokens where the money is unknown.
 struct Price {
     field: RowField,
     axis: &'static str,

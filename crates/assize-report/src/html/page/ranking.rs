@@ -1,4 +1,4 @@
-//! Three and more modes: who stands where, and how far every mode is from every other.
+//! Three and more modes: their ranks, and the distance of every mode from every other.
 
 use super::table::{Table, name_cell, number, text};
 use super::verdict::{glyph, look};

@@ -1,4 +1,4 @@
-//! What traces tell: time, tokens, tools.
+//! Sections made from traces: time, tokens, tools.
 
 use super::table::{chip, count, figure, joined, name_cell, section};
 use crate::html::charts::{Growth, Part, part_colour, split_bar, token_growth, tool_flow};
@@ -40,10 +40,10 @@ fn growth_figure(report: &HtmlReport<'_>, growth: &[Growth<'_>]) -> Markup {
     }
 }
 
-/// What no part of the time accounts for, in the analyzer's word.
+/// The analyzer's name for time that no part accounts for.
 const REST: &str = "unattributed";
 
-/// The mean time of a mode's traces, part by part; from the measured intervals where no trace tells.
+/// The mean time of a mode's traces, part by part; from the measured intervals where no trace has any.
 fn time_splits(report: &HtmlReport<'_>) -> Vec<(usize, Vec<Part>)> {
     let mut names: Vec<String> = Vec::new();
     let mut splits = Vec::new();

@@ -35,7 +35,7 @@ pub(super) fn verdict(report: &HtmlReport<'_>) -> Markup {
     section("verdict", "Verdict", content)
 }
 
-/// What each factor changes.
+/// The effects of the factors.
 fn effects(summary: &Summary) -> Markup {
     html! {
         @if !summary.effects.is_empty() {
@@ -144,7 +144,7 @@ fn verdict_item(comparison: &Comparison, summary: &Summary) -> Markup {
     }
 }
 
-/// What the two modes come to: the numbers that the sentence names, or else the medians.
+/// The values of the two modes: the numbers that the sentence names, or else the medians.
 fn values(comparison: &Comparison, summary: &Summary) -> [String; 2] {
     let cells = comparison_cells(comparison, summary);
     let of_cells = || [1, 2].map(|place| cells.get(place).cloned().unwrap_or_default());
@@ -157,7 +157,7 @@ fn values(comparison: &Comparison, summary: &Summary) -> [String; 2] {
     }
 }
 
-/// How a verdict looks.
+/// The appearance of a verdict.
 pub(super) struct Look {
     pub(super) class: &'static str,
     pub(super) glyph: &'static str,

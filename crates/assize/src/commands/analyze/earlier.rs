@@ -1,4 +1,4 @@
-//! What a run's `analysis.jsonl` holds already. It may be large, so only where each line stands is held.
+//! The lines that a run's `analysis.jsonl` holds already. It may be large, so only their positions are held.
 
 use anyhow::{Context, Result};
 use assize_contracts::SessionAnalysisBundle;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// A trial: scenario, mode, model and repetition.
 type Key = (String, String, String, Option<i64>);
 
-/// Where a line begins, and its length.
+/// The start of a line, and its length.
 type Place = (u64, usize);
 
 #[derive(Default)]

@@ -24,7 +24,7 @@ struct Plugged {
     _programs: Option<PluginHost>,
 }
 
-/// What every analyzer found, and what those that broke said.
+/// The findings of every analyzer, and the errors of those that failed.
 #[derive(Default)]
 pub(super) struct Explained {
     pub(super) results: BTreeMap<String, AnalysisResult>,

@@ -47,7 +47,7 @@ fn lines(key: &str, finding: &AnalysisFinding) -> Vec<String> {
     }
 }
 
-/// What is done several times in a row is told once.
+/// Shows a step that is repeated in a row once.
 fn steps(values: &[String]) -> String {
     let step = |same: &[String]| match same {
         [once] => once.clone(),
@@ -105,7 +105,7 @@ impl Overview {
         }
     }
 
-    /// What is typical and how far it goes, where there is more than one session.
+    /// Prints typical values and ranges, where there is more than one session.
     pub(super) fn print(&self) {
         if self.sessions < 2 {
             return;

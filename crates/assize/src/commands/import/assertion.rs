@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What an assertion becomes.
+/// The translation of an assertion.
 #[derive(Debug, PartialEq)]
 pub(super) enum Made {
     /// Checks that a program makes.

@@ -21,16 +21,16 @@ pub(in crate::commands) struct Cases {
     pub(in crate::commands) files: Vec<(PathBuf, PathBuf)>,
     /// The skill that the cases are about, where it was found.
     pub(in crate::commands) skill: Option<PathBuf>,
-    /// What has no equivalent, and why.
+    /// Parts without an equivalent, and the reasons.
     pub(in crate::commands) left_out: Vec<String>,
 }
 
-/// Who judges criteria that no program can check.
+/// The model that judges criteria that no program can check.
 #[derive(Debug, Clone)]
 pub(in crate::commands) struct JudgeChoice {
     pub(in crate::commands) api: String,
     pub(in crate::commands) model: String,
-    /// Where it is reached, if not at the API's own service.
+    /// Its address, if not the API's own service.
     pub(in crate::commands) base_url: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Cases {
             .sum()
     }
 
-    /// Takes the criteria out: nobody is there to judge them.
+    /// Removes the criteria: there is no judge for them.
     pub(in crate::commands) fn leave_criteria_out(&mut self) {
         for scenario in &mut self.scenarios {
             if let Some(map) = scenario.as_object_mut() {
@@ -93,7 +93,7 @@ impl Cases {
         }
     }
 
-    /// Writes a suite with these scenarios. What was there under the same names is replaced.
+    /// Writes a suite with these scenarios. Files of the same names are replaced.
     pub(in crate::commands) fn write(&self, directory: &Path, suite: &SuiteDraft) -> Result<()> {
         for scenario in &self.scenarios {
             let id = scenario["id"].as_str().unwrap_or("case");
@@ -207,7 +207,7 @@ fn yaml(comment: Option<&str>, object: &Value) -> String {
     text
 }
 
-/// Reads cases, tells what becomes of them, and writes a suite where one is wanted.
+/// Reads cases, reports what becomes of them, and writes a suite where one is wanted.
 pub(super) fn import(
     arguments: &ImportArguments,
     read: fn(&Path) -> Result<Cases>,
@@ -227,7 +227,7 @@ pub(super) fn import(
         }
         cases.write(directory, &suite_of(&cases, directory))?;
     }
-    tell(&cases, arguments);
+    print_cases(&cases, arguments);
     Ok(Exit::Done)
 }
 
@@ -272,16 +272,16 @@ fn relative(path: &Path, from: &Path) -> String {
     up.chain(down).collect::<Vec<_>>().join("/")
 }
 
-fn tell(cases: &Cases, arguments: &ImportArguments) {
+fn print_cases(cases: &Cases, arguments: &ImportArguments) {
     let checks = |scenario: &Value| scenario["checks"].as_array().map_or(0, Vec::len);
     let checks: usize = cases.scenarios.iter().map(checks).sum();
     if arguments.json {
-        let told = json!({
+        let json_cases = json!({
             "scenarios": cases.scenarios,
             "leftOut": cases.left_out,
             "out": arguments.save,
         });
-        print(told.to_string());
+        print(json_cases.to_string());
         return;
     }
     print(format!(

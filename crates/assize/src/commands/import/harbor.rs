@@ -1,4 +1,4 @@
-//! `assize import harbor DIR`: the Harbor tasks of a directory, what each asks for, and what of it cannot be had.
+//! `assize import harbor DIR`: the Harbor tasks of a directory, what each requires, and which of it is not supported.
 
 use crate::cli::ImportArguments;
 use crate::commands::UsageError;

@@ -19,7 +19,7 @@ const LARGEST_TESTS: usize = 16 << 20;
 pub(super) struct Commit {
     pub(super) id: String,
     pub(super) parents: Vec<String>,
-    /// When it was committed, as git writes it.
+    /// The time of the commit, as git writes it.
     pub(super) date: String,
     pub(super) subject: String,
     pub(super) body: String,
@@ -175,7 +175,7 @@ fn changes(repository: &Repository, parent: &str, commit: &str) -> Option<Vec<Ch
         parent,
         commit,
     ])?;
-    // A name that is no text cannot stand in a scenario; the commit is refused by whoever misses it.
+    // A name that is no text cannot stand in a scenario: the caller refuses the commit.
     let text = String::from_utf8(raw).ok()?;
     let mut parts = text.split('\0');
     let mut changes = Vec::new();

@@ -198,7 +198,7 @@ impl Prover<'_> {
     }
 }
 
-/// The reason of commits that nobody looked at.
+/// The reason of commits that were not tried.
 pub(super) const OUT_OF_TIME: &str = "the time for proofs was over; `--minutes N` gives more";
 
 /// Test files outside of every workspace.

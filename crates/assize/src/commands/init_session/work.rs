@@ -1,4 +1,4 @@
-//! What a session ran and changed, as far as its tool calls say.
+//! The commands and changes of a session, as far as its tool calls show them.
 
 use assize_contracts::{SessionTrace, TraceEvent};
 use assize_secrets::Redactor;
@@ -49,7 +49,7 @@ const TEST_RUNNERS: &[&str] = &[
 /// Test commands that are proposed, at most.
 const MOST_TESTS: usize = 3;
 
-/// Files that are named, at most. A session that changed more is told by its directories.
+/// The most files that are named. Of a session that changed more, the directories are.
 const MOST_FILES: usize = 20;
 
 /// The work of a session.

@@ -1,4 +1,4 @@
-//! What an ablation comes to, in words and as JSON.
+//! The results of an ablation, in words and as JSON.
 
 use super::sections::Sections;
 use crate::terminal::{plain, print, wrapped};
@@ -78,7 +78,7 @@ impl Findings {
         print(wrapped(&plain(&self.sentence(sections)), ""));
     }
 
-    /// The end of it: what helps, what can go, what cannot be told.
+    /// The conclusion: sections that help, sections that can go, and inconclusive ones.
     pub(super) fn sentence(&self, sections: &Sections) -> String {
         let helps = self.with(AblationFinding::Helps);
         let hurts = self.with(AblationFinding::Hurts);

@@ -24,7 +24,7 @@ const REVISIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 /// Longest request. Arguments of tools are names; nothing that is larger makes sense.
 const LONGEST_REQUEST: usize = 1 << 20;
 
-/// Calls under way at once; the others wait, and with them whoever writes them.
+/// Calls under way at once; further ones wait, and so does the client that sends them.
 const MOST_CALLS: usize = 4;
 
 const INSTRUCTIONS: &str = "Assize puts AI agents on trial and says which set-up is better. Find suites with `suites`, validate one \
@@ -107,7 +107,7 @@ struct Request {
     params: Value,
 }
 
-/// A request to answer. What cannot be understood is answered here; notifications need no answer.
+/// A request to answer. Invalid ones are answered here; notifications need no answer.
 fn parse(line: Line) -> Option<Request> {
     let Line::Whole(bytes) = line else {
         let message = format!("a request may have {LONGEST_REQUEST} bytes at most");

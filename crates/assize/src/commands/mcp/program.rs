@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What an agent is given to read of one command.
+/// The part of a command's output that an agent receives.
 const ANSWER: Bound = Bound {
     head: 48 << 10,
     tail: 8 << 10,
@@ -15,7 +15,7 @@ const ANSWER: Bound = Bound {
 /// Longest line of `run --json` that is looked into.
 const LONGEST_EVENT: usize = 8 << 20;
 
-/// How long a run may take to end in good order.
+/// The time in which a run must end in good order.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// A command that has ended.

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a command that only reads may take.
+/// The time limit of a command that only reads.
 const READING: Duration = Duration::from_secs(120);
 
 /// Stands before everything that may hold text of agents on trial.
@@ -26,7 +26,7 @@ pub(super) struct Tools {
     allowance: Option<Mutex<Allowance>>,
 }
 
-/// What runs may still use, over the life of the server.
+/// The trials, time and money that runs may still use, over the life of the server.
 struct Allowance {
     trials: u64,
     until: Option<Instant>,
@@ -55,7 +55,7 @@ impl Tools {
         })
     }
 
-    /// What `tools/list` answers.
+    /// The answer to `tools/list`.
     pub(super) fn list(&self) -> Vec<Value> {
         let suite = json!({ "type": "string", "description": "Suite file or its directory, relative to the server's root" });
         let run = json!({ "type": "string", "description": "Run id, part of it, or `last`", "default": "last" });
@@ -290,7 +290,7 @@ fn lock(allowance: &Mutex<Allowance>) -> std::sync::MutexGuard<'_, Allowance> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What a run has used so far, from its own events.
+/// The use of a run so far, from its own events.
 struct Budget {
     trials: u64,
     usd: f64,
@@ -308,7 +308,7 @@ impl Budget {
         }
     }
 
-    /// Counts one event; false when the money is spent, or nobody can say whether it is.
+    /// Counts one event; false when the money is spent, or its amount is unknown.
     fn count(&mut self, line: &str) -> bool {
         let Ok(event) = serde_json::from_str::<Value>(line) else {
             return true;
@@ -392,7 +392,7 @@ fn words(command: &[&str], operands: &[&std::ffi::OsStr]) -> Vec<OsString> {
     command.chain(operands.iter().map(OsString::from)).collect()
 }
 
-/// What a command printed, as data. One that failed is an error with its own words.
+/// The output of a command, as data. One that failed is an error with its own words.
 fn answer(ended: &Ended) -> Result<String, String> {
     let said = [ended.stdout.text(), ended.stderr.text()];
     let said = plain(said.join("\n").trim());

@@ -16,10 +16,10 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a command may take to end after Ctrl-C.
+/// The time in which a command must end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the output of a command that has ended may still come.
+/// The time in which the output of a command that has ended may still come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Everything is passed on, nothing is kept.
@@ -34,7 +34,7 @@ pub(super) fn command(arguments: &RecordArguments, session: &CapturedSession) ->
         Some(text) => OsString::from(with_addresses(text, session)),
         None => part.clone(),
     });
-    let directory = std::env::current_dir().context("cannot tell the current directory")?;
+    let directory = std::env::current_dir().context("cannot find the current directory")?;
     let mut command = Command::from_argv(argv, directory)
         .bound(ALL)
         .polite(Signal::SIGINT, GRACE)
@@ -49,7 +49,7 @@ pub(super) fn command(arguments: &RecordArguments, session: &CapturedSession) ->
     Ok(variables.fold(command, |command, (name, value)| command.env(name, value)))
 }
 
-/// Whether somebody sits in front of the command: then it gets a terminal, and everything typed reaches it.
+/// True when a user sits in front of the command: then it gets a terminal, and everything typed reaches it.
 pub(super) fn is_interactive(json: bool) -> bool {
     !json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
@@ -80,7 +80,7 @@ pub(super) async fn follow_in_terminal(mut command: Command) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Shows what the command writes, until nobody can write any more.
+/// Shows the command's output, until all writers have closed it.
 fn show(mut host: File) -> tokio::task::JoinHandle<()> {
     tokio::task::spawn_blocking(move || {
         let mut buffer = vec![0; 64 << 10];
@@ -151,7 +151,7 @@ pub(super) async fn follow(command: Command, json: bool) -> Result<Exit> {
     Ok(running.wait().await?)
 }
 
-/// What is piped into us goes on to the command.
+/// Passes this process's piped input on to the command.
 fn feed(running: &mut Running) {
     let Some(mut input) = running.take_stdin() else {
         return;

@@ -35,7 +35,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit> {
         show::print(&profile);
     }
     if profile.recording.is_empty() {
-        say_that_nothing_came(&profile);
+        report_nothing_captured(&profile);
     }
     Ok(Exit::Recorded(profile.exit_code()))
 }
@@ -86,7 +86,7 @@ pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// What the flags say about where requests go.
+/// The services that requests go to, as the flags give them.
 pub(super) fn upstreams(arguments: &CaptureArguments) -> Result<Upstreams> {
     let mut given = BTreeMap::new();
     for text in &arguments.upstream {
@@ -169,7 +169,7 @@ fn with_addresses(text: &str, session: &CapturedSession) -> String {
         })
 }
 
-fn say_that_nothing_came(profile: &Profile) {
+fn report_nothing_captured(profile: &Profile) {
     warn(&match profile.recording.other_requests {
         0 => "nothing came through the proxy, so there is nothing to profile".to_owned(),
         others => format!("{others} requests came through the proxy, but no model was asked"),

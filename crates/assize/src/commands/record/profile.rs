@@ -1,4 +1,4 @@
-//! What a recorded command comes to, in numbers.
+//! The results of a recorded command, in numbers.
 
 use assize_agents::capture::{CapturedSession, Recording};
 use assize_contracts::{CostSource, Millis, SessionTrace, Timestamp, TraceEvent, Usd, UserTurn};
@@ -16,9 +16,9 @@ pub(crate) struct Profile {
     pub(super) trace: SessionTrace,
     /// The last thing the model said, without secrets.
     pub(super) text: Option<String>,
-    /// Where the trace is kept.
+    /// The file of the trace.
     pub(super) path: PathBuf,
-    /// Which prices the cost was found with.
+    /// The version of the prices behind the cost.
     pub(super) prices: String,
 }
 

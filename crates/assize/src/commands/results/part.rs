@@ -9,7 +9,7 @@ use std::path::Path;
 /// More than any part has; an archive that claims to is damaged or hostile.
 const LARGEST_FILE: u64 = 1 << 40;
 
-/// What the name of a part tells: enough to know how far a shard is without opening any.
+/// The content of a part's name: enough to know how far a shard is without opening any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PartName {
     pub(super) shard: Shard,

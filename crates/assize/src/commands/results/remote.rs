@@ -198,7 +198,7 @@ pub(crate) fn download(url: &str, out: &Path) -> Result<TempDir> {
     Ok(directory)
 }
 
-/// Trials done and planned, by shard, as the names of the parts tell.
+/// Trials done and planned, by shard, from the names of the parts.
 pub(crate) fn progress(url: &str) -> Result<Vec<(u32, u64, u64)>> {
     let mut shards: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (part, _) in Place::open(url)?.parts(None)? {

@@ -1,4 +1,4 @@
-//! What calls cost, for very many of them: a model's rates are asked for once and hold until a request is long enough for others.
+//! The cost of very many calls: a model's rates are asked for once and hold until a request is long enough for others.
 
 use assize_contracts::TokenBreakdown;
 use assize_llm::Prices;

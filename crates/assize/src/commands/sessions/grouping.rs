@@ -7,7 +7,7 @@ use assize_contracts::{TokenBreakdown, TokenSum};
 use assize_sessions::{CallUse, Context, Occurrence, Uses};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Which events are counted.
+/// The events that are counted.
 pub(crate) struct Wanted<'a> {
     pub(crate) agents: &'a [String],
     /// A part of the project's path.
@@ -48,7 +48,7 @@ pub(crate) struct Account {
     pub(crate) unpriced: BTreeMap<String, u64>,
 }
 
-/// What a row adds up.
+/// The sums of a row.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sums {
     sessions: HashSet<usize>,
@@ -112,7 +112,7 @@ impl Sums {
         }
     }
 
-    /// Sums in which one call did not tell are unknown; `at_least` holds what is known.
+    /// A sum is unknown when one call did not report its part; `at_least` holds the known part.
     pub(crate) fn tokens(&self) -> TokenSum {
         self.tokens.unwrap_or_default()
     }

@@ -142,7 +142,7 @@ fn cost(sums: &Sums) -> String {
     }
 }
 
-/// How the numbers are to be read.
+/// Notes on reading the numbers.
 fn remarks(account: &Account, prices: &Prices) -> String {
     let total = &account.total;
     let mut lines = vec![format!("cost: tokens × {}", plain(&prices.version()))];

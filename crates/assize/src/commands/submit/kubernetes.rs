@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) const TEMPLATE: &str = include_str!("../../../templates/submit/kubernetes.yaml");
 pub(super) const FILE: &str = "job.yaml";
 
-/// Where the volume with results is mounted.
+/// The mount point of the volume with results.
 pub(super) const RESULTS: &str = "/results";
 
 /// The manifest. Values are written as JSON, which is YAML.

@@ -33,7 +33,7 @@ use template::Values;
 const ATTEMPTS: u32 = 3;
 const ROUNDS: u32 = 3;
 
-/// Memory of Assize itself and of one trial, where nobody says more: an agent with its tools.
+/// Default memory of Assize itself and of one trial: an agent with its tools.
 const OWN_MEMORY_MB: u64 = 512;
 const TRIAL_MEMORY_MB: u64 = 1024;
 
@@ -506,7 +506,7 @@ fn variables(
     Ok(needed.into_iter().filter(is_wanted).collect())
 }
 
-/// What the user has to know or do besides.
+/// Prints what the user has to know or do besides.
 fn say_what_else(job: &Job<'_>) {
     let submission = job.submission;
     if submission.on == SchedulerArgument::Kubernetes {

@@ -1,4 +1,4 @@
-//! How far the shards of a submission are, as their run directories or the object store tell.
+//! The progress of a submission's shards, from their run directories or the object store.
 
 use super::Activity;
 use super::record::Submission;

@@ -125,7 +125,7 @@ impl Submission {
         Ok(Self { directory, ..read })
     }
 
-    /// Where the shards' runs are.
+    /// The directory of the shards' runs.
     pub(super) fn shards_directory(&self) -> PathBuf {
         self.directory.join("shards")
     }

@@ -42,7 +42,7 @@ pub(super) fn submit(submission: &Submission, only: Option<&[u32]>) -> Result<St
     Ok(id.to_string())
 }
 
-/// How many elements wait and run. Those that have ended are no longer listed.
+/// The number of elements that wait and run. Those that have ended are no longer listed.
 pub(super) fn activity(submission: &Submission) -> Result<Activity> {
     let Some(job) = &submission.job else {
         return Ok(Activity::default());

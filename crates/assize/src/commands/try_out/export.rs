@@ -3,7 +3,7 @@
 use super::measured::{CommandRuns, Measured};
 use serde_json::{Value, json};
 
-/// Times in seconds; what nobody measured is null.
+/// Times in seconds; a missing measurement is null.
 pub(super) fn json(measured: &Measured) -> Value {
     json!({"results": measured.commands.iter().map(result).collect::<Vec<_>>()})
 }

@@ -49,7 +49,7 @@ pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exi
     match arguments.json {
         true => {
             print_json(&measured, &summary);
-            run::say_voids(&result.voids);
+            run::print_voids(&result.voids);
         }
         false => run::print_result(&summary, &result.directory),
     }

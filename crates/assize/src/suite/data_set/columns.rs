@@ -6,7 +6,7 @@ use csv::StringRecord;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a task may have.
+/// The fields of a task.
 const FIELDS: [&str; 8] = [
     "id",
     "name",
@@ -18,7 +18,7 @@ const FIELDS: [&str; 8] = [
     "extensions",
 ];
 
-/// Where columns go.
+/// The fields that columns go to.
 pub(super) struct Columns {
     pub(super) delimiter: u8,
     fields: Vec<Field>,

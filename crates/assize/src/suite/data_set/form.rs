@@ -1,4 +1,4 @@
-//! From what stands in a file to a task: what may be left out is filled in, what is wrong is said.
+//! Turns the content of a file into tasks: missing parts are filled in, mistakes are reported.
 
 use super::Reading;
 use crate::suite::problem::{Place, Problem, nearest};
@@ -11,10 +11,10 @@ use std::path::Path;
 /// Longer ids are a mistake.
 const LONGEST_ID: usize = 200;
 
-/// What is wrong with a task.
+/// A mistake in a task.
 #[derive(Debug)]
 pub(in crate::suite) struct TaskProblem {
-    /// Where in it: keys and list positions from the outside in.
+    /// Its place: keys and list positions from the outside in.
     pub(in crate::suite) path: Vec<String>,
     pub(in crate::suite) message: String,
     pub(in crate::suite) hint: Option<String>,
@@ -42,7 +42,7 @@ impl TaskProblem {
     }
 }
 
-/// What tasks look like that leave things out.
+/// Defaults of tasks that leave parts out.
 pub(super) struct Form {
     defaults: JsonMap,
 }
@@ -203,7 +203,7 @@ fn explain_unknown(problem: &mut TaskProblem) {
     problem.message = format!("unknown field `{name}`");
 }
 
-/// What the metadata of a chain may say that is more than a label, and what it must be.
+/// A key in the metadata of a chain that is more than a label, and the value it must have.
 type Meaning = (&'static str, &'static str, fn(&Value) -> bool);
 
 const MEANINGS: [Meaning; 4] = [

@@ -7,7 +7,7 @@ use assize_contracts::Task;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Where reading stops: more problems help nobody.
+/// Reading stops at this number: more problems would not help.
 const MOST_PROBLEMS: usize = 20;
 
 type Examine<'a> = &'a dyn Fn(&Task) -> Vec<TaskProblem>;
@@ -37,7 +37,7 @@ struct Drawn {
     file: u32,
 }
 
-/// What came of all tasks.
+/// The results of all tasks.
 pub(super) struct Taken {
     pub(super) entries: Vec<Entry>,
     pub(super) priorities: Vec<i64>,
@@ -64,7 +64,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Whether reading on would only bring more problems.
+    /// True when reading on would only bring more problems.
     pub(super) fn is_full(&self) -> bool {
         self.problems.len() >= MOST_PROBLEMS
     }

@@ -88,7 +88,7 @@ pub(crate) struct EnvironmentPart {
 }
 
 impl EnvironmentPart {
-    /// The network of the environment: public where nothing is said.
+    /// The network of the environment: public by default.
     pub(crate) fn network(&self) -> NetworkMode {
         self.network_mode.unwrap_or(match self.allow_internet {
             Some(false) => NetworkMode::NoNetwork,
@@ -238,7 +238,7 @@ const ENVIRONMENT: &[&str] = &[
     "allow_internet",
 ];
 
-/// Keys that nobody here knows, by their place.
+/// Unknown keys, by their place.
 pub(crate) fn unknown_keys(task: &Value) -> Vec<String> {
     let known: [(&str, &[&str]); 8] = [
         (

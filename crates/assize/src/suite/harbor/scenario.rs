@@ -57,7 +57,7 @@ fn container(task: &HarborTask, over: Option<&Container>) -> Container {
     }
 }
 
-/// What an environment of Harbor asks of a container. Its network is decided elsewhere.
+/// The container for an environment of Harbor. Its network is decided elsewhere.
 pub(crate) fn of_environment(environment: &HarborEnvironment) -> Container {
     let (image, build, limit) = match &environment.image {
         ImageOf::Named(name) => (Some(name.clone()), None, None),

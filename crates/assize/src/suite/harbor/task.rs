@@ -1,4 +1,4 @@
-//! One Harbor task, read and looked at: what it asks for, and what of that cannot be had.
+//! One Harbor task, read and checked: its requirements, and those that are not supported.
 
 use super::file::{
     EnvironmentPart, HealthcheckPart, MAIN_SERVICE, NetworkMode, TaskFile, VerifierMode,
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How deep below a directory tasks are looked for.
+/// The deepest level below a directory at which tasks are looked for.
 const DEEPEST: usize = 6;
 
 /// An agent without a limit of its own may take this long, as in Harbor's registry.
@@ -40,7 +40,7 @@ pub(crate) struct HarborTask {
     pub(crate) solution_env: BTreeMap<String, String>,
     /// Paths that a separate verifier gets from the agent's container.
     pub(crate) artifacts: Vec<String>,
-    /// What is not honoured but does no harm.
+    /// Settings that are ignored without harm.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct HarborEnvironment {
     pub(crate) healthcheck: Option<HealthcheckPart>,
 }
 
-/// Where an image comes from.
+/// The source of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ImageOf {
     Named(String),
@@ -72,7 +72,7 @@ pub(crate) struct Verifier {
     pub(crate) collectors: Vec<Collector>,
 }
 
-/// Where the tests of a task are run.
+/// The place where the tests of a task are run.
 #[derive(Debug, Clone)]
 pub(crate) enum VerifierPlace {
     /// In the agent's container, after the agent.
@@ -94,7 +94,7 @@ pub(crate) struct Collector {
     pub(crate) user: Option<String>,
 }
 
-/// Something a task asks for that cannot be had, by its name.
+/// A requirement of a task that is not supported, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// Keys in `task.toml`; empty for files.
@@ -150,7 +150,7 @@ impl HarborTask {
         self.directory.join("solution/solve.sh").is_file()
     }
 
-    /// Reads a task. `Err` holds everything that is wrong with it or cannot be had.
+    /// Reads a task. `Err` holds all its mistakes and unsupported requirements.
     pub(crate) fn read(directory: &Path) -> Result<(Self, Document), Vec<Problem>> {
         let document = Document::read(&directory.join("task.toml")).map_err(|found| vec![found])?;
         let file: TaskFile = document.read_as(&[]).map_err(|found| vec![found])?;
@@ -361,7 +361,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What is published by convention, then what the task names.
+    /// The paths published by convention, then those that the task names.
     fn artifacts(&self) -> Vec<String> {
         let mut sources = vec!["/logs/artifacts".to_owned()];
         for artifact in &self.file.artifacts {
@@ -387,7 +387,7 @@ impl Reader<'_> {
         remarks
     }
 
-    /// Everything that a task asks for and that cannot be had here.
+    /// All requirements of a task that are not supported here.
     fn refusals(&self) -> Vec<Refusal> {
         let file = self.file;
         let mut refusals = refused_in(&["environment"], &file.environment);
@@ -470,7 +470,7 @@ impl Reader<'_> {
 }
 
 const ALLOWLIST: &str =
-    "`allowlist` cannot be had: a container has the engine's network, its model alone, or none";
+    "`allowlist` is not supported: a container has the engine's network, its model alone, or none";
 
 fn refused_in(keys: &[&'static str], part: &EnvironmentPart) -> Vec<Refusal> {
     let mut refusals = Vec::new();
@@ -530,7 +530,7 @@ fn id_of(directory: &Path) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Lines at the beginning by which training data is told are not part of the task.
+/// Lines at the beginning that mark training data are not part of the task.
 fn without_canary(text: &str) -> String {
     let is_canary = |line: &str| {
         let line = line.trim();

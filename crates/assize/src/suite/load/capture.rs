@@ -99,7 +99,7 @@ impl Proxied {
         }
     }
 
-    /// What is made up or played has no wire, and who serves a whole mode knows its environment before any session.
+    /// Simulated and replayed sessions have no wire, and a provider of a whole mode knows its environment before any session.
     pub(super) fn is_capturable(&self, provider: &dyn SessionProvider) -> bool {
         provider.nature() == Nature::Live
             && provider.scope() == ProviderScope::Session

@@ -135,7 +135,7 @@ pub(super) fn has_container(file: &SuiteFile) -> bool {
     harbor || of_modes || is_container(&file.sandbox)
 }
 
-/// The reason why a container cannot be had, at its place in the file.
+/// The reason why a container cannot be used, at its place in the file.
 pub(super) fn refusal(
     document: &Document,
     keys: &[&str],
@@ -151,7 +151,7 @@ pub(super) fn refusal(
     Some(document.problem(&keys, message))
 }
 
-/// What of a suite matters to its containers.
+/// The part of a suite that matters to its containers.
 pub(super) struct SuiteSide<'a> {
     pub(super) directory: &'a Path,
     /// Scenarios bring their own images, so that a container of the suite needs none.

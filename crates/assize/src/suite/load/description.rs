@@ -1,4 +1,4 @@
-//! What makes trials of a suite comparable, as it is kept in the manifest.
+//! The settings that make trials of a suite comparable, as they are kept in the manifest.
 
 use crate::suite::file::SuiteFile;
 use crate::suite::load::secrets;
@@ -8,7 +8,7 @@ use assize_engine::{Mode, ProfileSuite};
 use assize_plugins::PluginHost;
 use serde_json::{Value, json};
 
-/// What makes trials of this suite comparable with each other. Values from the environment stay as they were written.
+/// The settings that make trials of this suite comparable with each other. Values from the environment stay as they were written.
 pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Value) -> JsonMap {
     let written = |keys: &[&str]| {
         keys.iter()
@@ -85,7 +85,7 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
     }
 }
 
-/// What the configurations of runners come to, with the files that they name.
+/// Hashes of the runners' configurations, with the files that they name.
 fn runner_hashes(profile: &ProfileSuite) -> Option<JsonMap> {
     profile.tasks.as_ref()?;
     let runners = profile.modes.iter().flat_map(|mode| mode.runners.values());
@@ -95,7 +95,7 @@ fn runner_hashes(profile: &ProfileSuite) -> Option<JsonMap> {
     Some(runners.map(hash).collect())
 }
 
-/// Which plugin programs took part, in which version, with which options as they were written.
+/// The plugin programs that took part, their versions, and their options as they were written.
 pub(super) fn of_programs(host: &PluginHost, as_written: &Value) -> Value {
     let described = host.programs().iter().enumerate().map(|(number, program)| {
         let info = program.offer().map(|offer| &offer.info);

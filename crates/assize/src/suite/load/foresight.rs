@@ -1,4 +1,4 @@
-//! What can be known before a run: prompts with names that nothing fills, and checks of tools that nobody will see.
+//! Warnings before a run: prompts with names that nothing fills, and checks of tools that will not be observed.
 
 use crate::suite::capture::{CaptureSpec, ProxySpec};
 use assize_contracts::BaseScenario;
@@ -51,7 +51,7 @@ fn names_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// Remarks about checks of tools in modes whose program tells no tools and is not behind the proxy.
+/// Remarks about checks of tools in modes whose program reports no tools and is not behind the proxy.
 pub(super) fn unseen_tools(profile: &ProfileSuite, capture: Option<&CaptureSpec>) -> Vec<String> {
     let is_captured = capture.is_some_and(|capture| capture.proxy != ProxySpec::Off);
     let mut scenarios = profile.scenarios.iter();
@@ -59,13 +59,13 @@ pub(super) fn unseen_tools(profile: &ProfileSuite, capture: Option<&CaptureSpec>
     let Some(scenario) = checked.filter(|_| !is_captured) else {
         return Vec::new();
     };
-    let modes = profile.modes.iter().filter(|mode| tells_no_tools(mode));
+    let modes = profile.modes.iter().filter(|mode| reports_no_tools(mode));
     let modes: Vec<String> = modes.map(|mode| format!("`{}`", mode.name)).collect();
     if modes.is_empty() {
         return Vec::new();
     }
     vec![format!(
-        "scenario `{}` checks which tools are called, and the program of {} {} does not tell: its trials will be void; let it \
+        "scenario `{}` checks which tools are called, and the program of {} {} does not report them: its trials will be void; let it \
          print events (`output: events`), or read its traffic with `capture: {{ proxy: auto }}`",
         scenario.id,
         if modes.len() == 1 { "mode" } else { "modes" },
@@ -78,7 +78,7 @@ fn is_about_tools(check: &Value) -> bool {
     inner.get("tool").is_some()
 }
 
-fn tells_no_tools(mode: &Mode) -> bool {
+fn reports_no_tools(mode: &Mode) -> bool {
     let output = mode.overrides.get("output").and_then(Value::as_str);
     mode.provider == "command" && matches!(output, None | Some("text" | "json"))
 }

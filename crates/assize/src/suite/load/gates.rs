@@ -50,7 +50,7 @@ impl Loader<'_> {
         problem
     }
 
-    /// What should be known about the gates before anything is spent.
+    /// Remarks about the gates before anything is spent.
     pub(super) fn gate_remarks(
         &self,
         gates: &[Gate],
@@ -102,7 +102,7 @@ fn shortfall(gate: &Gate, scenarios: u64, repetitions: u64) -> Option<String> {
     })
 }
 
-/// What a margin of success would take to hold for new tasks.
+/// The number of tasks that a margin of success needs to hold for new tasks.
 fn new_tasks(gate: &Gate, scenarios: u64) -> Option<String> {
     let needed = gate
         .tasks_for_new_tasks()
@@ -114,7 +114,7 @@ fn new_tasks(gate: &Gate, scenarios: u64) -> Option<String> {
     ))
 }
 
-/// What the suite's equivalence margin takes to be shown for success.
+/// The number of tasks that the suite's equivalence margin needs for success.
 fn equivalence(analysis: &Analysis, scenarios: u64) -> Option<String> {
     let margin = analysis
         .equivalence_margin

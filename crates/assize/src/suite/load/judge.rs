@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Loader<'_> {
-    /// What the `judge` scorer is made of. The key goes nowhere else, and into no record.
+    /// The settings of the `judge` scorer. The key is passed to nothing else, and into no record.
     pub(super) fn judge(
         &mut self,
         file: &SuiteFile,
@@ -138,7 +138,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A rubric that nobody reads is a mistake, unless a plugin may read it.
+    /// A rubric that no scorer reads is a mistake, unless a plugin may read it.
     pub(super) fn forgotten_rubric(&mut self, settings: &JsonMap, scenarios: &[LoadedScenario]) {
         if !uses(settings, "checks") || !self.problems.is_empty() {
             return;
@@ -168,7 +168,7 @@ pub(super) fn ignored_checks(file: &SuiteFile, scenarios: &[Arc<BaseScenario>]) 
     })
 }
 
-/// Whether this is, or holds, the scorer `judge`.
+/// True when this is, or holds, the scorer `judge`.
 pub(super) fn uses_judge(settings: &JsonMap) -> bool {
     let several = settings.get("composite").and_then(Value::as_array);
     let mut entries = several.into_iter().flatten().filter_map(Value::as_object);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const DEFAULT_COLLECTORS: [&str; 4] = ["token", "latency", "cost", "tool_calls"];
 
-/// Starts the plugin programs of a suite. What they serve can be named like everything built in.
+/// Starts the plugin programs of a suite. Their services can be named like everything built in.
 pub(super) fn start_programs(
     document: &Document,
     file: &SuiteFile,

@@ -11,8 +11,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Loader<'_> {
-    /// Where instances of a provider come from: a plugin by its name, a recipe by its path.
-    /// A provider that is known by now.
+    /// The source of a known provider: a plugin by its name, a recipe by its path.
     pub(super) fn provider_named(&self, name: &str) -> Option<&ProviderSource> {
         let known = self.plugins.providers().get(name);
         known.or_else(|| self.recipes.get(name))

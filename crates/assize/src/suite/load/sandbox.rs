@@ -97,7 +97,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Where the wall of a mode stands in the suite.
+    /// The place of a mode's sandbox in the suite.
     fn keys_of_sandbox(&self, mode: &Mode) -> Vec<String> {
         let own = ["modes", &mode.name, "sandbox"];
         let mut value = Some(self.document.value());
@@ -215,7 +215,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Files that tell what trials are judged by.
+    /// Files that show how trials are judged.
     fn judging_files(
         &self,
         file: &SuiteFile,
@@ -287,7 +287,7 @@ impl Loader<'_> {
         records
     }
 
-    /// How far a wall reaches the agents of a mode. Absent where there is no agent that could do anything.
+    /// The extent to which a sandbox surrounds the agents of a mode. Absent where there is no agent that could do anything.
     fn sandboxing<'a>(&self, file: &'a SuiteFile, mode: &'a Mode) -> Option<(&'a str, Sandboxing)> {
         let is_used = |runner: &&RunnerSpec| mode.runners.values().any(|used| used.id == runner.id);
         let runners = file.runners.iter().filter(is_used);
@@ -312,7 +312,7 @@ impl Loader<'_> {
     }
 }
 
-/// The reason why a wall cannot be had, at its place in the file.
+/// The reason why a sandbox cannot be used, at its place in the file.
 fn refusal(
     document: &Document,
     keys: &[&str],
@@ -445,7 +445,7 @@ fn can_be_hidden(directory: &Path) -> bool {
     directory != Path::new("/") && home().is_none_or(|home| home != directory)
 }
 
-/// Where git keeps the history of a directory: what is hidden in it lies there, too.
+/// The directory in which git keeps the history of a directory: files hidden in the latter lie there, too.
 fn git_directory(directory: &Path) -> Option<PathBuf> {
     let directory = resolved(directory);
     let found = directory.ancestors().map(|parent| parent.join(".git"));
@@ -498,7 +498,7 @@ fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
     tools
 }
 
-/// What weakens the walls, said before anything runs. Modes that share it are named together.
+/// Weaknesses of the sandboxes, printed before anything runs. Modes that share one are named together.
 pub(super) fn remarks(walls: &[WallRecord]) -> Vec<String> {
     let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
     for wall in walls {

@@ -1,4 +1,4 @@
-//! Which scenarios a suite has, and which of them are chosen.
+//! Finds the scenarios of a suite, and chooses among them.
 
 use super::Loader;
 use crate::suite::document::Document;
@@ -9,7 +9,7 @@ use crate::suite::scenario::{self, Defaults, LoadedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Whether a scenario file names a source for workspaces and a method that may be an overlay.
+/// True when a scenario file names a source for workspaces and a method that may be an overlay.
 pub(super) fn any_has_layers(directory: &Path, patterns: &[String]) -> bool {
     let paths = patterns
         .iter()
@@ -92,7 +92,7 @@ impl Loader<'_> {
         chosen
     }
 
-    /// The files that a pattern stands for; one that is in no file stands for itself.
+    /// The files that match a pattern, or the scenario of this name that is in no file.
     fn documents_matching(
         &self,
         directory: &Path,
@@ -212,7 +212,7 @@ pub(super) fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<Path
     }
 }
 
-/// What a pattern that fits nothing was probably meant to be: a directory or file with nearly that name, or the files that
+/// A suggestion for a pattern without a match: a directory or file with nearly that name, or the files that
 /// lie where it looks.
 fn near_files(directory: &Path, pattern: &str) -> Option<String> {
     let mut known = PathBuf::new();

@@ -112,7 +112,7 @@ fn hide(name: &str, value: &mut Value) {
     }
 }
 
-/// What people should know about values that will be removed.
+/// Remarks about values that will be removed.
 pub(super) fn remarks(secrets: &Secrets) -> Vec<String> {
     let short = secrets.removed();
     let short = short.iter().filter(|removed| removed.is_short);

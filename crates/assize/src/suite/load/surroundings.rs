@@ -1,4 +1,4 @@
-//! What surrounds the model in each mode: skills, instructions, subagents, MCP servers and settings. Read and checked here, hashed
+//! The surroundings of the model in each mode: skills, instructions, subagents, MCP servers and settings. Read and checked here, hashed
 //! for the manifest, looked for in every mode, and kept out of workspaces.
 
 use super::{Loader, directory_of};
@@ -32,7 +32,7 @@ const WITHOUT_AGENT: [&str; 2] = ["simulated", "replay"];
 /// An instruction file larger than this is none.
 const LONGEST_INSTRUCTIONS: u64 = 4 << 20;
 
-/// What a mode gives to its sessions.
+/// The surroundings that a mode gives to its sessions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
     skills: Vec<Skill>,
@@ -115,7 +115,7 @@ impl Loader<'_> {
         self.surroundings.insert(mode.to_owned(), found);
     }
 
-    /// What other modes put on trial is kept away from those that are chosen, too.
+    /// Files that other modes put on trial are kept away from the chosen ones, too.
     pub(super) fn surround_unchosen(&mut self, file: &SuiteFile, mode: &str, spec: &ModeSpec) {
         if let Some(provider) = spec.provider.as_ref().or(file.provider.as_ref()) {
             let mut settings = spec.provider_overrides.clone();
@@ -319,7 +319,7 @@ impl Loader<'_> {
         (is_given || is_read).then_some(key)
     }
 
-    /// Where the suite names it: in the mode, else for all modes.
+    /// Its place in the suite: in the mode, else for all modes.
     pub(super) fn place_of_surroundings<'k>(&self, mode: &'k str, key: &'k str) -> Vec<&'k str> {
         let own = vec!["modes", mode, key];
         match self.document.place(&own).is_some() && self.has(&own) {
@@ -516,7 +516,7 @@ impl Loader<'_> {
         (!described.is_empty()).then_some(Value::Object(described))
     }
 
-    /// What should be known before the first trial.
+    /// Remarks for the user before the first trial.
     pub(super) fn surroundings_remarks(&self, profile: &ProfileSuite) -> Vec<String> {
         if self.surroundings.is_empty() {
             return self.triggers_without_skills(profile).into_iter().collect();

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More problems than these help nobody.
+/// Reporting stops at this number: more problems would not help.
 const MOST_PROBLEMS: usize = 20;
 
 /// A runner that could be made.
@@ -493,7 +493,7 @@ impl Examination<'_> {
         })
     }
 
-    /// What the declared input schema has against an input.
+    /// The error of the declared input schema about an input.
     fn complaint(&self, task_type: &str, input: &Value) -> Option<String> {
         let mut runners = self
             .declared

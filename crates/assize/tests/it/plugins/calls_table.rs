@@ -151,7 +151,7 @@ class Look(Evaluator):
 plugin.add(Shout(), Look())
 ";
 
-/// How often each method was called, and how many of its calls were under way at most.
+/// The number of calls of each method, and the most that were under way at once.
 fn counted(notes: &[String], calls: &mut BTreeMap<String, (usize, i32)>) {
     let mut open = BTreeMap::<&str, i32>::new();
     for note in notes {

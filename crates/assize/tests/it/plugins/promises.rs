@@ -1,4 +1,4 @@
-//! What the specification promises to plugin authors, tried with plugins written from its words.
+//! The promises of the specification to plugin authors, tried with plugins written from its words.
 
 use super::{PRELUDE, sdk};
 use crate::support::{Outcome, Suite, assize};

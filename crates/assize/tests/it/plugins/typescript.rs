@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Where the TypeScript kit lies, with its compiler installed at the pinned version.
+/// The directory of the TypeScript kit, with its compiler installed at the pinned version.
 fn kit() -> PathBuf {
     static INSTALLED: OnceLock<()> = OnceLock::new();
     let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/typescript");
