@@ -506,3 +506,33 @@ fn links_are_followed_and_nothing_is_read_twice() {
     // Below the directory of both, the files are found with and without the links.
     assert_eq!(logs.open().len(), 2);
 }
+
+#[test]
+fn the_index_sees_a_message_that_changed_beside_its_session() {
+    const AT: u64 = 1_794_965_720_000;
+    let logs = Logs::new(&[]);
+    let index = logs.path("cache/index");
+    let input = || {
+        let mut index = assize_sessions::Index::open(&index);
+        let paths = assize_sessions::find_below(&logs.path("storage"));
+        let library = assize_sessions::Library::read(paths, &mut index, &|_| ());
+        index.save().unwrap();
+        let mut sum = 0;
+        assize_sessions::Uses::of(&library).each(|_, occurrence| {
+            if let assize_sessions::Occurrence::Call(call) = occurrence {
+                sum += call.tokens.input.unwrap();
+            }
+        });
+        sum
+    };
+    let session = opencode_head("ses_a", AT);
+    opencode_session(
+        &logs,
+        &session,
+        &[(opencode_answer("msg_1", AT, 10), vec![])],
+    );
+    assert_eq!([input(), input()], [10, 10]);
+    let grown = opencode_answer("msg_1", AT, 12_345).to_string();
+    logs.write("storage/message/ses_a/msg_1.json", grown.as_bytes());
+    assert_eq!(input(), 12_345);
+}

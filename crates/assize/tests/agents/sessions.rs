@@ -246,41 +246,86 @@ opencode run --format json --session $id 'After the compaction'
     );
 }
 
+/// What the main agent hands over, with what this agent's tool for it wants beside the task.
+fn delegation(arguments: Value) -> Option<Value> {
+    Some(
+        json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": arguments}),
+    )
+}
+
+/// Plain and resumed, with sub-agents.
 pub(crate) fn gemini() {
     let case = Case {
         agent: "gemini",
         commands: "\
-gemini -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
-gemini --resume latest -p 'And again' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
+gemini() { command gemini \"$@\" --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null; }
+gemini -p 'Create a file out.txt with the word hi'
+gemini --resume latest -p 'And again'
 ",
         reasoning: Reasoning::Apart,
         not_logged: &[],
     };
-    check(&case, &script(None));
+    let script = script(delegation(json!({"agent_name": "generalist"})));
+    let account = check(&case, &script);
+    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 2);
 }
 
+/// Plain, resumed and forked, with sub-agents.
 pub(crate) fn qwen() {
     let case = Case {
         agent: "qwen",
         commands: "\
-qwen -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
-qwen --continue -p 'And again' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
+qwen() { command qwen \"$@\" --output-format stream-json --yolo --auth-type openai -m m < /dev/null; }
+qwen -p 'Create a file out.txt with the word hi'
+qwen --continue -p 'And again'
+qwen --continue --fork-session -p 'In another way'
 ",
         reasoning: Reasoning::Apart,
         not_logged: &[],
     };
-    check(&case, &script(None));
+    let arguments = json!({"subagent_type": "general-purpose", "run_in_background": false});
+    let account = check(&case, &script(delegation(arguments)));
+    assert_eq!(account["total"]["prompts"], 3, "{account:#}");
 }
 
+/// Plain, resumed, compacted and forked, with sub-agents.
 pub(crate) fn goose() {
     let case = Case {
         agent: "goose",
         commands: "\
-goose run --output-format stream-json --with-builtin developer -t 'Create a file out.txt with the word hi' < /dev/null
-goose run --resume --output-format stream-json --with-builtin developer -t 'And again' < /dev/null
+goose() { command goose \"$@\" --with-builtin developer; }
+goose run --output-format stream-json -t 'Create a file out.txt with the word hi' < /dev/null
+goose run --resume --output-format stream-json -t 'And again' < /dev/null
+goose run --resume --output-format stream-json -t '/compact' < /dev/null
+goose run --resume --output-format stream-json -t 'After the compaction' < /dev/null
+printf 'In another way\\n/exit\\n' | goose session --resume --fork
 ",
         reasoning: Reasoning::InOutput,
         not_logged: TITLES,
     };
-    check(&case, &script(None));
+    let account = check(&case, &script(delegation(json!({}))));
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+}
+
+/// Plain and resumed, with sub-agents.
+pub(crate) fn cline() {
+    let case = Case {
+        agent: "cline",
+        commands: "\
+export CLINE_GLOBAL_SETTINGS_PATH=$HERE/cline.json OTEL_METRIC_EXPORT_INTERVAL=86400000
+echo '{ \"telemetryOptOut\": true, \"autoUpdateEnabled\": false }' > $HERE/cline.json
+cline auth -p openai-compatible -k none -m m -b http://127.0.0.1:8099/v1 < /dev/null
+cline() { command cline --json -P openai-compatible -m m -c $PWD --auto-approve true \"$@\" < /dev/null; }
+cline 'Create a file out.txt with the word hi'
+cline --id $(ls $HOME/.cline/data/sessions | head -n 1) 'And again'
+# It leaves a daemon behind, which nobody else ends.
+kill $(python3 -c 'import json,os; print(json.load(open(os.environ[\"HOME\"] + \"/.cline/data/locks/hub/production.json\"))[\"pid\"])')
+",
+        reasoning: Reasoning::InOutput,
+        not_logged: &[],
+    };
+    let account = check(&case, &script(delegation(json!({}))));
+    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(agents(&account)[1].0, "subagent", "{account:#}");
 }
