@@ -3,7 +3,7 @@
 use crate::cli::ExportArguments;
 use crate::commands::{Obstructed, find_run, session_files};
 use crate::terminal::warn;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use assize_contracts::{CostSource, Plugins, ProfileRow, SessionTrace, Timestamp, TraceEvent};
 use assize_engine::store::RunDirectory;
 use assize_formats::{Session, Trial, UserMessage};
@@ -68,9 +68,7 @@ impl<'a> Sources<'a> {
     fn read(&self, source: &str, visit: Visit<'_>) -> Result<()> {
         let path = Path::new(source);
         if path.is_file() {
-            return self
-                .read_files(path, visit)
-                .with_context(|| format!("cannot read `{source}`"));
+            return read_files(path, visit);
         }
         let place = &self.arguments.place;
         let (run, position) = source.rsplit_once('/').unwrap_or(("last", source));
@@ -85,7 +83,7 @@ impl<'a> Sources<'a> {
             return visit_trial(&run, row, visit);
         }
         if !RunDirectory::is_run(path) && session_files::has_logs(path) {
-            return self.read_files(path, visit);
+            return read_files(path, visit);
         }
         let run = find_run(source, place, self.plugins)?;
         let is_chosen =
@@ -100,14 +98,23 @@ impl<'a> Sources<'a> {
         }
         Ok(())
     }
+}
 
-    fn read_files(&self, path: &Path, visit: Visit<'_>) -> Result<()> {
-        session_files::each(path, &mut |read| {
-            for note in read.notes {
-                warn(&format!("{}: {note}", path.display()));
-            }
-            visit(read.session)
+fn read_files(path: &Path, visit: Visit<'_>) -> Result<()> {
+    // Only what reading fails with is about the file.
+    let mut failed = None;
+    let read = session_files::each(path, &mut |read| {
+        for note in read.notes {
+            warn(&format!("{}: {note}", path.display()));
+        }
+        visit(read.session).map_err(|error| {
+            failed = Some(error);
+            anyhow!("the session could not be written")
         })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => read.with_context(|| format!("cannot read `{}`", path.display())),
     }
 }
 
