@@ -7,19 +7,55 @@ use serde_json::{Value, json};
 
 /// All sessions in one document. Each begins at 0.
 pub fn write(sessions: &[Session]) -> Result<Value, NoTimes> {
+    let mut document = Document::default();
     let mut events = Vec::new();
-    for (number, session) in sessions.iter().enumerate() {
+    for session in sessions {
+        events.extend(document.events(session)?);
+    }
+    Ok(json!({ "displayTimeUnit": "ms", "traceEvents": events }))
+}
+
+/// The same document as a text that is made piece by piece.
+#[derive(Debug, Default)]
+pub struct Document {
+    sessions: usize,
+}
+
+impl Document {
+    /// The text of a session, to be appended to what came before.
+    pub fn add(&mut self, session: &Session) -> Result<String, NoTimes> {
+        let is_first = self.sessions == 0;
+        let mut text = String::new();
+        for event in self.events(session)? {
+            let before = match is_first && text.is_empty() {
+                true => "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n",
+                false => ",\n",
+            };
+            text.push_str(before);
+            text.push_str(&event.to_string());
+        }
+        Ok(text)
+    }
+
+    /// The text after the last session.
+    pub fn end(&self) -> &'static str {
+        "\n]}\n"
+    }
+
+    /// There is at least one: the name of the process.
+    fn events(&mut self, session: &Session) -> Result<Vec<Value>, NoTimes> {
         let timeline = Timeline::of(session)?;
-        let process = number + 1;
-        events.push(named(process, 0, "process_name", &title(session)));
+        self.sessions += 1;
+        let process = self.sessions;
+        let mut events = vec![named(process, 0, "process_name", &title(session))];
         for (place, lane) in lanes(&timeline).iter().enumerate() {
             let thread = place + 1;
             events.push(named(process, thread, "thread_name", &lane.name));
             events.extend(lane_events(lane, timeline.start, process, thread));
         }
         events.extend(counters(&timeline, process));
+        Ok(events)
     }
-    Ok(json!({ "displayTimeUnit": "ms", "traceEvents": events }))
 }
 
 /// The name of a session among others of its run.

@@ -35,14 +35,12 @@ impl Stacks {
         weight: Weight,
         has_turns: bool,
     ) -> Result<(), NoTimes> {
-        self.sessions += 1;
         match weight {
-            Weight::Time => self.add_times(session, has_turns),
-            Weight::Tokens | Weight::Cost => {
-                self.add_calls(session, weight, has_turns);
-                Ok(())
-            }
+            Weight::Time => self.add_times(session, has_turns)?,
+            Weight::Tokens | Weight::Cost => self.add_calls(session, weight, has_turns),
         }
+        self.sessions += 1;
+        Ok(())
     }
 
     /// One line per stack.

@@ -9,32 +9,74 @@ use std::collections::HashMap;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
+const EXPORTER: &str = concat!("assize ", env!("CARGO_PKG_VERSION"));
+
 /// All sessions in one document. Each begins at 0.
 pub fn write(sessions: &[Session]) -> Result<Value, NoTimes> {
-    let mut frames = Frames::default();
+    let mut document = Document::default();
     let mut profiles = Vec::new();
     for session in sessions {
-        let timeline = Timeline::of(session)?;
-        for lane in lanes(&timeline)
-            .iter()
-            .filter(|lane| !lane.slices.is_empty())
-        {
-            let name = format!("{}: {}", title(session), lane.name);
-            profiles.push(profile(&name, lane, &timeline, &mut frames));
-        }
+        profiles.extend(document.profiles(session)?);
     }
-    let frames: Vec<Value> = frames
-        .names
-        .iter()
-        .map(|name| json!({ "name": name }))
-        .collect();
     Ok(json!({
-        "$schema": SCHEMA, "exporter": concat!("assize ", env!("CARGO_PKG_VERSION")), "activeProfileIndex": 0,
-        "shared": { "frames": frames }, "profiles": profiles,
+        "$schema": SCHEMA, "exporter": EXPORTER, "activeProfileIndex": 0,
+        "shared": { "frames": document.frames() }, "profiles": profiles,
     }))
 }
 
-#[derive(Default)]
+/// The same document as a text that is made piece by piece. Names of frames are kept until its end.
+#[derive(Debug, Default)]
+pub struct Document {
+    frames: Frames,
+    is_begun: bool,
+}
+
+impl Document {
+    /// The text of a session, to be appended to what came before.
+    pub fn add(&mut self, session: &Session) -> Result<String, NoTimes> {
+        let mut text = String::new();
+        for profile in self.profiles(session)? {
+            let before = match std::mem::replace(&mut self.is_begun, true) {
+                true => ",\n".to_owned(),
+                false => head(),
+            };
+            text.push_str(&before);
+            text.push_str(&profile.to_string());
+        }
+        Ok(text)
+    }
+
+    /// The text after the last session.
+    pub fn end(&self) -> String {
+        let head = if self.is_begun { String::new() } else { head() };
+        let frames = Value::from(self.frames());
+        format!("{head}\n],\"shared\":{{\"frames\":{frames}}}}}\n")
+    }
+
+    fn profiles(&mut self, session: &Session) -> Result<Vec<Value>, NoTimes> {
+        let timeline = Timeline::of(session)?;
+        let lanes = lanes(&timeline);
+        let used = lanes.iter().filter(|lane| !lane.slices.is_empty());
+        let profiles = used.map(|lane| {
+            let name = format!("{}: {}", title(session), lane.name);
+            profile(&name, lane, &timeline, &mut self.frames)
+        });
+        Ok(profiles.collect())
+    }
+
+    fn frames(&self) -> Vec<Value> {
+        let names = self.frames.names.iter();
+        names.map(|name| json!({ "name": name })).collect()
+    }
+}
+
+fn head() -> String {
+    format!(
+        "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"{EXPORTER}\",\"activeProfileIndex\":0,\"profiles\":[\n"
+    )
+}
+
+#[derive(Debug, Default)]
 struct Frames {
     names: Vec<String>,
     places: HashMap<String, usize>,

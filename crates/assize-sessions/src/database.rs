@@ -87,6 +87,13 @@ impl Database {
         &self.connection
     }
 
+    /// True if a table has all of these columns.
+    pub(crate) fn has_columns(&self, table: &str, wanted: &[&str]) -> bool {
+        let columns = self.columns(table).unwrap_or_default();
+        let has = |name: &&str| columns.iter().any(|column| column == name);
+        wanted.iter().all(has)
+    }
+
     /// The names of a table's columns.
     pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>, DatabaseError> {
         let mut query = self

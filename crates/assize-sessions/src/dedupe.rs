@@ -64,18 +64,18 @@ impl Ownership {
         ownership
     }
 
-    /// An answer of the main agent that a side chain repeats under another request id is the main agent's.
+    /// An answer that a side chain or a fork repeats under another request id belongs to the agent that had it.
     fn drop_replayed(&mut self, parts: &[&Digest]) {
         let mut of_main: foldhash::HashSet<Identity> = foldhash::HashSet::default();
         let calls = || parts.iter().flat_map(|digest| &digest.calls);
         for call in calls() {
-            if call.marks.message != 0 && !call.marks.is_sidechain {
+            if call.marks.message != 0 && !call.marks.may_repeat {
                 of_main.insert(call.marks.message);
             }
         }
         for (digest, fates) in parts.iter().zip(&mut self.calls) {
             for (call, fate) in digest.calls.iter().zip(fates) {
-                if call.marks.is_sidechain && of_main.contains(&call.marks.message) {
+                if call.marks.may_repeat && of_main.contains(&call.marks.message) {
                     *fate = None;
                 }
             }

@@ -37,8 +37,6 @@ pub(crate) struct Draft {
     pub(crate) id: String,
     /// The session that started this one as a sub-agent.
     pub(crate) parent: Option<String>,
-    /// A tool call of the parent, where the log names the one that started this session.
-    pub(crate) parent_tool: Option<String>,
     pub(crate) origin: Origin,
     pub(crate) names: Names,
     /// Sub-agents in the order of their first appearance.
@@ -101,7 +99,18 @@ pub(crate) struct CallMarks {
     pub(crate) message: Identity,
     /// The output that the usage was taken with; -1 without usage.
     pub(crate) output: i64,
-    pub(crate) is_sidechain: bool,
+    /// Counts only if no other call has the same message: side chains and forks repeat answers under other requests.
+    pub(crate) may_repeat: bool,
+}
+
+impl CallMarks {
+    /// Marks of a call that is known by one id.
+    pub(crate) fn of(request: Identity) -> Self {
+        Self {
+            request,
+            ..Self::default()
+        }
+    }
 }
 
 /// Something that happened.
@@ -164,6 +173,15 @@ pub(crate) struct Usage {
     pub(crate) cache_write_1h: Option<u64>,
 }
 
+impl Usage {
+    pub(crate) fn of(tokens: TokenBreakdown) -> Self {
+        Self {
+            tokens: tokens.with_totals(),
+            cache_write_1h: None,
+        }
+    }
+}
+
 /// The result of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolEnd {
@@ -210,7 +228,6 @@ impl Draft {
             detail,
             id: String::new(),
             parent: None,
-            parent_tool: None,
             origin: Origin::of(agent),
             names,
             agents: Vec::new(),
@@ -233,11 +250,8 @@ impl Draft {
         let mut places: std::collections::HashMap<&str, CallPlace> = Default::default();
         for call in &trace.model_calls {
             let agent = call.agent_id.as_deref().map_or(0, |id| draft.agent(id));
-            let marks = CallMarks {
-                request: identity(&[b"trace", trace.session_id.as_bytes(), call.id.as_bytes()]),
-                ..CallMarks::default()
-            };
-            let place = draft.new_call(marks, agent);
+            let id = identity(&[b"trace", trace.session_id.as_bytes(), call.id.as_bytes()]);
+            let place = draft.new_call(CallMarks::of(id), agent);
             let usage = Usage {
                 tokens: call.tokens,
                 cache_write_1h: call.cache_write_1h,
@@ -334,6 +348,15 @@ impl Draft {
         place as AgentPlace + 1
     }
 
+    /// The kind of the sub-agent whose session this is. It is known to its parent by its own id.
+    pub(crate) fn name_child(&mut self, kind: &str) {
+        let id = self.id.clone();
+        let place = self.agent(&id) as usize;
+        if let Some(agent) = self.agents.get_mut(place - 1) {
+            agent.kind.get_or_insert_with(|| kind.to_owned());
+        }
+    }
+
     /// The text, where texts are kept.
     pub(crate) fn keep(&self, text: &str) -> String {
         match self.is_full() {
@@ -417,6 +440,40 @@ impl Draft {
             call.model = model;
             call.tokens = usage.tokens;
             call.cache_write_1h = usage.cache_write_1h;
+        }
+    }
+
+    /// An error that was not a tool's.
+    pub(crate) fn push_error(&mut self, at: Option<i64>, message: &str, is_recoverable: bool) {
+        let message = self.keep(message);
+        let what = What::Error {
+            message,
+            is_recoverable,
+        };
+        self.push(at, 0, what);
+    }
+
+    /// A tool call with its input as JSON text, to be begun.
+    pub(crate) fn tool_of(&mut self, name: &str, input: &[u8], call: Option<CallPlace>) -> Tool {
+        Tool {
+            name: self.names.of(name),
+            subject: subject(name, input).map(|subject| self.names.of(&subject)),
+            call,
+            input: self.keep_value(input),
+            ..Tool::default()
+        }
+    }
+
+    /// Drops all calls, where only a sum of them is known.
+    pub(crate) fn forget_calls(&mut self) {
+        self.calls.clear();
+        self.places.clear();
+        for item in &mut self.items {
+            match &mut item.what {
+                What::Reasoning(_, call) | What::Text(_, call) => *call = None,
+                What::Tool(tool) => tool.call = None,
+                _ => {}
+            }
         }
     }
 

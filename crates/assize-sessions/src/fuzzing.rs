@@ -20,7 +20,7 @@ pub fn log_of(format: usize, bytes: &[u8]) {
         return;
     };
     let path = Path::new("rollout-fuzzed.jsonl");
-    let _ = format.recognizes(&Head { path, bytes });
+    let _ = format.recognizes(&Head { bytes });
     // Databases are SQLite's to read.
     if bytes.starts_with(b"SQLite") || matches!(format.agent(), "opencode" | "goose") {
         return;

@@ -2,14 +2,15 @@
 
 use crate::database::beside;
 use crate::digest::Digest;
+use crate::formats::FORMATS;
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Raised when readers find something else in the same log.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"assizeSI";
 
@@ -19,7 +20,7 @@ pub struct Index {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
     /// Where the record of a file stands.
-    records: HashMap<PathBuf, Record>,
+    records: HashMap<String, Record>,
     /// Encoded records that are not in the file yet.
     fresh: Vec<(PathBuf, Entry)>,
 }
@@ -45,23 +46,41 @@ pub struct Stamp {
     size: u64,
     modified: u64,
     created: u64,
-    /// The same of a database's write-ahead log.
+    /// The same of what is read with it: a database's write-ahead log, the messages of a session.
     log: Option<(u64, u64)>,
 }
 
 impl Stamp {
-    pub(crate) fn of(path: &Path) -> Self {
+    /// Looks at a file.
+    pub fn of(path: &Path) -> Self {
         let (size, modified, created) = look(path).unwrap_or_default();
         let is_database = path
             .extension()
             .is_some_and(|extension| extension == "db" || extension == "sqlite");
-        let log = is_database.then(|| look(&beside(path, "-wal"))).flatten();
+        let beside = match is_database {
+            true => vec![beside(path, "-wal")],
+            false => FORMATS
+                .iter()
+                .filter(|format| format.is_log_name(path))
+                .flat_map(|format| format.attachments(path))
+                .collect(),
+        };
+        let seen = beside.iter().filter_map(|path| look(path));
+        let log = seen
+            .map(|(size, modified, _)| (size, modified))
+            .reduce(|all, one| (all.0.saturating_add(one.0), all.1.max(one.1)));
         Self {
             size,
             modified,
             created,
-            log: log.map(|(size, modified, _)| (size, modified)),
+            log,
         }
+    }
+
+    /// When the file, or what is read with it, was changed last, in milliseconds since 1970.
+    pub fn changed_ms(&self) -> i64 {
+        let of_log = self.log.map_or(0, |(_, modified)| modified);
+        (self.modified.max(of_log) / 1_000_000) as i64
     }
 
     pub(crate) fn created(&self) -> u64 {
@@ -110,7 +129,7 @@ impl Index {
     pub(crate) fn find(&self, path: &Path, stamp: &Stamp) -> Option<(&str, Vec<Digest>)> {
         let record = self
             .records
-            .get(path)
+            .get(path.to_str()?)
             .filter(|record| record.stamp == *stamp)?;
         let bytes = self
             .bytes
@@ -157,9 +176,10 @@ impl Index {
                 &entry.digests,
             )?;
         }
-        let fresh: std::collections::HashSet<&PathBuf> =
-            self.fresh.iter().map(|(path, _)| path).collect();
+        let fresh: std::collections::HashSet<&Path> =
+            self.fresh.iter().map(|(path, _)| path.as_path()).collect();
         for (path, record) in &self.records {
+            let path = Path::new(path);
             if !fresh.contains(path) && path.exists() {
                 let digests = &self.bytes[record.begin..record.begin + record.length];
                 write_record(&mut writer, path, &record.agent, &record.stamp, digests)?;
@@ -194,12 +214,12 @@ fn write_record(
 }
 
 /// Where every record stands. Nothing if the bytes end too early.
-fn headings(bytes: &[u8]) -> Option<HashMap<PathBuf, Record>> {
+fn headings(bytes: &[u8]) -> Option<HashMap<String, Record>> {
     let rest = bytes
         .strip_prefix(MAGIC)?
         .strip_prefix(&VERSION.to_le_bytes())?;
     let mut at = bytes.len() - rest.len();
-    let mut records = HashMap::new();
+    let mut records = HashMap::default();
     while at < bytes.len() {
         let length = u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize;
         let begin = at + 4;
@@ -215,7 +235,7 @@ fn headings(bytes: &[u8]) -> Option<HashMap<PathBuf, Record>> {
             begin,
             length: heading.length,
         };
-        records.insert(PathBuf::from(heading.path), record);
+        records.insert(heading.path.to_owned(), record);
         at = end;
     }
     Some(records)

@@ -337,15 +337,18 @@ pub fn agent_of(path: &Path) -> Option<&'static str> {
 pub(crate) fn recognize(log: &LogFile) -> Result<&'static dyn LogFormat, ReadError> {
     for length in HEADS {
         let bytes = log.head(length)?;
-        let head = Head {
-            path: log.path(),
-            bytes: &bytes,
+        let head = Head { bytes: &bytes };
+        let found = match head.is_sqlite() {
+            true => log.with_database(|database| {
+                let mut formats = FORMATS.iter();
+                Ok(formats.find(|format| format.recognizes_database(database)))
+            })?,
+            false => FORMATS.iter().find(|format| format.recognizes(&head)),
         };
-        let found = FORMATS.iter().find(|format| format.recognizes(&head));
         if let Some(&format) = found {
             return Ok(format);
         }
-        if bytes.len() < length {
+        if bytes.len() < length || head.is_sqlite() {
             break;
         }
     }

@@ -6,10 +6,20 @@ use assize_contracts::Timestamp;
 /// Larger numbers are milliseconds: as seconds they would lie beyond the year 5000.
 const LARGEST_SECOND: f64 = 1e11;
 
+/// The end of the year 9999.
+const LAST_MS: f64 = 253_402_300_800_000.0;
+
 /// A time in any of its forms. Absent for `null`; anything that is no time is noted as an odd type.
 pub(crate) fn moment(json: &mut Json<'_>) -> Result<Option<i64>, Malformed> {
     match json.kind()? {
-        Kind::Number => Ok(json.float()?.map(of_number)),
+        Kind::Number => {
+            let number = json.float()?;
+            let found = number.and_then(of_number);
+            if found.is_none() {
+                json.note_odd();
+            }
+            Ok(found)
+        }
         _ => {
             let Some(text) = json.text()? else {
                 return Ok(None);
@@ -23,12 +33,15 @@ pub(crate) fn moment(json: &mut Json<'_>) -> Result<Option<i64>, Malformed> {
     }
 }
 
-pub(crate) fn of_number(number: f64) -> i64 {
+/// Absent for moments before 1970 or after the year 9999, which no agent lived in.
+pub(crate) fn of_number(number: f64) -> Option<i64> {
     let milliseconds = match number.abs() > LARGEST_SECOND {
         true => number,
         false => number * 1000.0,
     };
-    milliseconds as i64
+    (0.0..LAST_MS)
+        .contains(&milliseconds)
+        .then_some(milliseconds as i64)
 }
 
 fn of_text(text: Text<'_>) -> Option<i64> {

@@ -1,11 +1,11 @@
 //! Assize's own traces: one JSON document each, as `assize show` and `assize export` write them and providers hand them over.
 
 use super::document::LARGEST_DOCUMENT;
-use super::{Head, LogFormat, Machine};
+use super::{Head, LogFormat, has_ending};
 use crate::draft::{Detail, Draft};
 use crate::log::{LogFile, ReadError};
 use assize_contracts::SessionTrace;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) struct OwnTrace;
 
@@ -14,14 +14,8 @@ impl LogFormat for OwnTrace {
         "assize"
     }
 
-    /// They lie where people put them.
-    fn places(&self, _: &Machine) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
+        has_ending(path, "json")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {

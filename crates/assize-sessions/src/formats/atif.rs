@@ -1,12 +1,12 @@
 //! ATIF trajectories, as other tools and `assize export atif` write them. Reading them is `assize-formats`'.
 
 use super::document::LARGEST_DOCUMENT;
-use super::{Head, LogFormat, Machine};
+use super::{Head, LogFormat, has_ending};
 use crate::draft::{Detail, Draft};
 use crate::log::{LogFile, ReadError};
 use assize_formats::atif;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) struct Atif;
 
@@ -15,14 +15,8 @@ impl LogFormat for Atif {
         "atif"
     }
 
-    /// They lie where people put them.
-    fn places(&self, _: &Machine) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
+        has_ending(path, "json")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {

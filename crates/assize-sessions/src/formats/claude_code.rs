@@ -1,10 +1,10 @@
 //! Claude Code: `projects/<directory>/<session>.jsonl`, sub-agents in `<session>/subagents/agent-*.jsonl`, older ones in the same file as
 //! side chains. An answer is spread over several lines that repeat its usage as it grows; resumed and forked sessions copy lines of others.
 
-use super::{Head, LogFormat, Machine};
+use super::{Head, LogFormat, Machine, has_ending};
 use crate::draft::{
-    AgentPlace, CallMarks, CallPlace, Claim, Detail, Draft, Identity, Tool, ToolEnd, Usage, What,
-    identity, subject,
+    AgentPlace, CallMarks, CallPlace, Claim, Detail, Draft, Identity, ToolEnd, Usage, What,
+    identity,
 };
 use crate::json::{Json, Kind, Malformed, Text};
 use crate::log::{Entry, LogFile, ReadError};
@@ -44,8 +44,7 @@ impl LogFormat for ClaudeCode {
     }
 
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
+        has_ending(path, "jsonl")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
@@ -129,6 +128,8 @@ struct Line<'a> {
     message: Message<'a>,
     /// Sums by model, in a line about costs.
     claims: Vec<(Text<'a>, TokenBreakdown)>,
+    /// The message is no object, which some other kinds of lines may have.
+    has_odd_message: bool,
     /// The line has the fields of another agent's logs, which imitate these.
     has_foreign_parts: bool,
 }
@@ -188,7 +189,13 @@ impl<'a> Line<'a> {
                 b"isMeta" => self.is_meta = json.flag()?.unwrap_or(false),
                 b"isCompactSummary" => self.is_compact_summary = json.flag()?.unwrap_or(false),
                 b"isApiErrorMessage" => self.is_api_error = json.flag()?.unwrap_or(false),
-                b"message" if json.kind()? == Kind::Object => self.message.parse(json)?,
+                b"message" => match json.kind()? {
+                    Kind::Object => self.message.parse(json)?,
+                    kind => {
+                        self.has_odd_message = kind != Kind::Null;
+                        json.skip()?;
+                    }
+                },
                 b"toolUseResult" if json.kind()? == Kind::Object => {
                     json.object(|json, key| {
                         match key.is("agentId") {
@@ -341,6 +348,9 @@ impl Reader {
         };
         let mut read = Line::default();
         let parsed = read.parse(&mut json).and_then(|()| json.end());
+        if read.has_odd_message && matches!(read.kind, LineKind::User | LineKind::Assistant) {
+            json.note_odd();
+        }
         if self.draft.flaws.note(parsed, &json, &line) {
             self.use_line(&read);
         }
@@ -477,7 +487,7 @@ impl Reader {
                 request: uuid,
                 message: 0,
                 output: -1,
-                is_sidechain: line.is_sidechain,
+                may_repeat: line.is_sidechain,
             };
             return self.draft.call(marks, agent);
         };
@@ -486,7 +496,7 @@ impl Reader {
             request: identity(&[b"call", id.raw(), request]),
             message: identity(&[b"message", id.raw()]),
             output: -1,
-            is_sidechain: line.is_sidechain,
+            may_repeat: line.is_sidechain,
         };
         self.draft.call(marks, agent)
     }
@@ -532,14 +542,7 @@ impl Reader {
         place: CallPlace,
     ) {
         let name = block.name.map(|name| name.plain()).unwrap_or_default();
-        let subject = subject(&name, block.input).map(|subject| self.draft.names.of(&subject));
-        let tool = Tool {
-            name: self.draft.names.of(&name),
-            subject,
-            call: Some(place),
-            input: self.draft.keep_value(block.input),
-            ..Tool::default()
-        };
+        let tool = self.draft.tool_of(&name, block.input, Some(place));
         let id = block.id.map(|id| id.plain()).unwrap_or_default();
         self.draft.begin_tool(&id, line.at, agent, tool);
     }

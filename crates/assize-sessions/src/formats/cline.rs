@@ -1,10 +1,10 @@
-//! Cline: `data/sessions/<id>/<id>.messages.json`, one document per session. The name of a sub-agent's document holds its parent's id.
+//! Cline: `data/sessions/<id>/<id>.messages.json`, one document per session. Sub-agents have documents of their own beside it.
 
-use super::document::{LARGEST_DOCUMENT, Types, inside, joined_texts};
+use super::document::{Inclusive, LARGEST_DOCUMENT, Types, joined_texts};
 use super::{Head, LogFormat, Machine};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{LogFile, ReadError};
-use assize_contracts::{TokenBreakdown, Usd};
+use assize_contracts::Usd;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -57,9 +57,13 @@ fn tell(draft: &mut Draft, document: &Value, path: &Path) {
         .iter()
         .find_map(|key| document[*key].as_str().map(str::to_owned))
         .or_else(|| neighbour_cwd(path));
-    draft.parent = document["origin"]["parentSessionId"]
-        .as_str()
-        .map(str::to_owned);
+    let origin = &document["origin"];
+    draft.parent = ["parentThreadId", "parentSessionId"]
+        .iter()
+        .find_map(|key| origin[*key].as_str().map(str::to_owned));
+    if draft.parent.is_some() {
+        draft.name_child(document["agent"].as_str().unwrap_or("subagent"));
+    }
     draft.flaws.wrong_types += u64::from(types.is_odd);
     let messages = match document["messages"].as_array() {
         Some(messages) => messages.as_slice(),
@@ -139,37 +143,24 @@ fn without_frame(text: &str) -> &str {
 
 fn tell_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
     let id = message["id"].as_str().unwrap_or_default();
-    let marks = CallMarks {
-        request: identity(&[b"cline", draft.id.as_bytes(), id.as_bytes()]),
-        ..CallMarks::default()
-    };
+    let marks = CallMarks::of(identity(&[b"cline", draft.id.as_bytes(), id.as_bytes()]));
     let place = draft.call(marks, 0);
     let metrics = &message["metrics"];
     let mut count = |key: &str| types.count(&metrics[key]);
-    let (prompt, output) = (count("inputTokens"), count("outputTokens"));
-    let (read, written) = (count("cacheReadTokens"), count("cacheWriteTokens"));
-    // The input holds what came from the cache.
-    let (input, is_contradiction) = inside(
-        prompt,
-        read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
-    );
-    draft.flaws.contradictions += u64::from(is_contradiction);
-    let tokens = TokenBreakdown {
-        input,
-        output,
-        cache_read: read,
-        cache_write: written,
-        ..TokenBreakdown::default()
+    // The input holds what came from the cache, the output the reasoning, which is not told apart.
+    let counts = Inclusive {
+        prompt: count("inputTokens"),
+        completion: count("outputTokens"),
+        cache_read: count("cacheReadTokens"),
+        cache_write: count("cacheWriteTokens"),
+        reasoning: None,
     };
+    let usage = Usage::of(counts.tokens(&mut draft.flaws));
     let cost = types.number(&metrics["cost"]).filter(|cost| *cost > 0.0);
     let model = message["modelInfo"]["id"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    let usage = Usage {
-        tokens: tokens.with_totals(),
-        cache_write_1h: None,
-    };
     draft.take_usage(place, &model, usage);
     if let Some(call) = draft.calls.get_mut(place as usize) {
         call.first = at;
@@ -189,15 +180,7 @@ fn tell_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut 
             Some("tool_use") => {
                 let name = block["name"].as_str().unwrap_or_default();
                 let input = block["input"].to_string();
-                let subject =
-                    subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
-                let tool = Tool {
-                    name: draft.names.of(name),
-                    subject,
-                    call: Some(place),
-                    input: draft.keep_value(input.as_bytes()),
-                    ..Tool::default()
-                };
+                let tool = draft.tool_of(name, input.as_bytes(), Some(place));
                 draft.begin_tool(block["id"].as_str().unwrap_or_default(), at, 0, tool);
                 continue;
             }

@@ -1,13 +1,13 @@
 //! Codex: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, also compressed, also in `archived_sessions`. Usage is cumulative and repeated;
 //! files of child threads begin with a replay of their parent's.
 
+use super::document::Inclusive;
 use super::{Head, LogFormat, Machine};
-use crate::draft::{
-    CallMarks, CallPlace, Detail, Draft, Identity, Tool, ToolEnd, Usage, What, identity, subject,
-};
+use crate::draft::{CallMarks, CallPlace, Detail, Draft, Identity, ToolEnd, Usage, What, identity};
 use crate::json::{Json, Kind, Malformed, Text};
 use crate::log::{Entry, LogFile, ReadError};
 use crate::moment::moment;
+use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -118,31 +118,15 @@ impl Counts {
         Some(Self::of(growth))
     }
 
-    /// Disjoint classes, and true where a part was larger than its whole.
-    fn tokens(&self) -> (TokenBreakdown, bool) {
-        let cached = self.cached.unwrap_or(0);
-        let written = self.written.unwrap_or(0);
-        let inside = cached.saturating_add(written);
-        let is_contradiction = self.input.is_some_and(|input| inside > input)
-            || self
-                .output
-                .zip(self.reasoning)
-                .is_some_and(|(output, reasoning)| reasoning > output);
-        let tokens = TokenBreakdown {
-            input: self.input.map(|input| input.saturating_sub(inside)),
-            cache_read: self
-                .cached
-                .map(|cached| cached.min(self.input.unwrap_or(cached))),
+    fn tokens(&self, flaws: &mut Flaws) -> TokenBreakdown {
+        let counts = Inclusive {
+            prompt: self.input,
+            completion: self.output,
+            cache_read: self.cached,
             cache_write: self.written,
-            output: self
-                .output
-                .map(|output| output.saturating_sub(self.reasoning.unwrap_or(0))),
-            reasoning: self
-                .reasoning
-                .map(|reasoning| reasoning.min(self.output.unwrap_or(reasoning))),
-            ..TokenBreakdown::default()
+            reasoning: self.reasoning,
         };
-        (tokens.with_totals(), is_contradiction)
+        counts.tokens(flaws)
     }
 }
 
@@ -473,20 +457,7 @@ impl Reader {
             is_over: false,
         };
         if let Some(nickname) = text(meta.nickname) {
-            self.draft.names.of(&nickname);
-            self.draft.origin.format_version = None;
-            self.draft.parent_tool = None;
-            self.draft.agents.clear();
-            self.kind_of_child(nickname);
-        }
-    }
-
-    /// A child is known by its own id; its kind is kept for the parent.
-    fn kind_of_child(&mut self, kind: String) {
-        let id = self.draft.id.clone();
-        let place = self.draft.agent(&id) as usize;
-        if let Some(agent) = self.draft.agents.get_mut(place - 1) {
-            agent.kind = Some(kind);
+            self.draft.name_child(&nickname);
         }
     }
 
@@ -573,21 +544,13 @@ impl Reader {
             _ => name,
         };
         let input = inner_json(item.arguments);
-        let subject = subject(&name, &input).map(|subject| self.draft.names.of(&subject));
         let id = item.call.or(item.id).map(|id| id.plain().into_owned());
-        let tool = Tool {
-            name: self.draft.names.of(&name),
-            subject,
-            call: Some(call),
-            input: self.draft.keep_value(&input),
+        let mut tool = self.draft.tool_of(&name, &input, Some(call));
+        if kind == "web_search_call" {
             // The service searches; there is no output of its own.
-            has_result: kind == "web_search_call",
-            success: match item.status {
-                Some(status) if kind == "web_search_call" => Some(status.is("completed")),
-                _ => None,
-            },
-            ..Tool::default()
-        };
+            tool.has_result = true;
+            tool.success = item.status.map(|status| status.is("completed"));
+        }
         self.draft
             .begin_tool(&id.unwrap_or_default(), row.at, 0, tool);
     }
@@ -624,11 +587,7 @@ impl Reader {
                     self.draft.id.as_bytes(),
                     &self.row.to_le_bytes(),
                 ]);
-                let marks = CallMarks {
-                    request,
-                    ..CallMarks::default()
-                };
-                let place = self.draft.call(marks, 0);
+                let place = self.draft.call(CallMarks::of(request), 0);
                 let model = self.draft.names.of(&self.model);
                 if let Some(call) = self.draft.calls.get_mut(place as usize) {
                     call.model = model;
@@ -648,12 +607,7 @@ impl Reader {
 
     fn close_call(&mut self, at: Option<i64>, counts: &Counts) -> CallPlace {
         let place = self.open_call(at);
-        let (tokens, is_contradiction) = counts.tokens();
-        self.draft.flaws.contradictions += u64::from(is_contradiction);
-        let usage = Usage {
-            tokens,
-            cache_write_1h: None,
-        };
+        let usage = Usage::of(counts.tokens(&mut self.draft.flaws));
         let model = self.model.clone();
         self.draft.take_usage(place, &model, usage);
         self.open = None;

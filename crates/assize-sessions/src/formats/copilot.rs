@@ -1,13 +1,10 @@
 //! GitHub Copilot CLI: `session-state/<id>/events.jsonl`. Usage is a record of its own per call; logs without such records have tokens only
 //! in the sums of the shutdown.
 
-use super::document::{Types, inside};
-use super::{Head, LogFormat, Machine};
-use crate::draft::{
-    AgentPlace, CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject,
-};
+use super::document::{Inclusive, Types};
+use super::{Head, LogFormat, Machine, has_ending};
+use crate::draft::{AgentPlace, CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{Entry, LogFile, ReadError};
-use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -27,16 +24,12 @@ impl LogFormat for Copilot {
     }
 
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
+        has_ending(path, "jsonl")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        let first = head
-            .lines()
-            .next()
-            .and_then(|line| serde_json::from_slice::<Value>(line).ok());
-        first.is_some_and(|line| line["type"] == "session.start" && line["data"].is_object())
+        head.first_line()
+            .is_some_and(|line| line["type"] == "session.start" && line["data"].is_object())
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
@@ -139,10 +132,7 @@ impl Reader {
             "" => 0,
             id => identity(&[b"copilot call", id.as_bytes()]),
         };
-        let marks = CallMarks {
-            request,
-            ..CallMarks::default()
-        };
+        let marks = CallMarks::of(request);
         let place = self.draft.call(marks, agent);
         let is_full = self.draft.is_full();
         if let Some(call) = self.draft.calls.get_mut(place as usize)
@@ -182,30 +172,14 @@ impl Reader {
     /// Input holds the cached part, output the reasoning.
     fn tokens(&mut self, usage: &Value, types: &mut Types) -> Usage {
         let mut count = |key: &str| types.count(&usage[key]);
-        let (prompt, completion, reasoning) = (
-            count("inputTokens"),
-            count("outputTokens"),
-            count("reasoningTokens"),
-        );
-        let (read, written) = (count("cacheReadTokens"), count("cacheWriteTokens"));
-        let (input, is_odd_input) = inside(
-            prompt,
-            read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
-        );
-        let (output, is_odd_output) = inside(completion, reasoning.unwrap_or(0));
-        self.draft.flaws.contradictions += u64::from(is_odd_input || is_odd_output);
-        let tokens = TokenBreakdown {
-            input,
-            output,
-            reasoning,
-            cache_read: read,
-            cache_write: written,
-            ..TokenBreakdown::default()
+        let counts = Inclusive {
+            prompt: count("inputTokens"),
+            completion: count("outputTokens"),
+            reasoning: count("reasoningTokens"),
+            cache_read: count("cacheReadTokens"),
+            cache_write: count("cacheWriteTokens"),
         };
-        Usage {
-            tokens: tokens.with_totals(),
-            cache_write_1h: None,
-        }
+        Usage::of(counts.tokens(&mut self.draft.flaws))
     }
 
     fn take_answer(&mut self, data: &Value, agent: AgentPlace, at: Option<i64>) {
@@ -255,14 +229,7 @@ impl Reader {
             _ => name.to_owned(),
         };
         let input = data[input].to_string();
-        let subject = subject(&name, input.as_bytes()).map(|subject| self.draft.names.of(&subject));
-        let tool = Tool {
-            name: self.draft.names.of(&name),
-            subject,
-            call,
-            input: self.draft.keep_value(input.as_bytes()),
-            ..Tool::default()
-        };
+        let tool = self.draft.tool_of(&name, input.as_bytes(), call);
         self.draft.begin_tool(
             data["toolCallId"].as_str().unwrap_or_default(),
             at,
@@ -307,21 +274,10 @@ impl Reader {
             return self.draft;
         }
         let last = self.draft.items.iter().filter_map(|item| item.at).max();
-        for item in &mut self.draft.items {
-            match &mut item.what {
-                What::Reasoning(_, call) | What::Text(_, call) => *call = None,
-                What::Tool(tool) => tool.call = None,
-                _ => {}
-            }
-        }
-        self.draft.calls.clear();
+        self.draft.forget_calls();
         for (model, usage) in std::mem::take(&mut self.totals) {
             let id = identity(&[b"copilot total", self.draft.id.as_bytes(), model.as_bytes()]);
-            let marks = CallMarks {
-                request: id,
-                ..CallMarks::default()
-            };
-            let place = self.draft.new_call(marks, 0);
+            let place = self.draft.new_call(CallMarks::of(id), 0);
             let mut types = Types::default();
             let tokens = self.tokens(&usage, &mut types);
             self.draft.take_usage(place, &model, tokens);

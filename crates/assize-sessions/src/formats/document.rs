@@ -1,6 +1,8 @@
 //! For formats whose logs are small or not line by line: values are read whole, and wrong types are noted on the way.
 
 use crate::moment;
+use crate::session::Flaws;
+use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 
 /// Larger documents are refused.
@@ -42,7 +44,7 @@ impl Types {
     pub(super) fn moment(&mut self, value: &Value) -> Option<i64> {
         let text = |text: &str| assize_contracts::Timestamp::from(text.to_owned()).unix_ms();
         let found = match value {
-            Value::Number(number) => number.as_f64().map(moment::of_number),
+            Value::Number(number) => number.as_f64().and_then(moment::of_number),
             Value::String(string) => text(string),
             _ => None,
         };
@@ -70,10 +72,42 @@ pub(super) fn joined_texts(parts: &Value) -> String {
     }
 }
 
-/// A part of a sum, limited to it; `true` where it was larger.
-pub(super) fn inside(whole: Option<u64>, part: u64) -> (Option<u64>, bool) {
-    (
-        whole.map(|whole| whole.saturating_sub(part)),
-        whole.is_some_and(|whole| part > whole),
-    )
+/// Counts of an API whose input holds what came from the cache and whose output holds the reasoning.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Inclusive {
+    pub(crate) prompt: Option<u64>,
+    pub(crate) completion: Option<u64>,
+    pub(crate) cache_read: Option<u64>,
+    pub(crate) cache_write: Option<u64>,
+    pub(crate) reasoning: Option<u64>,
+}
+
+impl Inclusive {
+    /// The classes apart. A part that is larger than its whole is limited to it, and noted.
+    pub(crate) fn tokens(self, flaws: &mut Flaws) -> TokenBreakdown {
+        let read = limited(self.cache_read, self.prompt);
+        let rest = less(self.prompt, read);
+        let written = limited(self.cache_write, rest);
+        let reasoning = limited(self.reasoning, self.completion);
+        let is_contradiction =
+            read != self.cache_read || written != self.cache_write || reasoning != self.reasoning;
+        flaws.contradictions += u64::from(is_contradiction);
+        let tokens = TokenBreakdown {
+            input: less(rest, written),
+            output: less(self.completion, reasoning),
+            reasoning,
+            cache_read: read,
+            cache_write: written,
+            ..TokenBreakdown::default()
+        };
+        tokens.with_totals()
+    }
+}
+
+fn limited(part: Option<u64>, whole: Option<u64>) -> Option<u64> {
+    part.map(|part| whole.map_or(part, |whole| part.min(whole)))
+}
+
+fn less(whole: Option<u64>, part: Option<u64>) -> Option<u64> {
+    whole.map(|whole| whole.saturating_sub(part.unwrap_or(0)))
 }

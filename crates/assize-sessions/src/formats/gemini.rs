@@ -1,10 +1,11 @@
 //! Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, older ones `.json` with `messages`. Records are applied in order: a message with a
 //! known id replaces the earlier one, `$set` sets fields, `$rewindTo` takes messages back. Their tokens were spent nevertheless.
 
-use super::document::{LARGEST_DOCUMENT, Types, joined_texts};
-use super::{Head, LogFormat, Machine};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use super::document::{Inclusive, LARGEST_DOCUMENT, Types, joined_texts};
+use super::{Head, LogFormat, Machine, has_ending};
+use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{Entry, LogFile, ReadError};
+use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -31,21 +32,14 @@ impl LogFormat for Gemini {
     fn recognizes(&self, head: &Head<'_>) -> bool {
         let is_metadata =
             |line: &Value| line["sessionId"].is_string() && line["projectHash"].is_string();
-        let first = head
-            .lines()
-            .next()
-            .and_then(|line| serde_json::from_slice::<Value>(line).ok());
-        first.is_some_and(|line| is_metadata(&line))
+        head.first_line().is_some_and(|line| is_metadata(&line))
             || head.begins_with_object_of(&["sessionId", "projectHash", "messages"])
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
         let mut draft = Draft::new(self.agent(), detail);
         let mut chat = Chat::default();
-        let is_document = log
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "json");
+        let is_document = has_ending(log.path(), "json");
         if is_document {
             let text = log.document(LARGEST_DOCUMENT)?;
             match serde_json::from_slice(&text) {
@@ -96,7 +90,7 @@ impl Chat {
         };
         if let Some(messages) = fields.get("messages") {
             match messages.as_array() {
-                Some(messages) => self.messages = messages.clone(),
+                Some(messages) => messages.iter().cloned().for_each(|one| self.restore(one)),
                 None => draft.flaws.wrong_types += 1,
             }
         }
@@ -105,6 +99,17 @@ impl Chat {
             .or_else(|| text("cwd"))
             .or(draft.origin.cwd.take());
         self.parent = text("parentSessionId").or(self.parent.take());
+    }
+
+    /// A resumed or compressed session sets its messages anew, without their counts. What was known of them stays, and so does what is left
+    /// out: it was spent.
+    fn restore(&mut self, message: Value) {
+        let mut known = self.messages.iter().chain(&self.rewound);
+        let is_known =
+            message["tokens"].is_null() && known.any(|known| known["id"] == message["id"]);
+        if !is_known {
+            self.put(message);
+        }
     }
 
     /// A message with a known id replaces the earlier one.
@@ -144,15 +149,7 @@ impl Chat {
                 Some("gemini") => tell_answer(draft, message, at, is_rewound, &mut types),
                 Some("user") if !is_rewound => tell_user(draft, message, at),
                 Some("error") if !is_rewound => {
-                    let message = draft.keep(&joined_texts(&message["content"]));
-                    draft.push(
-                        at,
-                        0,
-                        What::Error {
-                            message,
-                            is_recoverable: true,
-                        },
-                    );
+                    draft.push_error(at, &joined_texts(&message["content"]), true);
                 }
                 Some(_) => {}
                 None => types.is_odd = true,
@@ -179,18 +176,11 @@ fn tell_answer(
     types: &mut Types,
 ) {
     let id = message["id"].as_str().unwrap_or_default();
-    let marks = CallMarks {
-        request: identity(&[b"gemini", draft.id.as_bytes(), id.as_bytes()]),
-        ..CallMarks::default()
-    };
+    let marks = CallMarks::of(identity(&[b"gemini", draft.id.as_bytes(), id.as_bytes()]));
     let place = draft.call(marks, 0);
-    let (tokens, is_contradiction) = tokens(&message["tokens"], types);
-    draft.flaws.contradictions += u64::from(is_contradiction);
+    let tokens = tokens(&message["tokens"], types, &mut draft.flaws);
     let model = types.text(&message["model"]).unwrap_or_default().to_owned();
-    let usage = Usage {
-        tokens,
-        cache_write_1h: None,
-    };
+    let usage = Usage::of(tokens);
     draft.take_usage(place, &model, usage);
     if let Some(call) = draft.calls.get_mut(place as usize) {
         call.api = Some("gemini");
@@ -215,43 +205,35 @@ fn tell_answer(
 }
 
 /// Thoughts are beside the output. The cached part is inside the input where the total says so.
-fn tokens(tokens: &Value, types: &mut Types) -> (TokenBreakdown, bool) {
+fn tokens(tokens: &Value, types: &mut Types, flaws: &mut Flaws) -> TokenBreakdown {
     let mut count = |key: &str| types.count(&tokens[key]);
     let (input, output, cached) = (count("input"), count("output"), count("cached"));
     let (thoughts, tool, total) = (count("thoughts"), count("tool"), count("total"));
-    let sum = [input, output, thoughts, tool]
-        .into_iter()
-        .flatten()
-        .fold(0_u64, u64::saturating_add);
-    let is_inside = total.is_none_or(|total| total == sum);
-    // What tools added to the prompt is input, too.
-    let prompt = input.map(|input| input.saturating_add(tool.unwrap_or(0)));
-    let (uncached, is_contradiction) = match is_inside {
-        true => super::document::inside(prompt, cached.unwrap_or(0)),
-        false => (prompt, false),
+    let sum = |counts: &[Option<u64>]| {
+        let known = counts.iter().copied().flatten();
+        known.fold(0_u64, u64::saturating_add)
     };
-    let tokens = TokenBreakdown {
-        input: uncached,
-        output,
+    let is_inside = total.is_none_or(|total| total == sum(&[input, output, thoughts, tool]));
+    // What tools added to the prompt is input, too.
+    let uncached = input.map(|input| input.saturating_add(tool.unwrap_or(0)));
+    let counts = Inclusive {
+        prompt: match is_inside {
+            true => uncached,
+            false => uncached.map(|count| count.saturating_add(cached.unwrap_or(0))),
+        },
+        completion: output.map(|output| output.saturating_add(thoughts.unwrap_or(0))),
         reasoning: thoughts,
         cache_read: cached,
-        ..TokenBreakdown::default()
+        cache_write: None,
     };
-    (tokens.with_totals(), is_contradiction)
+    counts.tokens(flaws)
 }
 
 fn tell_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
     let id = types.text(&call["id"]).unwrap_or_default();
     let name = types.text(&call["name"]).unwrap_or_default();
     let input = call["args"].to_string();
-    let subject = subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
-    let tool = Tool {
-        name: draft.names.of(name),
-        subject,
-        call: Some(place),
-        input: draft.keep_value(input.as_bytes()),
-        ..Tool::default()
-    };
+    let tool = draft.tool_of(name, input.as_bytes(), Some(place));
     draft.begin_tool(id, at, 0, tool);
     let status = call["status"].as_str();
     let Some(status) = status else { return };

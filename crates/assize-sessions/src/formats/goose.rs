@@ -1,12 +1,14 @@
 //! goose: SQLite `sessions.db`. Newer versions keep the usage of every answer; older ones only sums per session, where input and output are
 //! one number each.
 
-use super::document::{Types, inside};
+use super::document::{Inclusive, Types};
 use super::{Head, LogFormat, Machine};
 use crate::database::{Database, DatabaseError};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{LogFile, ReadError};
+use crate::session::Flaws;
 use assize_contracts::{TokenBreakdown, Usd};
+use rusqlite::Row;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -34,9 +36,16 @@ impl LogFormat for Goose {
         path.file_name().is_some_and(|name| name == "sessions.db")
     }
 
-    fn recognizes(&self, head: &Head<'_>) -> bool {
-        let has = |words: &[u8]| memchr::memmem::find(head.bytes, words).is_some();
-        head.is_sqlite() && (has(b"accumulated_total_tokens") || has(b"accumulated_input_tokens"))
+    /// Only databases have the form.
+    fn recognizes(&self, _: &Head<'_>) -> bool {
+        false
+    }
+
+    fn recognizes_database(&self, database: &Database) -> bool {
+        let has_sums = ["accumulated_total_tokens", "accumulated_input_tokens"]
+            .iter()
+            .any(|column| database.has_columns("sessions", &["id", column]));
+        has_sums && database.has_columns("messages", &["session_id", "role", "content_json"])
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
@@ -48,8 +57,8 @@ impl LogFormat for Goose {
     }
 }
 
-/// The columns that are used, in this order. Versions differ in which of them they have.
-const COLUMNS: [&str; 10] = [
+/// The columns of sessions that are used, in this order. Versions differ in which of them they have.
+const SESSION: [&str; 12] = [
     "id",
     "working_dir",
     "parent_session_id",
@@ -60,74 +69,115 @@ const COLUMNS: [&str; 10] = [
     "accumulated_cache_read_tokens",
     "accumulated_cache_write_tokens",
     "accumulated_cost",
+    "session_type",
+    "name",
 ];
+
+const MESSAGE: [&str; 6] = [
+    "id",
+    "role",
+    "content_json",
+    "created_timestamp",
+    "metadata_json",
+    "message_id",
+];
+
+/// Newer versions keep a row for every request here, also for summaries of compactions, which no message has.
+const LEDGER: [&str; 8] = [
+    "created_timestamp",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cost",
+    "is_compaction",
+];
+
+/// The columns for a query, with `NULL` for those that this version lacks.
+fn columns(database: &Database, table: &str, wanted: &[&str]) -> Result<String, DatabaseError> {
+    let known = database.columns(table)?;
+    let present = |name: &&str| match known.iter().any(|column| column == name) {
+        true => (*name).to_owned(),
+        false => "NULL".to_owned(),
+    };
+    Ok(wanted.iter().map(present).collect::<Vec<_>>().join(", "))
+}
+
+fn text(row: &Row<'_>, column: usize) -> Option<String> {
+    row.get(column).ok().flatten()
+}
+
+fn count(row: &Row<'_>, column: usize) -> Option<u64> {
+    let count: Option<i64> = row.get(column).ok().flatten();
+    count.and_then(|count| u64::try_from(count).ok())
+}
+
+fn moment(row: &Row<'_>, column: usize) -> Option<i64> {
+    let number: Option<f64> = row.get(column).ok().flatten();
+    number.and_then(crate::moment::of_number)
+}
 
 fn read_sessions(
     database: &Database,
     detail: Detail,
     only: Option<&str>,
 ) -> Result<Vec<Draft>, DatabaseError> {
-    let known = database.columns("sessions")?;
-    let columns = COLUMNS.map(|name| match known.iter().any(|column| column == name) {
-        true => name,
-        false => "NULL",
-    });
-    let query = format!(
-        "SELECT {} FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY id",
-        columns.join(", ")
-    );
-    let has_metadata = database
-        .columns("messages")?
-        .iter()
-        .any(|column| column == "metadata_json");
-    let metadata = if has_metadata {
-        "metadata_json"
-    } else {
-        "NULL"
-    };
     let connection = database.connection();
-    let mut sessions = connection.prepare(&query)?;
-    let mut messages = connection.prepare(&format!(
-        "SELECT id, role, content_json, created_timestamp, {metadata} FROM messages WHERE session_id = ?1 ORDER BY created_timestamp, id"
+    let mut sessions = connection.prepare(&format!(
+        "SELECT {} FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY id",
+        columns(database, "sessions", &SESSION)?
     ))?;
+    let mut messages = connection.prepare(&format!(
+        "SELECT {} FROM messages WHERE session_id = ?1 ORDER BY created_timestamp, id",
+        columns(database, "messages", &MESSAGE)?
+    ))?;
+    let mut ledger = match database.has_columns("usage_ledger", &["session_id"]) {
+        true => Some(connection.prepare(&format!(
+            "SELECT {} FROM usage_ledger WHERE session_id = ?1 ORDER BY id",
+            columns(database, "usage_ledger", &LEDGER)?
+        ))?),
+        false => None,
+    };
     let mut rows = sessions.query([only])?;
     let mut drafts = Vec::new();
     while let Some(row) = rows.next()? {
-        let text = |column: usize| row.get::<_, Option<String>>(column).ok().flatten();
-        let count = |column: usize| {
-            let count: Option<i64> = row.get(column).ok().flatten();
-            count.and_then(|count| u64::try_from(count).ok())
-        };
         let mut draft = Draft::new(AGENT, detail);
-        draft.id = text(0).unwrap_or_default();
-        draft.origin.cwd = text(1);
-        draft.parent = text(2).filter(|parent| *parent != draft.id);
-        let model = text(3).and_then(|json| serde_json::from_str::<Value>(&json).ok());
+        draft.id = text(row, 0).unwrap_or_default();
+        draft.origin.cwd = text(row, 1);
+        draft.parent = text(row, 2).filter(|parent| *parent != draft.id);
+        if let (Some("sub_agent"), Some(name)) = (text(row, 10).as_deref(), text(row, 11)) {
+            draft.name_child(&name);
+        }
+        let model = text(row, 3).and_then(|json| serde_json::from_str::<Value>(&json).ok());
         let model = model
             .and_then(|model| model["model_name"].as_str().map(str::to_owned))
             .unwrap_or_default();
         let mut found = messages.query([&draft.id])?;
         while let Some(row) = found.next()? {
-            let text = |column: usize| row.get::<_, Option<String>>(column).ok().flatten();
             let message = Message {
                 number: row.get(0).unwrap_or_default(),
-                role: text(1).unwrap_or_default(),
-                content: text(2).unwrap_or_default(),
-                at: row
-                    .get::<_, Option<f64>>(3)
-                    .ok()
-                    .flatten()
-                    .map(crate::moment::of_number),
-                metadata: text(4),
+                role: text(row, 1).unwrap_or_default(),
+                content: text(row, 2).unwrap_or_default(),
+                at: moment(row, 3),
+                metadata: text(row, 4),
+                id: text(row, 5),
             };
             tell(&mut draft, &message, &model);
         }
+        if let Some(ledger) = &mut ledger {
+            let mut unexplained = Ledger::of(&draft);
+            let mut found = ledger.query([&draft.id])?;
+            while let Some(row) = found.next()? {
+                unexplained.take(&mut draft, row, &model);
+            }
+        }
         let sums = Sums {
-            input: count(4),
-            output: count(5),
-            total: count(6),
-            read: count(7),
-            written: count(8),
+            input: count(row, 4),
+            output: count(row, 5),
+            total: count(row, 6),
+            read: count(row, 7),
+            written: count(row, 8),
             cost: row.get(9).ok().flatten(),
         };
         sums.add_to(&mut draft, &model);
@@ -136,12 +186,65 @@ fn read_sessions(
     Ok(drafts)
 }
 
+/// Requests that no message shows.
+struct Ledger {
+    /// The counts of messages that no row of the ledger was found for yet.
+    shown: Vec<TokenBreakdown>,
+    rows: u64,
+}
+
+impl Ledger {
+    fn of(draft: &Draft) -> Self {
+        Self {
+            shown: draft.calls.iter().map(|call| call.tokens).collect(),
+            rows: 0,
+        }
+    }
+
+    fn take(&mut self, draft: &mut Draft, row: &Row<'_>, model: &str) {
+        self.rows += 1;
+        let counts = Inclusive {
+            prompt: count(row, 2),
+            completion: count(row, 3),
+            cache_read: count(row, 4),
+            cache_write: count(row, 5),
+            reasoning: None,
+        };
+        let tokens = counts.tokens(&mut Flaws::default());
+        if let Some(place) = self.shown.iter().position(|shown| *shown == tokens) {
+            self.shown.swap_remove(place);
+            return;
+        }
+        if tokens == TokenBreakdown::default().with_totals() {
+            return;
+        }
+        let id = identity(&[
+            b"goose ledger",
+            draft.id.as_bytes(),
+            &self.rows.to_le_bytes(),
+        ]);
+        let place = draft.new_call(CallMarks::of(id), 0);
+        let model = text(row, 1).unwrap_or_else(|| model.to_owned());
+        draft.take_usage(place, &model, Usage::of(tokens));
+        let cost: Option<f64> = row.get(6).ok().flatten();
+        let at = moment(row, 0);
+        if let Some(call) = draft.calls.get_mut(place as usize) {
+            call.first = at;
+            call.last = at;
+            call.is_side = count(row, 7) == Some(1);
+            call.reported_cost = cost.filter(|cost| *cost > 0.0).and_then(Usd::new);
+        }
+    }
+}
+
 struct Message {
     number: i64,
     role: String,
     content: String,
     at: Option<i64>,
     metadata: Option<String>,
+    /// Copies in forks have the same.
+    id: Option<String>,
 }
 
 fn tell(draft: &mut Draft, message: &Message, model: &str) {
@@ -156,20 +259,16 @@ fn tell(draft: &mut Draft, message: &Message, model: &str) {
         .and_then(|text| serde_json::from_str::<Value>(text).ok())
         .unwrap_or_default();
     let mut types = Types::default();
-    let identity_of = |what: &[u8], draft: &Draft| {
-        identity(&[
-            b"goose",
-            what,
-            draft.id.as_bytes(),
-            &message.number.to_le_bytes(),
-        ])
+    let identity_of = |what: &[u8], draft: &Draft| match &message.id {
+        Some(id) => identity(&[b"goose", what, id.as_bytes()]),
+        None => {
+            let number = message.number.to_le_bytes();
+            identity(&[b"goose", what, draft.id.as_bytes(), &number])
+        }
     };
     let at = message.at;
     if message.role == "assistant" {
-        let marks = CallMarks {
-            request: identity_of(b"call", draft),
-            ..CallMarks::default()
-        };
+        let marks = CallMarks::of(identity_of(b"call", draft));
         let place = draft.call(marks, 0);
         tell_usage(draft, place, &metadata, model, at, &mut types);
         for part in &parts {
@@ -204,9 +303,14 @@ fn tell_usage(
 ) {
     let usage = &metadata["usage"];
     let mut count = |key: &str| types.count(&usage[key]);
-    let (prompt, output) = (count("inputTokens"), count("outputTokens"));
-    let (read, written) = (count("cacheReadTokens"), count("cacheWriteTokens"));
-    let tokens = tokens(draft, prompt, output, read, written);
+    let counts = Inclusive {
+        prompt: count("inputTokens"),
+        completion: count("outputTokens"),
+        cache_read: count("cacheReadTokens"),
+        cache_write: count("cacheWriteTokens"),
+        reasoning: None,
+    };
+    let usage_of_call = Usage::of(counts.tokens(&mut draft.flaws));
     let (duration, ttft) = (
         types.number(&usage["elapsedMs"]),
         types.number(&usage["timeToFirstTokenMs"]),
@@ -216,39 +320,13 @@ fn tell_usage(
         .as_str()
         .unwrap_or(model)
         .to_owned();
-    draft.take_usage(place, &model, tokens);
+    draft.take_usage(place, &model, usage_of_call);
     if let Some(call) = draft.calls.get_mut(place as usize) {
         call.first = at;
         call.last = at;
         call.duration_ms = duration;
         call.ttft_ms = ttft;
         call.reported_cost = cost.and_then(Usd::new);
-    }
-}
-
-/// Input is one number, cached or not.
-fn tokens(
-    draft: &mut Draft,
-    prompt: Option<u64>,
-    output: Option<u64>,
-    read: Option<u64>,
-    written: Option<u64>,
-) -> Usage {
-    let (input, is_contradiction) = inside(
-        prompt,
-        read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
-    );
-    draft.flaws.contradictions += u64::from(is_contradiction);
-    let tokens = TokenBreakdown {
-        input,
-        output,
-        cache_read: read,
-        cache_write: written,
-        ..TokenBreakdown::default()
-    };
-    Usage {
-        tokens: tokens.with_totals(),
-        cache_write_1h: None,
     }
 }
 
@@ -270,14 +348,7 @@ fn tell_part(draft: &mut Draft, part: &Value, place: Option<u32>, at: Option<i64
             let call = &part["toolCall"]["value"];
             let name = call["name"].as_str().unwrap_or_default();
             let input = call["arguments"].to_string();
-            let subject = subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
-            let tool = Tool {
-                name: draft.names.of(&tool_name(name, part)),
-                subject,
-                call: place,
-                input: draft.keep_value(input.as_bytes()),
-                ..Tool::default()
-            };
+            let tool = draft.tool_of(&tool_name(name, part), input.as_bytes(), place);
             draft.begin_tool(part["id"].as_str().unwrap_or_default(), at, 0, tool);
         }
         Some("toolResponse") => end_tool(draft, part, at),
@@ -340,21 +411,18 @@ impl Sums {
         if has_usage || (self.input.is_none() && self.output.is_none() && self.total.is_none()) {
             return;
         }
-        for item in &mut draft.items {
-            match &mut item.what {
-                What::Reasoning(_, call) | What::Text(_, call) => *call = None,
-                What::Tool(tool) => tool.call = None,
-                _ => {}
-            }
-        }
         let at = draft.items.iter().filter_map(|item| item.at).max();
-        draft.calls.clear();
-        let marks = CallMarks {
-            request: identity(&[b"goose sums", draft.id.as_bytes()]),
-            ..CallMarks::default()
-        };
+        draft.forget_calls();
+        let marks = CallMarks::of(identity(&[b"goose sums", draft.id.as_bytes()]));
         let place = draft.new_call(marks, 0);
-        let usage = tokens(draft, self.input, self.output, self.read, self.written);
+        let counts = Inclusive {
+            prompt: self.input,
+            completion: self.output,
+            cache_read: self.read,
+            cache_write: self.written,
+            reasoning: None,
+        };
+        let usage = Usage::of(counts.tokens(&mut draft.flaws));
         draft.take_usage(place, model, usage);
         if let Some(call) = draft.calls.get_mut(place as usize) {
             if call.tokens.total.is_none() {

@@ -13,6 +13,7 @@ mod opencode;
 mod pi;
 mod qwen;
 
+use crate::database::Database;
 use crate::draft::{Detail, Draft};
 use crate::log::{LogFile, ReadError};
 use std::path::{Path, PathBuf};
@@ -37,8 +38,10 @@ pub(crate) trait LogFormat: Sync {
     /// The agent that writes it, as in suites: `claude-code`.
     fn agent(&self) -> &'static str;
 
-    /// Directories below which the agent keeps its logs on this machine.
-    fn places(&self, machine: &Machine) -> Vec<PathBuf>;
+    /// Directories below which the agent keeps its logs on this machine. None for documents, which lie where people put them.
+    fn places(&self, _machine: &Machine) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// True for names that logs of this agent have below its places. Content decides in the end.
     fn is_log_name(&self, path: &Path) -> bool;
@@ -46,12 +49,22 @@ pub(crate) trait LogFormat: Sync {
     /// True if a file that begins like this has the form.
     fn recognizes(&self, head: &Head<'_>) -> bool;
 
+    /// True if a database has the form. Its file alone may hold nothing yet: what was written last is in the write-ahead log.
+    fn recognizes_database(&self, _database: &Database) -> bool {
+        false
+    }
+
     /// Reads a log. Lines that cannot be used are counted in the flaws of a draft; an error means that nothing can be read.
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError>;
 
     /// Reads one session with all its texts. A log that holds many sessions reads no others.
     fn read_session(&self, log: &LogFile, _id: &str) -> Result<Vec<Draft>, ReadError> {
         self.read(log, Detail::Full)
+    }
+
+    /// Files that are read together with this one and tell when it changed.
+    fn attachments(&self, _path: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Logs that belong to the same session as this one, such as those of its sub-agents.
@@ -102,14 +115,13 @@ impl Machine {
 
 /// The beginning of a file.
 pub(crate) struct Head<'a> {
-    pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
 }
 
 impl<'a> Head<'a> {
-    pub(crate) fn file_name(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+    /// The first line, where it is JSON.
+    pub(crate) fn first_line(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(self.lines().next()?).ok()
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {
@@ -141,6 +153,11 @@ impl<'a> Head<'a> {
                 memchr::memmem::find(start, format!("\"{field}\"").as_bytes()).is_some()
             })
     }
+}
+
+pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == ending)
 }
 
 fn has_all(known: &[String], wanted: &[&str]) -> bool {

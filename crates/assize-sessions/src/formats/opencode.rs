@@ -1,10 +1,10 @@
 //! opencode: SQLite `opencode*.db` with `session`, `message` and `part`; older sessions as JSON files under `storage`. Sessions with a
-//! parent are sub-agents.
+//! parent are sub-agents. A fork copies the messages of its original and gives them ids of its own.
 
 use super::document::Types;
-use super::{Head, LogFormat, Machine};
+use super::{Head, LogFormat, Machine, has_ending};
 use crate::database::{Database, DatabaseError};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use crate::draft::{CallMarks, Detail, Draft, Identity, ToolEnd, Usage, What, identity};
 use crate::log::{LogFile, ReadError};
 use assize_contracts::{TokenBreakdown, Usd};
 use serde_json::Value;
@@ -40,13 +40,13 @@ impl LogFormat for Opencode {
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        if head.is_sqlite() {
-            let has = |words: &[u8]| memchr::memmem::find(head.bytes, words).is_some();
-            return has(b"`part`")
-                || has(b"fk_part_message_id")
-                || head.file_name().starts_with("opencode");
-        }
         head.begins_with_object_of(&["id", "directory", "projectID", "time"])
+    }
+
+    fn recognizes_database(&self, database: &Database) -> bool {
+        database.has_columns("session", &["id"])
+            && database.has_columns("message", &["id", "session_id", "data"])
+            && database.has_columns("part", &["message_id", "data"])
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
@@ -54,6 +54,25 @@ impl LogFormat for Opencode {
             true => read_storage(log, detail),
             false => log.with_database(|database| read_sessions(database, detail, None)),
         }
+    }
+
+    /// Messages and parts of a session in the older storage.
+    fn attachments(&self, path: &Path) -> Vec<PathBuf> {
+        let id = path.file_stem().and_then(|stem| stem.to_str());
+        let (Some(storage), Some(id)) = (storage_of(path).filter(|_| is_json(path)), id) else {
+            return Vec::new();
+        };
+        let files = |directory: PathBuf| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect()
+        };
+        let messages = files(storage.join("message").join(id));
+        let parts = messages.iter().filter_map(|message| {
+            let id = message.file_stem()?;
+            Some(files(storage.join("part").join(id)))
+        });
+        let parts: Vec<PathBuf> = parts.flatten().collect();
+        [messages, parts].concat()
     }
 
     fn read_session(&self, log: &LogFile, id: &str) -> Result<Vec<Draft>, ReadError> {
@@ -65,8 +84,14 @@ impl LogFormat for Opencode {
 }
 
 fn is_json(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "json")
+    has_ending(path, "json")
+}
+
+/// What the messages of a session need to know of it.
+#[derive(Clone, Copy)]
+struct SessionFacts {
+    /// Milliseconds since 1970.
+    created: Option<i64>,
 }
 
 fn read_sessions(
@@ -80,11 +105,11 @@ fn read_sessions(
         false => "NULL",
     };
     let query = format!(
-        "SELECT id, {}, {}, {} FROM session WHERE ?1 IS NULL OR id = ?1 ORDER BY {}, id",
+        "SELECT id, {}, {}, {}, {created} FROM session WHERE ?1 IS NULL OR id = ?1 ORDER BY {created}, id",
         column("parent_id"),
         column("directory"),
         column("version"),
-        column("time_created")
+        created = column("time_created")
     );
     let connection = database.connection();
     let mut sessions = connection.prepare(&query)?;
@@ -101,6 +126,9 @@ fn read_sessions(
         draft.parent = row.get(1).ok().flatten();
         draft.origin.cwd = row.get(2).ok().flatten();
         draft.origin.agent_version = row.get(3).ok().flatten();
+        let facts = SessionFacts {
+            created: row.get(4).ok().flatten(),
+        };
         let mut found = messages.query([&draft.id])?;
         while let Some(row) = found.next()? {
             let id = text_of(row, 0);
@@ -116,7 +144,13 @@ fn read_sessions(
                     contents.push((part, created));
                 }
             }
-            tell(&mut draft, &id, &message, &contents, created);
+            let record = Record {
+                id: &id,
+                message: &message,
+                parts: &contents,
+                created,
+            };
+            tell(&mut draft, facts, &record);
         }
         drafts.push(draft);
     }
@@ -157,11 +191,10 @@ fn read_storage(log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> 
     draft.parent = field("parentID");
     draft.origin.cwd = field("directory");
     draft.origin.agent_version = field("version");
-    let storage = log
-        .path()
-        .ancestors()
-        .find(|path| path.file_name().is_some_and(|name| name == "session"));
-    let Some(storage) = storage.and_then(Path::parent) else {
+    let facts = SessionFacts {
+        created: session["time"]["created"].as_i64(),
+    };
+    let Some(storage) = storage_of(log.path()) else {
         return Ok(vec![draft]);
     };
     // Ids become parts of paths only if they are names.
@@ -184,9 +217,22 @@ fn read_storage(log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> 
             contents
                 .sort_by(|a: &(Value, Option<i64>), b| a.0["id"].as_str().cmp(&b.0["id"].as_str()));
         }
-        tell(&mut draft, &id, &message, &contents, created);
+        let record = Record {
+            id: &id,
+            message: &message,
+            parts: &contents,
+            created,
+        };
+        tell(&mut draft, facts, &record);
     }
     Ok(vec![draft])
+}
+
+/// The directory `storage` above a session's file.
+fn storage_of(path: &Path) -> Option<&Path> {
+    path.ancestors()
+        .find(|path| path.file_name().is_some_and(|name| name == "session"))?
+        .parent()
 }
 
 fn is_name(id: &str) -> bool {
@@ -213,25 +259,57 @@ fn documents(directory: &Path, draft: &mut Draft) -> Vec<Value> {
     found
 }
 
-fn tell(
-    draft: &mut Draft,
-    id: &str,
-    message: &Value,
-    parts: &[(Value, Option<i64>)],
+/// A message with its parts.
+struct Record<'a> {
+    id: &'a str,
+    message: &'a Value,
+    /// With the time of their rows, where they are rows.
+    parts: &'a [(Value, Option<i64>)],
     created: Option<i64>,
-) {
+}
+
+impl Record<'_> {
+    /// The same in a fork, which keeps times, texts and counts and gives new ids.
+    fn content_identity(&self) -> Identity {
+        let message = self.message;
+        let of_message = ["role", "time", "modelID", "providerID", "tokens"];
+        let mut seen: Vec<String> = of_message.map(|key| message[key].to_string()).into();
+        for (part, _) in self.parts {
+            let is_text = part["type"] == "text";
+            let mark = if is_text {
+                &part["text"]
+            } else {
+                &part["callID"]
+            };
+            seen.push(mark.to_string());
+        }
+        let seen: Vec<&[u8]> = seen.iter().map(String::as_bytes).collect();
+        identity(&seen)
+    }
+}
+
+fn tell(draft: &mut Draft, session: SessionFacts, record: &Record<'_>) {
     let mut types = Types::default();
-    let at = types.moment(&message["time"]["created"]).or(created);
-    match message["role"].as_str() {
-        Some("user") => tell_user(draft, id, parts, at),
-        Some("assistant") => tell_answer(draft, id, message, parts, at, &mut types),
+    let at = types
+        .moment(&record.message["time"]["created"])
+        .or(record.created);
+    match record.message["role"].as_str() {
+        Some("user") => tell_user(draft, record, at),
+        Some("assistant") => {
+            // A message that is older than its session was copied into it.
+            let is_copy = at
+                .zip(session.created)
+                .is_some_and(|(at, created)| at < created);
+            tell_answer(draft, record, is_copy, at, &mut types);
+        }
         _ => types.is_odd = true,
     }
     draft.flaws.wrong_types += u64::from(types.is_odd);
 }
 
-fn tell_user(draft: &mut Draft, id: &str, parts: &[(Value, Option<i64>)], at: Option<i64>) {
-    let identity = identity(&[b"opencode prompt", id.as_bytes()]);
+fn tell_user(draft: &mut Draft, record: &Record<'_>, at: Option<i64>) {
+    let parts = record.parts;
+    let identity = record.content_identity();
     let is_compaction = parts.iter().any(|(part, _)| part["type"] == "compaction");
     if is_compaction {
         draft.push_known(identity, at, 0, What::Compaction);
@@ -251,40 +329,41 @@ fn tell_user(draft: &mut Draft, id: &str, parts: &[(Value, Option<i64>)], at: Op
 
 fn tell_answer(
     draft: &mut Draft,
-    id: &str,
-    message: &Value,
-    parts: &[(Value, Option<i64>)],
+    record: &Record<'_>,
+    is_copy: bool,
     at: Option<i64>,
     types: &mut Types,
 ) {
+    let Record { id, message, .. } = *record;
+    let kind = message["agent"].as_str().or(message["mode"].as_str());
+    if let (Some(_), Some(kind)) = (&draft.parent, kind) {
+        draft.name_child(kind);
+    }
+    let content = record.content_identity();
     let marks = CallMarks {
-        request: identity(&[b"opencode", id.as_bytes()]),
-        ..CallMarks::default()
+        request: match is_copy {
+            true => content,
+            false => identity(&[b"opencode", id.as_bytes()]),
+        },
+        message: content,
+        may_repeat: is_copy,
+        output: -1,
     };
     let place = draft.call(marks, 0);
-    let tokens = &message["tokens"];
     let cost = types.number(&message["cost"]).filter(|cost| *cost > 0.0);
-    let breakdown = TokenBreakdown {
-        input: types.count(&tokens["input"]),
-        output: types.count(&tokens["output"]),
-        reasoning: types.count(&tokens["reasoning"]),
-        cache_read: types.count(&tokens["cache"]["read"]),
-        cache_write: types.count(&tokens["cache"]["write"]),
-        ..TokenBreakdown::default()
-    };
-    let breakdown = match is_interrupted(message, &breakdown) {
-        true => TokenBreakdown::default(),
-        false => breakdown.with_totals(),
+    let tokens = counts(&message["tokens"], types);
+    let is_interrupted = is_interrupted(message, &tokens);
+    // Older versions make several requests for one message, which has the counts of the last.
+    let tokens = match sum_of_steps(record.parts, types) {
+        Some(sum) if sum.total >= tokens.total => sum,
+        _ if is_interrupted => TokenBreakdown::default(),
+        _ => tokens,
     };
     let model = types
         .text(&message["modelID"])
         .unwrap_or_default()
         .to_owned();
-    let usage = Usage {
-        tokens: breakdown,
-        cache_write_1h: None,
-    };
-    draft.take_usage(place, &model, usage);
+    draft.take_usage(place, &model, Usage::of(tokens));
     let ended = types.moment(&message["time"]["completed"]);
     let stop = message["finish"].as_str().map(str::to_owned);
     let status = message["error"]["data"]["statusCode"]
@@ -301,23 +380,50 @@ fn tell_answer(
         call.status = status;
         call.is_side = message["summary"] == true && message["mode"] == "compaction";
     }
-    for (part, created) in parts {
+    for (part, created) in record.parts {
         tell_part(draft, part, place, created.or(at), types);
     }
     if let Some(name) = message["error"]["name"].as_str() {
         let text = message["error"]["data"]["message"]
             .as_str()
             .unwrap_or_default();
-        let message = draft.keep(&format!("{name}: {text}"));
-        draft.push(
-            ended.or(at),
-            0,
-            What::Error {
-                message,
-                is_recoverable: false,
-            },
-        );
+        draft.push_error(ended.or(at), &format!("{name}: {text}"), false);
     }
+}
+
+fn counts(tokens: &Value, types: &mut Types) -> TokenBreakdown {
+    let counts = TokenBreakdown {
+        input: types.count(&tokens["input"]),
+        output: types.count(&tokens["output"]),
+        reasoning: types.count(&tokens["reasoning"]),
+        cache_read: types.count(&tokens["cache"]["read"]),
+        cache_write: types.count(&tokens["cache"]["write"]),
+        ..TokenBreakdown::default()
+    };
+    counts.with_totals()
+}
+
+/// The sum over the requests of a message. Absent where the parts tell of none.
+fn sum_of_steps(parts: &[(Value, Option<i64>)], types: &mut Types) -> Option<TokenBreakdown> {
+    let steps = parts
+        .iter()
+        .filter(|(part, _)| part["type"] == "step-finish" && part["tokens"].is_object());
+    let steps: Vec<TokenBreakdown> = steps
+        .map(|(part, _)| counts(&part["tokens"], types))
+        .collect();
+    let sum = |class: fn(&TokenBreakdown) -> Option<u64>| {
+        let mut all = steps.iter().map(class);
+        all.try_fold(0_u64, |sum, count| Some(sum.saturating_add(count?)))
+    };
+    let tokens = TokenBreakdown {
+        input: sum(|tokens| tokens.input),
+        output: sum(|tokens| tokens.output),
+        reasoning: sum(|tokens| tokens.reasoning),
+        cache_read: sum(|tokens| tokens.cache_read),
+        cache_write: sum(|tokens| tokens.cache_write),
+        ..TokenBreakdown::default()
+    };
+    (!steps.is_empty()).then(|| tokens.with_totals())
 }
 
 /// A message that never ended has zeros where counts would be.
@@ -341,19 +447,8 @@ fn tell_part(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types
         }
         Some("tool") => tell_tool(draft, part, place, at, types),
         Some("retry") => {
-            let message = draft.keep(
-                part["error"]["data"]["message"]
-                    .as_str()
-                    .unwrap_or("the agent tried again"),
-            );
-            draft.push(
-                started,
-                0,
-                What::Error {
-                    message,
-                    is_recoverable: true,
-                },
-            );
+            let message = part["error"]["data"]["message"].as_str();
+            draft.push_error(started, message.unwrap_or("the agent tried again"), true);
         }
         _ => {}
     }
@@ -364,15 +459,8 @@ fn tell_tool(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types
     let name = types.text(&part["tool"]).unwrap_or_default();
     let id = types.text(&part["callID"]).unwrap_or_default();
     let input = state["input"].to_string();
-    let subject = subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
     let started = types.moment(&state["time"]["start"]).or(at);
-    let tool = Tool {
-        name: draft.names.of(name),
-        subject,
-        call: Some(place),
-        input: draft.keep_value(input.as_bytes()),
-        ..Tool::default()
-    };
+    let tool = draft.tool_of(name, input.as_bytes(), Some(place));
     draft.begin_tool(id, started, 0, tool);
     let ended = types.moment(&state["time"]["end"]);
     let success = match (state["status"].as_str(), state["metadata"]["exit"].as_i64()) {

@@ -1,8 +1,8 @@
 //! pi: `sessions/--<directory>--/<time>_<id>.jsonl`. A tree of entries; forks copy entries of the session they come from, with their ids.
 
 use super::document::{Types, joined_texts};
-use super::{Head, LogFormat, Machine};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use super::{Head, LogFormat, Machine, has_ending};
+use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{Entry, LogFile, ReadError};
 use assize_contracts::{TokenBreakdown, Usd};
 use serde_json::Value;
@@ -24,16 +24,11 @@ impl LogFormat for Pi {
     }
 
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
+        has_ending(path, "jsonl")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        let first = head
-            .lines()
-            .next()
-            .and_then(|line| serde_json::from_slice::<Value>(line).ok());
-        first.is_some_and(|line| {
+        head.first_line().is_some_and(|line| {
             line["type"] == "session" && line["id"].is_string() && !line["timestamp"].is_null()
         })
     }
@@ -105,10 +100,7 @@ fn take_message(draft: &mut Draft, line: &Value, at: Option<i64>, types: &mut Ty
 }
 
 fn take_answer(draft: &mut Draft, message: &Value, id: u64, at: Option<i64>, types: &mut Types) {
-    let marks = CallMarks {
-        request: id,
-        ..CallMarks::default()
-    };
+    let marks = CallMarks::of(id);
     let place = draft.call(marks, 0);
     let usage = &message["usage"];
     let tokens = TokenBreakdown {
@@ -119,10 +111,7 @@ fn take_answer(draft: &mut Draft, message: &Value, id: u64, at: Option<i64>, typ
         ..TokenBreakdown::default()
     };
     let model = types.text(&message["model"]).unwrap_or_default().to_owned();
-    let usage_of_call = Usage {
-        tokens: tokens.with_totals(),
-        cache_write_1h: None,
-    };
+    let usage_of_call = Usage::of(tokens);
     draft.take_usage(place, &model, usage_of_call);
     let started = types.moment(&message["timestamp"]);
     let cost = types
@@ -158,29 +147,13 @@ fn take_answer(draft: &mut Draft, message: &Value, id: u64, at: Option<i64>, typ
             Some("toolCall") => {
                 let name = types.text(&block["name"]).unwrap_or_default();
                 let input = block["arguments"].to_string();
-                let subject =
-                    subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
-                let tool = Tool {
-                    name: draft.names.of(name),
-                    subject,
-                    call: Some(place),
-                    input: draft.keep_value(input.as_bytes()),
-                    ..Tool::default()
-                };
+                let tool = draft.tool_of(name, input.as_bytes(), Some(place));
                 draft.begin_tool(types.text(&block["id"]).unwrap_or_default(), at, 0, tool);
             }
             _ => {}
         }
     }
     if let Some(message) = error {
-        let message = draft.keep(&message);
-        draft.push(
-            at,
-            0,
-            What::Error {
-                message,
-                is_recoverable: true,
-            },
-        );
+        draft.push_error(at, &message, true);
     }
 }

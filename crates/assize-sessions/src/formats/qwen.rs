@@ -1,10 +1,9 @@
 //! Qwen Code: `projects/<directory>/chats/<session>.jsonl`. Lines look like Claude Code's, messages like Gemini's, counts like OpenAI's.
 
-use super::document::{Types, inside};
-use super::{Head, LogFormat, Machine};
-use crate::draft::{CallMarks, Detail, Draft, Tool, ToolEnd, Usage, What, identity, subject};
+use super::document::{Inclusive, Types};
+use super::{Head, LogFormat, Machine, has_ending};
+use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
 use crate::log::{Entry, LogFile, ReadError};
-use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +20,7 @@ impl LogFormat for Qwen {
     }
 
     fn is_log_name(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
+        has_ending(path, "jsonl")
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
@@ -98,44 +96,32 @@ fn texts(parts: &Value) -> String {
 }
 
 fn take_answer(draft: &mut Draft, line: &Value, uuid: u64, at: Option<i64>, types: &mut Types) {
-    let marks = CallMarks {
-        request: uuid,
-        ..CallMarks::default()
-    };
+    let marks = CallMarks::of(uuid);
     let place = draft.call(marks, 0);
     let usage = &line["usageMetadata"];
     let mut count = |key: &str| types.count(&usage[key]);
     let (prompt, completion) = (count("promptTokenCount"), count("candidatesTokenCount"));
-    let (cached, thoughts) = (
-        count("cachedContentTokenCount"),
-        count("thoughtsTokenCount"),
-    );
-    let total = count("totalTokenCount");
-    let (input, is_odd_input) = inside(prompt, cached.unwrap_or(0));
+    let (thoughts, total) = (count("thoughtsTokenCount"), count("totalTokenCount"));
     // Thoughts are inside the output, unless the total says otherwise.
-    let with_thoughts = prompt
-        .zip(completion)
-        .map(|(prompt, completion)| prompt.saturating_add(completion));
+    let sum = |counts: &[Option<u64>]| {
+        let counts: Option<Vec<u64>> = counts.iter().copied().collect();
+        counts.map(|counts| counts.into_iter().fold(0, u64::saturating_add))
+    };
     let is_beside = total.is_some()
-        && total == with_thoughts.map(|sum| sum.saturating_add(thoughts.unwrap_or(0)))
-        && thoughts != Some(0);
-    let (output, is_odd_output) = match is_beside {
-        true => (completion, false),
-        false => inside(completion, thoughts.unwrap_or(0)),
-    };
-    draft.flaws.contradictions += u64::from(is_odd_input || is_odd_output);
-    let tokens = TokenBreakdown {
-        input,
-        output,
+        && thoughts.is_some_and(|count| count > 0)
+        && total == sum(&[prompt, completion, thoughts]);
+    let counts = Inclusive {
+        prompt,
+        completion: match is_beside {
+            true => sum(&[completion, thoughts]),
+            false => completion,
+        },
         reasoning: thoughts,
-        cache_read: cached,
-        ..TokenBreakdown::default()
+        cache_read: count("cachedContentTokenCount"),
+        cache_write: None,
     };
+    let usage = Usage::of(counts.tokens(&mut draft.flaws));
     let model = types.text(&line["model"]).unwrap_or_default().to_owned();
-    let usage = Usage {
-        tokens: tokens.with_totals(),
-        cache_write_1h: None,
-    };
     draft.take_usage(place, &model, usage);
     if let Some(call) = draft.calls.get_mut(place as usize) {
         call.first = at;
@@ -153,14 +139,7 @@ fn take_answer(draft: &mut Draft, line: &Value, uuid: u64, at: Option<i64>, type
             let call = &part["functionCall"];
             let name = call["name"].as_str().unwrap_or_default();
             let input = call["args"].to_string();
-            let subject = subject(name, input.as_bytes()).map(|subject| draft.names.of(&subject));
-            let tool = Tool {
-                name: draft.names.of(name),
-                subject,
-                call: Some(place),
-                input: draft.keep_value(input.as_bytes()),
-                ..Tool::default()
-            };
+            let tool = draft.tool_of(name, input.as_bytes(), Some(place));
             draft.begin_tool(call["id"].as_str().unwrap_or_default(), at, 0, tool);
         }
     }

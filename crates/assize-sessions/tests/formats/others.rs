@@ -352,3 +352,187 @@ fn a_directory_of_many_agents_is_read_by_content() {
         ]
     );
 }
+
+/// A session in opencode's older storage, with messages and the parts of each.
+fn opencode_session(logs: &Logs, session: &Value, messages: &[(Value, Vec<Value>)]) {
+    let id = session["id"].as_str().unwrap();
+    let write = |name: String, value: &Value| logs.write(&name, value.to_string().as_bytes());
+    write(format!("storage/session/p/{id}.json"), session);
+    for (message, parts) in messages {
+        let of_message = message["id"].as_str().unwrap();
+        write(format!("storage/message/{id}/{of_message}.json"), message);
+        for (number, part) in parts.iter().enumerate() {
+            write(format!("storage/part/{of_message}/prt_{number}.json"), part);
+        }
+    }
+}
+
+fn opencode_head(id: &str, created: u64) -> Value {
+    json!({"id": id, "projectID": "p", "directory": "/repo", "version": "1.0", "time": {"created": created}})
+}
+
+fn opencode_answer(id: &str, created: u64, input: u64) -> Value {
+    json!({"id": id, "role": "assistant", "modelID": "m", "providerID": "x", "finish": "stop", "time": {"created": created, "completed": created + 5},
+        "tokens": {"input": input, "output": 3, "reasoning": 2, "cache": {"read": 7, "write": 1}}})
+}
+
+#[test]
+fn a_fork_of_opencode_does_not_count_what_it_copied() {
+    const AT: u64 = 1_794_965_720_000;
+    let logs = Logs::new(&[]);
+    let first = opencode_answer("msg_1", AT + 10, 10);
+    opencode_session(&logs, &opencode_head("ses_a", AT), &[(first, vec![])]);
+    // The copy has an id of its own and is older than the session that it is in.
+    let copy = opencode_answer("msg_2", AT + 10, 10);
+    let own = opencode_answer("msg_3", AT + 600, 40);
+    let fork = opencode_head("ses_b", AT + 500);
+    opencode_session(&logs, &fork, &[(copy, vec![]), (own, vec![])]);
+    // Nobody's copy, although it is the same: it is not older than its session.
+    let same = opencode_answer("msg_4", AT + 10, 10);
+    opencode_session(&logs, &opencode_head("ses_c", AT), &[(same, vec![])]);
+    assert_eq!(all_classes(&logs.open())[0], Some(60));
+    // Without the original, the copy is all there is.
+    std::fs::remove_dir_all(logs.path("storage/message/ses_a")).unwrap();
+    std::fs::remove_dir_all(logs.path("storage/message/ses_c")).unwrap();
+    assert_eq!(all_classes(&logs.open())[0], Some(50));
+}
+
+#[test]
+fn a_message_of_opencode_with_several_requests_has_the_sum_of_them() {
+    let step = |input: u64| json!({"type": "step-finish", "tokens": {"input": input, "output": 3, "reasoning": 2, "cache": {"read": 7, "write": 1}}});
+    let logs = Logs::new(&[]);
+    let answer = opencode_answer("msg_1", 1_794_965_720_000, 20);
+    let parts = vec![step(10), step(20)];
+    opencode_session(&logs, &opencode_head("ses_a", 1), &[(answer, parts)]);
+    assert_eq!(
+        classes(&logs.session().trace),
+        [Some(30), Some(14), Some(2), Some(6), Some(4)]
+    );
+}
+
+#[test]
+fn a_resumed_chat_of_gemini_keeps_the_counts_of_its_messages() {
+    let without_counts = json!({"id": "a", "timestamp": "2026-11-15T20:00:00.000Z", "type": "gemini", "content": "x"});
+    let session = gemini(&[
+        gemini_answer("a", 100, 0, 112),
+        gemini_answer("b", 50, 0, 62),
+        // `b` is left out, as after a compression.
+        json!({"$set": {"messages": [without_counts]}}),
+        gemini_answer("c", 10, 0, 22),
+    ]);
+    assert_eq!(classes(&session.trace)[0], Some(160));
+    assert_eq!(session.trace.model_calls.len(), 3);
+}
+
+#[test]
+fn a_sub_agent_of_cline_belongs_to_the_session_that_started_it() {
+    let document = |id: &str, agent: &str, parent: Value| {
+        json!({"version": 1, "agent": agent, "sessionId": id, "origin": {"parentThreadId": parent}, "messages": [
+            {"id": "msg_1", "role": "assistant", "content": [], "ts": 1_794_977_014_097_u64, "modelInfo": {"id": "m"},
+             "metrics": {"inputTokens": 100, "outputTokens": 10, "cacheReadTokens": 40, "cacheWriteTokens": 0}}]})
+        .to_string()
+    };
+    let logs = Logs::new(&[
+        ("s/s.messages.json", &document("s", "lead", Value::Null)),
+        (
+            "s/a.messages.json",
+            &document("s__a", "subagent", json!("s")),
+        ),
+    ]);
+    let session = logs.session();
+    assert_eq!(classes(&session.trace)[0], Some(120));
+    let kinds: Vec<Option<&str>> = session
+        .subagents
+        .iter()
+        .map(|agent| agent.kind.as_deref())
+        .collect();
+    assert_eq!(kinds, [Some("subagent")]);
+}
+
+/// What goose writes at first is in the write-ahead log alone; not even the tables are in the file.
+#[test]
+fn a_database_whose_tables_are_only_in_its_log_is_recognized() {
+    let logs = Logs::new(&[]);
+    let path = logs.path("sessions.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .unwrap();
+    connection
+        .pragma_update(None, "wal_autocheckpoint", 0)
+        .unwrap();
+    let usage =
+        |input: u64| format!("{{\"usage\":{{\"inputTokens\":{input},\"outputTokens\":5}}}}");
+    connection
+        .execute_batch(&format!(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, working_dir TEXT, accumulated_total_tokens INTEGER);
+             CREATE TABLE messages (id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
+             CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY, session_id TEXT, created_timestamp INTEGER, model TEXT, input_tokens INTEGER, output_tokens INTEGER,
+               is_compaction INTEGER);
+             INSERT INTO sessions VALUES ('s', '/repo', 9999);
+             INSERT INTO messages VALUES (1, 'm1', 's', 'assistant', '[]', 1794965752, '{}');
+             INSERT INTO messages VALUES (2, 'm2', 's', 'assistant', '[]', 1794965753, '{}');
+             INSERT INTO usage_ledger VALUES (1, 's', 1794965752, 'm', 100, 5, 0);
+             INSERT INTO usage_ledger VALUES (2, 's', 1794965753, 'm', 1000, 5, 1);
+             INSERT INTO usage_ledger VALUES (3, 's', 1794965753, 'm', 200, 5, 0);",
+            usage(100),
+            usage(200)
+        ))
+        .unwrap();
+    let session = assize_sessions::open(&path).unwrap().remove(0);
+    // The summary of a compaction is in the ledger only.
+    assert_eq!(classes(&session.trace)[0], Some(1300));
+    assert_eq!(session.trace.model_calls.len(), 3);
+    drop(connection);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_nothing_is_read_twice() {
+    let text = std::fs::read(recording("claude-code.jsonl")).unwrap();
+    let goose = std::fs::read(recording("goose.db")).unwrap();
+    let logs = Logs::new(&[]);
+    logs.write("elsewhere/one.jsonl", &text);
+    logs.write("elsewhere/sessions.db", &goose);
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(logs.path(target), logs.path(name)).unwrap();
+    };
+    logs.write("place/.keep", b"");
+    link("elsewhere", "place/linked");
+    link("elsewhere", "place/again");
+    link("place", "place/circle");
+    let sessions = assize_sessions::open(&logs.path("place")).unwrap();
+    assert_eq!(sessions.len(), 2);
+    // Below the directory of both, the files are found with and without the links.
+    assert_eq!(logs.open().len(), 2);
+}
+
+#[test]
+fn the_index_sees_a_message_that_changed_beside_its_session() {
+    const AT: u64 = 1_794_965_720_000;
+    let logs = Logs::new(&[]);
+    let index = logs.path("cache/index");
+    let input = || {
+        let mut index = assize_sessions::Index::open(&index);
+        let paths = assize_sessions::find_below(&logs.path("storage"));
+        let library = assize_sessions::Library::read(paths, &mut index, &|_| ());
+        index.save().unwrap();
+        let mut sum = 0;
+        assize_sessions::Uses::of(&library).each(|_, occurrence| {
+            if let assize_sessions::Occurrence::Call(call) = occurrence {
+                sum += call.tokens.input.unwrap();
+            }
+        });
+        sum
+    };
+    let session = opencode_head("ses_a", AT);
+    opencode_session(
+        &logs,
+        &session,
+        &[(opencode_answer("msg_1", AT, 10), vec![])],
+    );
+    assert_eq!([input(), input()], [10, 10]);
+    let grown = opencode_answer("msg_1", AT, 12_345).to_string();
+    logs.write("storage/message/ses_a/msg_1.json", grown.as_bytes());
+    assert_eq!(input(), 12_345);
+}

@@ -1,5 +1,6 @@
 //! `assize export`: sessions and trials in the formats of other tools.
 
+mod out;
 mod send;
 mod sessions;
 
@@ -8,13 +9,15 @@ use crate::commands::{Obstructed, UsageError};
 use crate::exit::Exit;
 use crate::suite::suggest;
 use crate::terminal::{plain, print, say, warn};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_formats::folded::{self, Stacks, Weight};
 use assize_formats::{FORMATS, Format, NoTimes, Session, atif, chrome, otlp, speedscope};
+use out::Out;
+use send::Sender;
 use serde_json::json;
-use sessions::Chosen;
-use std::io::Write;
+use sessions::Sources;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(crate) fn export(arguments: &ExportArguments, plugins: &Plugins) -> Result<Exit> {
@@ -24,16 +27,13 @@ pub(crate) fn export(arguments: &ExportArguments, plugins: &Plugins) -> Result<E
     };
     let format = Format::named(name).ok_or_else(|| unknown_format(name))?;
     check(format, arguments)?;
-    let chosen = Chosen::of(arguments, plugins)?;
-    for note in &chosen.notes {
-        warn(note);
-    }
+    let sources = Sources::of(arguments, plugins);
     let written = match format.name {
-        "atif" => export_atif(&chosen.sessions, arguments),
-        "otlp" => export_otlp(&chosen.sessions, arguments),
-        "chrome" => export_whole(chrome::write(&chosen.sessions), arguments),
-        "speedscope" => export_whole(speedscope::write(&chosen.sessions), arguments),
-        _ => export_folded(&chosen.sessions, arguments),
+        "atif" => export_atif(&sources, arguments),
+        "otlp" => export_otlp(&sources, arguments),
+        "chrome" => export_chrome(&sources, arguments),
+        "speedscope" => export_speedscope(&sources, arguments),
+        _ => export_folded(&sources, arguments),
     };
     written.map_err(explain_missing_times)?;
     Ok(Exit::Done)
@@ -105,24 +105,46 @@ fn explain_missing_times(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// One document per session: a file, files in a directory, or lines.
-fn export_atif(sessions: &[Session], arguments: &ExportArguments) -> Result<()> {
-    match (sessions, &arguments.out) {
-        ([session], out) => write_out(out.as_deref(), &pretty(&atif::write(session))?),
-        (sessions, None) => {
-            let lines = sessions
-                .iter()
-                .map(|session| format!("{}\n", atif::write(session)));
-            write_out(None, &lines.collect::<String>())
+/// One document per session: a file, files in a directory, or lines. Which of them is known when a second session comes.
+fn export_atif(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
+    let mut first: Option<Session> = None;
+    let mut several = Several {
+        directory: arguments.out.as_deref(),
+        count: 0,
+    };
+    sources.each(&mut |session| {
+        if several.count == 0 && first.is_none() {
+            first = Some(session);
+            return Ok(());
         }
-        (sessions, Some(directory)) => {
-            std::fs::create_dir_all(directory)
-                .with_context(|| format!("cannot create `{}`", directory.display()))?;
-            for (number, session) in sessions.iter().enumerate() {
+        if let Some(first) = first.take() {
+            several.write(&first)?;
+        }
+        several.write(&session)
+    })?;
+    match first {
+        Some(only) => Out::write(arguments.out.as_deref(), &pretty(&atif::write(&only))?),
+        None => Ok(()),
+    }
+}
+
+/// Documents of several sessions: files in a directory, or lines on stdout.
+struct Several<'a> {
+    directory: Option<&'a Path>,
+    count: usize,
+}
+
+impl Several<'_> {
+    fn write(&mut self, session: &Session) -> Result<()> {
+        let document = atif::write(session);
+        let number = self.count;
+        self.count += 1;
+        match self.directory {
+            None => Out::write(None, &format!("{document}\n")),
+            Some(directory) => {
                 let path = directory.join(format!("{}.atif.json", file_stem(session, number)));
-                write_out(Some(&path), &pretty(&atif::write(session))?)?;
+                Out::write(Some(&path), &pretty(&document)?)
             }
-            Ok(())
         }
     }
 }
@@ -151,7 +173,7 @@ fn pretty(document: &serde_json::Value) -> Result<String> {
 }
 
 /// JSON lines, one session per line, or requests to a collector.
-fn export_otlp(sessions: &[Session], arguments: &ExportArguments) -> Result<()> {
+fn export_otlp(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
     let options = otlp::Options {
         dialect: match arguments.dialect {
             None | Some(DialectArgument::V141) => otlp::Dialect::V1_41,
@@ -161,56 +183,116 @@ fn export_otlp(sessions: &[Session], arguments: &ExportArguments) -> Result<()> 
         has_content: arguments.content,
         ..otlp::Options::default()
     };
-    let spans: Vec<otlp::ResourceSpans> = sessions
-        .iter()
-        .map(|session| otlp::spans(session, &options))
-        .collect::<Result<_, _>>()?;
+    let mut sessions = WithTimes::default();
     if let Some(endpoint) = &arguments.endpoint {
-        let sent = send::send(endpoint, &arguments.header, &spans)?;
+        let mut sender = Sender::new(endpoint, &arguments.header)?;
+        sources.each(
+            &mut |session| match sessions.take(otlp::spans(&session, &options), &session) {
+                Some(spans) => sender.add(spans),
+                None => Ok(()),
+            },
+        )?;
+        sender.flush()?;
+        let count = sessions.finish()?;
         say(plain(&format!(
-            "{sent} spans of {} sessions sent to {endpoint}",
-            spans.len()
+            "{} spans of {count} sessions sent to {endpoint}",
+            sender.sent
         )));
         return Ok(());
     }
-    let line = |session: &otlp::ResourceSpans| {
-        format!("{}\n", otlp::to_json(std::slice::from_ref(session)))
-    };
-    write_out(
-        arguments.out.as_deref(),
-        &spans.iter().map(line).collect::<String>(),
-    )
+    let mut out = Out::open(arguments.out.as_deref())?;
+    sources.each(
+        &mut |session| match sessions.take(otlp::spans(&session, &options), &session) {
+            Some(spans) => out.add(&format!("{}\n", otlp::to_json(&[spans]))),
+            None => Ok(()),
+        },
+    )?;
+    sessions.finish()?;
+    out.finish()
 }
 
-fn export_whole(
-    document: Result<serde_json::Value, NoTimes>,
-    arguments: &ExportArguments,
-) -> Result<()> {
-    write_out(arguments.out.as_deref(), &format!("{}\n", document?))
+fn export_chrome(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
+    let mut document = chrome::Document::default();
+    let mut sessions = WithTimes::default();
+    let mut out = Out::open(arguments.out.as_deref())?;
+    sources.each(
+        &mut |session| match sessions.take(document.add(&session), &session) {
+            Some(text) => out.add(&text),
+            None => Ok(()),
+        },
+    )?;
+    sessions.finish()?;
+    out.add(document.end())?;
+    out.finish()
 }
 
-fn export_folded(sessions: &[Session], arguments: &ExportArguments) -> Result<()> {
+fn export_speedscope(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
+    let mut document = speedscope::Document::default();
+    let mut sessions = WithTimes::default();
+    let mut out = Out::open(arguments.out.as_deref())?;
+    sources.each(
+        &mut |session| match sessions.take(document.add(&session), &session) {
+            Some(text) => out.add(&text),
+            None => Ok(()),
+        },
+    )?;
+    sessions.finish()?;
+    out.add(&document.end())?;
+    out.finish()
+}
+
+/// Sessions for a format that needs times. Those without any are left out, which is an error only if there are no others.
+#[derive(Default)]
+struct WithTimes {
+    count: usize,
+    missing: Option<NoTimes>,
+}
+
+impl WithTimes {
+    fn take<T>(&mut self, made: Result<T, NoTimes>, session: &Session) -> Option<T> {
+        match made {
+            Ok(made) => {
+                self.count += 1;
+                Some(made)
+            }
+            Err(error) => {
+                warn(&format!(
+                    "the session `{}` has no times and is left out",
+                    session.trace.session_id
+                ));
+                self.missing = Some(error);
+                None
+            }
+        }
+    }
+
+    fn finish(self) -> Result<usize, NoTimes> {
+        match (self.count, self.missing) {
+            (0, Some(missing)) => Err(missing),
+            (count, _) => Ok(count),
+        }
+    }
+}
+
+fn export_folded(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
     let weight = match arguments.by {
         None | Some(WeightArgument::Tokens) => Weight::Tokens,
         Some(WeightArgument::Time) => Weight::Time,
         Some(WeightArgument::Cost) => Weight::Cost,
     };
     let text = match arguments.diff.as_slice() {
-        [before, after] => {
-            let side = |mode: &String| -> Result<Stacks> {
-                let stacks = stacks(
-                    sessions.iter().filter(|session| is_of_mode(session, mode)),
-                    weight,
-                    false,
-                )?;
-                match stacks.sessions {
-                    0 => Err(no_such_mode(sessions, mode).into()),
-                    _ => Ok(stacks),
-                }
-            };
-            folded::difference(&side(before)?, &side(after)?)
+        [before, after] => difference(sources, weight, before, after)?,
+        _ => {
+            let mut stacks = Stacks::default();
+            let mut sessions = WithTimes::default();
+            sources.each(&mut |session| {
+                sessions.take(stacks.add(&session, weight, true), &session);
+                Ok(())
+            })?;
+            sessions.finish()?;
+            warn_of_unknown(&stacks);
+            stacks.lines()
         }
-        _ => stacks(sessions.iter(), weight, true)?.lines(),
     };
     if text.is_empty() {
         return Err(Obstructed {
@@ -219,40 +301,46 @@ fn export_folded(sessions: &[Session], arguments: &ExportArguments) -> Result<()
         }
         .into());
     }
-    write_out(arguments.out.as_deref(), &text)
+    Out::write(arguments.out.as_deref(), &text)
 }
 
-fn stacks<'s>(
-    sessions: impl Iterator<Item = &'s Session>,
-    weight: Weight,
-    has_turns: bool,
-) -> Result<Stacks> {
-    let mut stacks = Stacks::default();
-    for session in sessions {
-        stacks.add(session, weight, has_turns)?;
+/// Both modes at once, because sessions are read only once.
+fn difference(sources: &Sources<'_>, weight: Weight, before: &str, after: &str) -> Result<String> {
+    let mut sides = [(before, Stacks::default()), (after, Stacks::default())];
+    let mut modes: BTreeSet<String> = BTreeSet::new();
+    let mut sessions = WithTimes::default();
+    sources.each(&mut |session| {
+        let mode = session.trial.as_ref().map(|trial| trial.row.mode.clone());
+        for (wanted, stacks) in &mut sides {
+            if mode.as_deref() == Some(*wanted) {
+                sessions.take(stacks.add(&session, weight, false), &session);
+            }
+        }
+        modes.extend(mode);
+        Ok(())
+    })?;
+    for (wanted, stacks) in &sides {
+        if !modes.contains(*wanted) {
+            return Err(no_such_mode(&modes, wanted).into());
+        }
+        warn_of_unknown(stacks);
     }
+    sessions.finish()?;
+    let [(_, before), (_, after)] = &sides;
+    Ok(folded::difference(before, after))
+}
+
+fn warn_of_unknown(stacks: &Stacks) {
     if stacks.unknown > 0 {
         warn(&format!(
             "{} model calls are left out, because their number is unknown",
             stacks.unknown
         ));
     }
-    Ok(stacks)
 }
 
-fn is_of_mode(session: &Session, mode: &str) -> bool {
-    session
-        .trial
-        .as_ref()
-        .is_some_and(|trial| trial.row.mode == mode)
-}
-
-fn no_such_mode(sessions: &[Session], mode: &str) -> UsageError {
-    let modes: std::collections::BTreeSet<&str> = sessions
-        .iter()
-        .filter_map(|session| Some(session.trial.as_ref()?.row.mode.as_str()))
-        .collect();
-    let modes: Vec<&str> = modes.into_iter().collect();
+fn no_such_mode(modes: &BTreeSet<String>, mode: &str) -> UsageError {
+    let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
     UsageError {
         message: format!("no session is of the mode `{mode}`"),
         hint: match modes.is_empty() {
@@ -260,24 +348,4 @@ fn no_such_mode(sessions: &[Session], mode: &str) -> UsageError {
             false => suggest(mode, &modes),
         },
     }
-}
-
-/// Writes to a file, or to stdout.
-fn write_out(path: Option<&Path>, text: &str) -> Result<()> {
-    match path {
-        Some(path) => {
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent)
-                    .with_context(|| format!("cannot create `{}`", parent.display()))?;
-            }
-            std::fs::write(path, text)
-                .with_context(|| format!("cannot write `{}`", path.display()))?;
-            say(plain(&path.display().to_string()));
-        }
-        None => {
-            // A reader that has gone away is no error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
-        }
-    }
-    Ok(())
 }

@@ -292,6 +292,13 @@ pub(crate) fn not_randomised() -> Caution {
     Caution::about_all(CautionCode::NotRandomised, text)
 }
 
+/// A log does not say whether its user got what they wanted.
+pub(crate) fn not_judged() -> Caution {
+    let text = "Nobody judged these sessions: logs do not tell whether the work was good, so each of them counts as passed, and the success rate \
+        says nothing. Compare tokens, cost, time and tools.";
+    Caution::about_all(CautionCode::NothingChecked, text)
+}
+
 /// What all analyzers find, with what the waste cost.
 pub(crate) fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = ALL.iter().map(|analyzer| analyzer.find(trace));

@@ -142,6 +142,15 @@ fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>
 #[cfg(feature = "sessions")]
 fn add_standing_cautions(summary: &mut Summary, sources: &[Source]) {
     if sources.iter().any(|source| source.logs.is_some()) {
+        if sources.iter().all(|source| source.logs.is_some()) {
+            let is_about_checks = |caution: &assize_contracts::Caution| {
+                caution.code == assize_contracts::CautionCode::NothingChecked
+            };
+            summary.cautions.retain(|caution| !is_about_checks(caution));
+            summary
+                .cautions
+                .insert(0, crate::commands::imported::not_judged());
+        }
         summary
             .cautions
             .insert(0, crate::commands::imported::not_randomised());

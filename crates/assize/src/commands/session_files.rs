@@ -86,29 +86,90 @@ fn own(trace: SessionTrace) -> ReadSession {
     }
 }
 
+/// Calls `visit` with every session in a file, or in the logs below a directory, one after another: only one is in memory.
+pub(super) fn each(path: &Path, visit: &mut dyn FnMut(ReadSession) -> Result<()>) -> Result<()> {
+    let is_document = path.extension().is_some_and(|ending| ending == "json");
+    if is_document && let Ok(read) = read_document(path) {
+        return visit(read);
+    }
+    if each_of_log(path, visit)? > 0 {
+        return Ok(());
+    }
+    match path.is_dir() {
+        true => Ok(()),
+        false => visit(read_document(path)?),
+    }
+}
+
+/// True for a directory with files that may be logs.
+pub(super) fn has_logs(path: &Path) -> bool {
+    #[cfg(feature = "sessions")]
+    return path.is_dir() && !assize_sessions::find_below(path).is_empty();
+    #[cfg(not(feature = "sessions"))]
+    return false;
+}
+
 /// The first session in an agent's log. None for files that are no log.
 #[cfg(feature = "sessions")]
 fn read_log(path: &Path) -> Option<ReadSession> {
+    let library = library(path);
+    for number in 0..library.len() {
+        let Some(log) = library.load(number).ok()? else {
+            continue;
+        };
+        let mut read = of_log(log);
+        let others = library.len() - number - 1;
+        if others > 0 {
+            read.notes.push(format!(
+                "{others} more sessions are in the file; this is the first"
+            ));
+        }
+        return Some(read);
+    }
+    None
+}
+
+#[cfg(not(feature = "sessions"))]
+fn read_log(_: &Path) -> Option<ReadSession> {
+    None
+}
+
+/// Returns the number of sessions that were visited.
+#[cfg(feature = "sessions")]
+fn each_of_log(path: &Path, visit: &mut dyn FnMut(ReadSession) -> Result<()>) -> Result<usize> {
+    let library = library(path);
+    let mut count = 0;
+    for number in 0..library.len() {
+        if let Some(log) = library.load(number)? {
+            count += 1;
+            visit(of_log(log))?;
+        }
+    }
+    Ok(count)
+}
+
+#[cfg(not(feature = "sessions"))]
+fn each_of_log(_: &Path, _: &mut dyn FnMut(ReadSession) -> Result<()>) -> Result<usize> {
+    Ok(0)
+}
+
+#[cfg(feature = "sessions")]
+fn library(path: &Path) -> assize_sessions::Library {
+    use assize_sessions::{Index, Library, find_below};
+    Library::read(find_below(path), &mut Index::none(), &|_| ())
+}
+
+#[cfg(feature = "sessions")]
+fn of_log(log: assize_sessions::Session) -> ReadSession {
     use assize_contracts::Timestamp;
     use assize_formats::UserMessage;
-    let mut sessions = assize_sessions::open(path).ok()?.into_iter();
-    let log = sessions.next()?;
-    let mut notes = Vec::new();
     let unusable = log.flaws.unusable_lines();
-    if unusable > 0 {
-        notes.push(format!("{unusable} lines could not be read"));
-    }
-    let others = sessions.count();
-    if others > 0 {
-        notes.push(format!(
-            "{others} more sessions are in the file; this is the first"
-        ));
-    }
+    let notes = (unusable > 0).then(|| format!("{unusable} lines could not be read"));
     let message = |prompt: &assize_sessions::Prompt| UserMessage {
         text: prompt.text.clone(),
         at: prompt.at_ms.map(Timestamp::from_unix_ms),
     };
-    let read = ReadSession {
+    ReadSession {
         session: Session {
             model: log.model().map(str::to_owned),
             user_messages: log.prompts.iter().map(message).collect(),
@@ -122,12 +183,6 @@ fn read_log(path: &Path) -> Option<ReadSession> {
             branch: log.origin.git_branch,
             commit: log.origin.git_commit,
         },
-        notes,
-    };
-    Some(read)
-}
-
-#[cfg(not(feature = "sessions"))]
-fn read_log(_: &Path) -> Option<ReadSession> {
-    None
+        notes: notes.into_iter().collect(),
+    }
 }

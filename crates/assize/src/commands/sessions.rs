@@ -14,7 +14,8 @@ use anyhow::{Context as _, Result};
 use assize_contracts::unix_ms_now;
 use assize_llm::Prices;
 use assize_sessions::{
-    Index, Library, Machine, Progress, ReadError, Uses, find_below, find_on_machine, known_agents,
+    Index, Library, Machine, Progress, ReadError, Stamp, Uses, find_below, find_on_machine,
+    known_agents,
 };
 use costs::Costs;
 use grouping::Account;
@@ -150,13 +151,7 @@ fn find(paths: &[PathBuf], agents: &[String], since: Option<i64>) -> Result<Vec<
 }
 
 fn is_touched_since(path: &Path, since: i64) -> bool {
-    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
-    let modified = modified
-        .ok()
-        .and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok());
-    // A database is written through its log.
-    let is_database = path.extension().is_some_and(|extension| extension == "db");
-    is_database || modified.is_none_or(|modified| modified.as_millis() as i64 >= since)
+    Stamp::of(path).changed_ms() >= since
 }
 
 fn check_agents(agents: &[String]) -> Result<()> {

@@ -72,6 +72,7 @@ const TESTS: &[Test] = tests! {
     slow ["gemini"]: sessions::gemini;
     slow ["qwen"]: sessions::qwen;
     slow ["goose"]: sessions::goose;
+    slow ["cline"]: sessions::cline;
     quick ["mcp-server-filesystem"]: mcp::a_server_by_others;
     quick ["claude"]: books::claude_code::every_number_is_the_served_one, books::claude_code::a_broken_decoder_is_noticed,
         books::claude_code_subagent, books::an_hour_in_the_cache_has_its_price;

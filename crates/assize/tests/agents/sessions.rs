@@ -10,19 +10,17 @@ enum Reasoning {
     InOutput,
 }
 
-/// Calls beside the task, such as titles, that an agent keeps no record of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SideCalls {
-    Logged,
-    NotLogged,
-}
+/// Calls that an agent keeps no record of, by words in their requests.
+type NotLogged = &'static [&'static str];
+
+const TITLES: NotLogged = &["You are a title generator", "Generate a short title"];
 
 struct Case {
     agent: &'static str,
     /// The commands of a person at work, one after another.
     commands: &'static str,
     reasoning: Reasoning,
-    side: SideCalls,
+    not_logged: NotLogged,
 }
 
 fn script(delegation: Option<Value>) -> Value {
@@ -117,7 +115,8 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
 fn served(offline: &Offline, case: &Case) -> [u64; 5] {
     let mut sums = [0; 5];
     for call in offline.wire() {
-        let is_left_out = call["side"] == true && case.side == SideCalls::NotLogged;
+        let request = call["request"].to_string();
+        let is_left_out = case.not_logged.iter().any(|words| request.contains(words));
         if !call["book"].is_object() || is_left_out {
             continue;
         }
@@ -161,7 +160,7 @@ claude -p '/compact' --resume $id
 claude -p 'After the compaction' --resume $id
 ",
         reasoning: Reasoning::Apart,
-        side: SideCalls::Logged,
+        not_logged: &[],
     };
     let delegation = json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.",
         "args": {"subagent_type": "general-purpose", "run_in_background": false}});
@@ -189,67 +188,144 @@ codex $options 'Create a file out.txt with the word hi'
 codex resume --last $options 'And again'
 ",
         reasoning: Reasoning::Apart,
-        side: SideCalls::Logged,
+        not_logged: &[],
     };
     let account = check(&case, &script(None));
     assert_eq!(account["total"]["prompts"], 2);
     assert_eq!(account["total"]["toolCalls"], 2);
 }
 
+/// The kinds of agents with their calls.
+fn agents(account: &Value) -> Vec<(&str, u64)> {
+    let rows = account["rows"].as_array().unwrap().iter();
+    let of_row = |row: &'_ Value| row["calls"].as_u64().unwrap();
+    rows.map(|row| (row["subagent"].as_str().unwrap(), of_row(row)))
+        .collect()
+}
+
+/// Plain, resumed, forked, compacted, and with sub-agents all along.
 pub(crate) fn opencode() {
     let case = Case {
         agent: "opencode",
         commands: "\
-opencode run --format json 'Create a file out.txt with the word hi' < /dev/null
-opencode run --format json --continue 'And again' < /dev/null
+opencode() { command opencode \"$@\" < /dev/null; }
+id=$(opencode run --format json 'Create a file out.txt with the word hi' | python3 -c 'import json,sys; print([json.loads(line) for line in sys.stdin][0][\"sessionID\"])')
+opencode run --format json --session $id 'And again'
+opencode run --format json --session $id --fork 'In another way'
+command opencode serve --port 4096 > serve.log 2>&1 &
+server=$!
+python3 - $id <<'END'
+import json, sys, time, urllib.request
+url = f'http://127.0.0.1:4096/session/{sys.argv[1]}/summarize'
+body = json.dumps({'providerID': 'fake', 'modelID': 'm'}).encode()
+for attempt in range(100):
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, body, {'content-type': 'application/json'}), timeout=100)
+        break
+    except OSError:
+        time.sleep(0.3)
+END
+kill $server
+wait $server || true
+opencode run --format json --session $id 'After the compaction'
 ",
         reasoning: Reasoning::Apart,
-        side: SideCalls::NotLogged,
+        not_logged: TITLES,
     };
     let delegation = json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": {"subagent_type": "general"}});
     let account = check(&case, &script(Some(delegation)));
     assert_eq!(
-        account["total"]["sessions"], 1,
+        account["total"]["sessions"], 2,
         "sub-agents belong to their session: {account:#}"
     );
-    assert_eq!(account["rows"].as_array().unwrap().len(), 3, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    assert_eq!(
+        agents(&account),
+        [("general", 8), ("main agent", 13)],
+        "{account:#}"
+    );
 }
 
+/// What the main agent hands over, with what this agent's tool for it wants beside the task.
+fn delegation(arguments: Value) -> Option<Value> {
+    Some(
+        json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": arguments}),
+    )
+}
+
+/// Plain and resumed, with sub-agents.
 pub(crate) fn gemini() {
     let case = Case {
         agent: "gemini",
         commands: "\
-gemini -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
-gemini --resume latest -p 'And again' --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null
+gemini() { command gemini \"$@\" --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null; }
+gemini -p 'Create a file out.txt with the word hi'
+gemini --resume latest -p 'And again'
 ",
         reasoning: Reasoning::Apart,
-        side: SideCalls::Logged,
+        not_logged: &[],
     };
-    check(&case, &script(None));
+    let script = script(delegation(json!({"agent_name": "generalist"})));
+    let account = check(&case, &script);
+    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 2);
 }
 
+/// Plain, resumed and forked, with sub-agents.
 pub(crate) fn qwen() {
     let case = Case {
         agent: "qwen",
         commands: "\
-qwen -p 'Create a file out.txt with the word hi' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
-qwen --continue -p 'And again' --output-format stream-json --yolo --auth-type openai -m m < /dev/null
+qwen() { command qwen \"$@\" --output-format stream-json --yolo --auth-type openai -m m < /dev/null; }
+qwen -p 'Create a file out.txt with the word hi'
+qwen --continue -p 'And again'
+qwen --continue --fork-session -p 'In another way'
 ",
         reasoning: Reasoning::Apart,
-        side: SideCalls::Logged,
+        not_logged: &[],
     };
-    check(&case, &script(None));
+    let arguments = json!({"subagent_type": "general-purpose", "run_in_background": false});
+    let account = check(&case, &script(delegation(arguments)));
+    assert_eq!(account["total"]["prompts"], 3, "{account:#}");
 }
 
+/// Plain, resumed, compacted and forked, with sub-agents.
 pub(crate) fn goose() {
     let case = Case {
         agent: "goose",
         commands: "\
-goose run --output-format stream-json --with-builtin developer -t 'Create a file out.txt with the word hi' < /dev/null
-goose run --resume --output-format stream-json --with-builtin developer -t 'And again' < /dev/null
+goose() { command goose \"$@\" --with-builtin developer; }
+goose run --output-format stream-json -t 'Create a file out.txt with the word hi' < /dev/null
+goose run --resume --output-format stream-json -t 'And again' < /dev/null
+goose run --resume --output-format stream-json -t '/compact' < /dev/null
+goose run --resume --output-format stream-json -t 'After the compaction' < /dev/null
+printf 'In another way\\n/exit\\n' | goose session --resume --fork
 ",
         reasoning: Reasoning::InOutput,
-        side: SideCalls::NotLogged,
+        not_logged: TITLES,
     };
-    check(&case, &script(None));
+    let account = check(&case, &script(delegation(json!({}))));
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+}
+
+/// Plain and resumed, with sub-agents.
+pub(crate) fn cline() {
+    let case = Case {
+        agent: "cline",
+        commands: "\
+export CLINE_GLOBAL_SETTINGS_PATH=$HERE/cline.json OTEL_METRIC_EXPORT_INTERVAL=86400000
+echo '{ \"telemetryOptOut\": true, \"autoUpdateEnabled\": false }' > $HERE/cline.json
+cline auth -p openai-compatible -k none -m m -b http://127.0.0.1:8099/v1 < /dev/null
+cline() { command cline --json -P openai-compatible -m m -c $PWD --auto-approve true \"$@\" < /dev/null; }
+cline 'Create a file out.txt with the word hi'
+cline --id $(ls $HOME/.cline/data/sessions | head -n 1) 'And again'
+# It leaves a daemon behind, which nobody else ends.
+kill $(python3 -c 'import json,os; print(json.load(open(os.environ[\"HOME\"] + \"/.cline/data/locks/hub/production.json\"))[\"pid\"])')
+",
+        reasoning: Reasoning::InOutput,
+        not_logged: &[],
+    };
+    let account = check(&case, &script(delegation(json!({}))));
+    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(agents(&account)[1].0, "subagent", "{account:#}");
 }

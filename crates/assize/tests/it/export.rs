@@ -288,3 +288,67 @@ fn the_document_lists_what_every_format_loses() {
         }
     }
 }
+
+/// Two sessions of an agent, one of which has no times at all.
+#[cfg(feature = "sessions")]
+fn write_logs(suite: &Suite) {
+    let line = |session: &str, at: Option<&str>| {
+        let usage = serde_json::json!({"input_tokens": 3, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20, "output_tokens": 7});
+        let line = serde_json::json!({"type": "assistant", "uuid": format!("u-{session}"), "sessionId": session, "timestamp": at, "requestId": session, "isSidechain": false,
+            "message": {"id": format!("m-{session}"), "model": "claude-sonnet-4-5", "role": "assistant", "stop_reason": "end_turn", "usage": usage,
+                "content": [{"type": "text", "text": "Done."}]}});
+        format!("{line}\n")
+    };
+    suite.write(
+        "logs/p/one.jsonl",
+        line("one", Some("2026-11-02T09:00:00.000Z")),
+    );
+    suite.write(
+        "logs/p/two.jsonl",
+        line("two", Some("2026-11-02T10:00:00.000Z")),
+    );
+    suite.write("logs/p/three.jsonl", line("three", None));
+}
+
+#[cfg(feature = "sessions")]
+#[test]
+fn all_logs_of_a_directory_are_exported_and_those_without_times_are_named() {
+    let suite = Suite::new();
+    write_logs(&suite);
+    let lines = suite.done(&["export", "atif", "logs"]);
+    assert_eq!(lines.lines().count(), 3, "{lines}");
+    let chrome = json(&suite.done(&["export", "chrome", "logs"]));
+    let events = chrome["traceEvents"].as_array().unwrap();
+    let named = |event: &&Value| event["name"] == "process_name";
+    assert_eq!(events.iter().filter(named).count(), 2);
+    let scope = json(&suite.done(&["export", "speedscope", "logs"]));
+    assert_eq!(scope["profiles"].as_array().unwrap().len(), 2);
+    assert!(!scope["shared"]["frames"].as_array().unwrap().is_empty());
+    assert_eq!(
+        suite.done(&["export", "folded", "logs"]).lines().count(),
+        9,
+        "input, cache read and output of each"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_written_to_and_not_replaced() {
+    let suite = suite();
+    let pipe = suite.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    suite.done(&["export", "chrome", "last", "--out", "pipe"]);
+    assert!(json(&reader.join().unwrap())["traceEvents"].is_array());
+    assert!(!std::fs::metadata(&pipe).unwrap().is_file());
+    // A file that was there stays when an export fails.
+    suite.write("kept.json", "kept");
+    suite.write("empty.json", r#"{"sessionId":"s","events":[]}"#);
+    let _ = suite.assize(&["export", "chrome", "empty.json", "--out", "kept.json"]);
+    let text = std::fs::read_to_string(suite.path().join("kept.json")).unwrap();
+    assert_eq!(text, "kept");
+}

@@ -19,40 +19,73 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Headers with keys stay off the command line in this variable, as other exporters read it.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/// Sends all spans and returns their number.
-pub(super) fn send(
-    endpoint: &str,
-    headers: &[String],
-    sessions: &[ResourceSpans],
-) -> Result<usize> {
-    let url = traces_url(endpoint)?;
-    let headers = all_headers(headers)?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    // Fails only when somebody else installed one, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    // A key must not follow a redirect to somebody else.
-    let mut builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(TIMEOUT);
-    if url
-        .host_str()
-        .is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host))
-    {
-        builder = builder.no_proxy();
+/// Sends spans as they come, and keeps those that do not fill a request yet.
+pub(super) struct Sender {
+    collector: Collector,
+    runtime: tokio::runtime::Runtime,
+    waiting: Vec<ResourceSpans>,
+    waiting_spans: usize,
+    /// Spans that a collector took.
+    pub(super) sent: usize,
+}
+
+impl Sender {
+    pub(super) fn new(endpoint: &str, headers: &[String]) -> Result<Self> {
+        let url = traces_url(endpoint)?;
+        let headers = all_headers(headers)?;
+        let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+        // Fails only when somebody else installed one, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A key must not follow a redirect to somebody else.
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TIMEOUT);
+        if url
+            .host_str()
+            .is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host))
+        {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().context("no HTTP client")?;
+        Ok(Self {
+            collector: Collector {
+                client,
+                url,
+                headers,
+            },
+            runtime,
+            waiting: Vec::new(),
+            waiting_spans: 0,
+            sent: 0,
+        })
     }
-    let client = builder.build().context("no HTTP client")?;
-    let mut sent = 0;
-    for request in requests(sessions) {
-        let count: usize = request.iter().map(|session| session.spans.len()).sum();
-        let collector = Collector {
-            client: &client,
-            url: &url,
-            headers: &headers,
-        };
-        runtime.block_on(collector.post(to_protobuf(&request)))?;
-        sent += count;
+
+    /// Adds a session, which is divided if it is long.
+    pub(super) fn add(&mut self, session: ResourceSpans) -> Result<()> {
+        let ResourceSpans { resource, spans } = session;
+        for spans in spans.chunks(MOST_SPANS) {
+            if self.waiting_spans + spans.len() > MOST_SPANS {
+                self.flush()?;
+            }
+            self.waiting_spans += spans.len();
+            self.waiting.push(ResourceSpans {
+                resource: resource.clone(),
+                spans: spans.to_vec(),
+            });
+        }
+        Ok(())
     }
-    Ok(sent)
+
+    /// Sends what is waiting.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if !self.waiting.is_empty() {
+            let body = to_protobuf(&self.waiting);
+            self.runtime.block_on(self.collector.post(body))?;
+            self.sent += std::mem::take(&mut self.waiting_spans);
+            self.waiting.clear();
+        }
+        Ok(())
+    }
 }
 
 /// The address of the receiver of traces below an endpoint.
@@ -98,36 +131,13 @@ fn all_headers(given: &[String]) -> Result<HeaderMap, UsageError> {
     Ok(headers)
 }
 
-/// Sessions in requests of a bounded number of spans; a long session is divided.
-fn requests(sessions: &[ResourceSpans]) -> Vec<Vec<ResourceSpans>> {
-    let parts = sessions.iter().flat_map(|session| {
-        session.spans.chunks(MOST_SPANS).map(|spans| ResourceSpans {
-            resource: session.resource.clone(),
-            spans: spans.to_vec(),
-        })
-    });
-    let mut requests: Vec<Vec<ResourceSpans>> = Vec::new();
-    let mut count = MOST_SPANS;
-    for part in parts {
-        if count + part.spans.len() > MOST_SPANS {
-            requests.push(Vec::new());
-            count = 0;
-        }
-        count += part.spans.len();
-        if let Some(request) = requests.last_mut() {
-            request.push(part);
-        }
-    }
-    requests
+struct Collector {
+    client: reqwest::Client,
+    url: reqwest::Url,
+    headers: HeaderMap,
 }
 
-struct Collector<'a> {
-    client: &'a reqwest::Client,
-    url: &'a reqwest::Url,
-    headers: &'a HeaderMap,
-}
-
-impl Collector<'_> {
+impl Collector {
     async fn post(&self, body: Vec<u8>) -> Result<()> {
         let mut pause = PAUSE;
         for attempt in 1..=ATTEMPTS {

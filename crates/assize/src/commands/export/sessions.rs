@@ -2,7 +2,8 @@
 
 use crate::cli::ExportArguments;
 use crate::commands::{Obstructed, find_run, session_files};
-use anyhow::{Context, Result};
+use crate::terminal::warn;
+use anyhow::{Context, Result, anyhow};
 use assize_contracts::{CostSource, Plugins, ProfileRow, SessionTrace, Timestamp, TraceEvent};
 use assize_engine::store::RunDirectory;
 use assize_formats::{Session, Trial, UserMessage};
@@ -12,92 +13,121 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Sessions, and what is missing, in words.
-#[derive(Default)]
-pub(super) struct Chosen {
-    pub(super) sessions: Vec<Session>,
-    pub(super) notes: Vec<String>,
+/// The sources of an export. Sessions are read one after another, so that only one is in memory.
+pub(super) struct Sources<'a> {
+    arguments: &'a ExportArguments,
+    plugins: &'a Plugins,
+    prices: Prices,
+    redactor: Option<Redactor>,
 }
 
-impl Chosen {
-    pub(super) fn of(arguments: &ExportArguments, plugins: &Plugins) -> Result<Self> {
-        let mut chosen = Self::default();
-        let last = ["last".to_owned()];
-        let sources = match arguments.sources.as_slice() {
-            [] => &last[..],
-            sources => sources,
-        };
-        for source in sources {
-            chosen.add(source, arguments, plugins)?;
+/// Takes a session.
+type Visit<'v> = &'v mut dyn FnMut(Session) -> Result<()>;
+
+impl<'a> Sources<'a> {
+    pub(super) fn of(arguments: &'a ExportArguments, plugins: &'a Plugins) -> Self {
+        Self {
+            arguments,
+            plugins,
+            prices: Prices::default(),
+            redactor: arguments.redact.then(|| Redactor::new(&Secrets::default())),
         }
-        if chosen.sessions.is_empty() {
-            return Err(Obstructed {
-                message: "there is no session to export".to_owned(),
-                hint: "traces are kept unless a suite says `output: { store_traces: false }`; `assize show` lists trials"
-                    .to_owned(),
-            }
-            .into());
-        }
-        let prices = Prices::default();
-        let redactor = arguments.redact.then(|| Redactor::new(&Secrets::default()));
-        for session in &mut chosen.sessions {
-            add_costs(&mut session.trace, &prices);
-            if let Some(redactor) = &redactor {
-                redact(session, redactor);
-            }
-        }
-        Ok(chosen)
     }
 
-    /// A file, `RUN/POSITION`, or a run.
-    fn add(&mut self, source: &str, arguments: &ExportArguments, plugins: &Plugins) -> Result<()> {
-        let path = Path::new(source);
-        if path.is_file() {
-            let read =
-                session_files::read(path).with_context(|| format!("cannot read `{source}`"))?;
-            self.notes.extend(
-                read.notes
-                    .into_iter()
-                    .map(|note| format!("{source}: {note}")),
-            );
-            self.sessions.push(read.session);
+    /// Calls `visit` with every session that is meant. What is missing is said on the way.
+    pub(super) fn each(&self, visit: Visit<'_>) -> Result<()> {
+        let mut count = 0_u64;
+        let mut priced = |mut session: Session| {
+            count += 1;
+            add_costs(&mut session.trace, &self.prices);
+            if let Some(redactor) = &self.redactor {
+                redact(&mut session, redactor);
+            }
+            visit(session)
+        };
+        match self.arguments.sources.as_slice() {
+            [] => self.read("last", &mut priced)?,
+            sources => {
+                for source in sources {
+                    self.read(source, &mut priced)?;
+                }
+            }
+        }
+        if count > 0 {
             return Ok(());
         }
+        Err(Obstructed {
+            message: "there is no session to export".to_owned(),
+            hint: "traces are kept unless a suite says `output: { store_traces: false }`; `assize show` lists trials"
+                .to_owned(),
+        }
+        .into())
+    }
+
+    /// A file, a directory with logs, `RUN/POSITION`, or a run.
+    fn read(&self, source: &str, visit: Visit<'_>) -> Result<()> {
+        let path = Path::new(source);
+        if path.is_file() {
+            return read_files(path, visit);
+        }
+        let place = &self.arguments.place;
         let (run, position) = source.rsplit_once('/').unwrap_or(("last", source));
         if !RunDirectory::is_run(path)
             && let Ok(position) = position.parse::<u64>()
         {
-            let run = find_run(run, &arguments.place, plugins)?;
+            let run = find_run(run, place, self.plugins)?;
             let row = run.row_at(position)?.ok_or_else(|| Obstructed {
                 message: format!("run {} has no trial {position}", run.id()),
                 hint: format!("`assize show {}` lists its trials", run.id()),
             })?;
-            return self.add_trial(&run, row);
+            return visit_trial(&run, row, visit);
         }
-        let run = find_run(source, &arguments.place, plugins)?;
+        if !RunDirectory::is_run(path) && session_files::has_logs(path) {
+            return read_files(path, visit);
+        }
+        let run = find_run(source, place, self.plugins)?;
+        let is_chosen =
+            |wanted: &[String], name: &String| wanted.is_empty() || wanted.contains(name);
         for row in run.rows()? {
             let row = row?;
-            let is_chosen =
-                |wanted: &[String], name: &String| wanted.is_empty() || wanted.contains(name);
-            // Both sides of a difference are needed.
-            let is_wanted = is_chosen(&arguments.mode, &row.mode)
-                && is_chosen(&arguments.scenario, &row.scenario_id);
-            if is_wanted {
-                self.add_trial(&run, row)?;
+            if is_chosen(&self.arguments.mode, &row.mode)
+                && is_chosen(&self.arguments.scenario, &row.scenario_id)
+            {
+                visit_trial(&run, row, visit)?;
             }
         }
         Ok(())
     }
+}
 
-    fn add_trial(&mut self, run: &RunDirectory, row: ProfileRow) -> Result<()> {
-        match run.trace(&row)? {
-            Some(trace) => self.sessions.push(session_of(run, row, trace)),
-            None => self.notes.push(format!(
+fn read_files(path: &Path, visit: Visit<'_>) -> Result<()> {
+    // Only what reading fails with is about the file.
+    let mut failed = None;
+    let read = session_files::each(path, &mut |read| {
+        for note in read.notes {
+            warn(&format!("{}: {note}", path.display()));
+        }
+        visit(read.session).map_err(|error| {
+            failed = Some(error);
+            anyhow!("the session could not be written")
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => read.with_context(|| format!("cannot read `{}`", path.display())),
+    }
+}
+
+fn visit_trial(run: &RunDirectory, row: ProfileRow, visit: Visit<'_>) -> Result<()> {
+    match run.trace(&row)? {
+        Some(trace) => visit(session_of(run, row, trace)),
+        None => {
+            warn(&format!(
                 "{} · {} · {} #{} has no trace and is left out",
                 row.scenario_id, row.mode, row.model, row.iteration
-            )),
+            ));
+            Ok(())
         }
-        Ok(())
     }
 }
 
