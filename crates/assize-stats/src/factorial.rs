@@ -763,4 +763,51 @@ mod tests {
             "{found:?}"
         );
     }
+
+    #[test]
+    fn one_switch_on_few_tasks_is_the_comparison_of_two_modes() {
+        let design = Factorial::new(switches(1), FactorialRuns::Full).unwrap();
+        let weights = design.weights(&design.main_effects()[0]).unwrap();
+        let counts = [[12, 18], [9, 15], [14, 14]];
+        let tally = |passed: u64| Tally::new(passed, 20).unwrap();
+        let scenarios = counts.map(|[off, on]| EffectRuns {
+            runs: vec![tally(off), tally(on)],
+        });
+        let found =
+            success_effect(&scenarios, &weights, Scope::Population, Level::ALPHA_05).unwrap();
+        let side = |place: usize| counts.map(|counts| tally(counts[place]));
+        let same = crate::suite_difference(&side(1), &side(0), Level::ALPHA_05).unwrap();
+        assert_eq!(found.scope, Scope::Suite);
+        assert!((found.value - 100.0 * same.estimate.unwrap()).abs() < 1e-9);
+        assert!((found.ci95.unwrap()[0] - 100.0 * same.lower.unwrap()).abs() < 1e-9);
+        assert_eq!(found.p_value, same.p_value);
+
+        let runs = |shift: f64| vec![10.0 + shift, 12.0 + shift, 11.5 + 2.0 * shift];
+        let scenarios: Vec<_> = [0.0, 3.0]
+            .map(|task| EffectRuns {
+                runs: vec![runs(task), runs(task + 4.0)],
+            })
+            .into();
+        let found = metric_effect(
+            &scenarios,
+            &weights,
+            Statistic::Median,
+            Scope::Population,
+            Level::ALPHA_05,
+        );
+        let found = found.unwrap();
+        let pairs = |place: usize| {
+            let runs = scenarios.iter();
+            runs.map(|scenario| scenario.runs[place].clone())
+                .collect::<Vec<_>>()
+        };
+        let options = crate::PairedOptions {
+            scope: Scope::Suite,
+            ..Default::default()
+        };
+        let same = crate::paired_log_ratio(&pairs(1), &pairs(0), &options).unwrap();
+        assert!((found.value - same.reduction_pct.unwrap()).abs() < 1e-9);
+        assert!((found.ci95.unwrap()[0] - same.lower.unwrap()).abs() < 1e-9);
+        assert!((found.p_value.unwrap() - same.p_value.unwrap()).abs() < 1e-12);
+    }
 }
