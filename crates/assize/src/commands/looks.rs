@@ -469,7 +469,8 @@ impl UntilSteering {
             }
             let questions: Vec<&Comparison> =
                 pair.iter().filter(|found| wanted(found.metric())).collect();
-            let mut open = 0;
+            // A metric that no trial has told yet is open.
+            let mut open = u32::from(questions.is_empty());
             let mut reason = "decided";
             for question in questions {
                 match question.verdict() {
@@ -482,7 +483,15 @@ impl UntilSteering {
                             assize_report::verdict_word(question.verdict())
                         ));
                     }
-                    Verdict::NotComparable => {}
+                    // What cannot be compared yet, since nothing was judged or told so far, may be later.
+                    Verdict::NotComparable => {
+                        open += 1;
+                        judged.words.push(format!(
+                            "{} {} cannot be compared yet",
+                            question.mode_a(),
+                            question.definition().label()
+                        ));
+                    }
                     _ if self.until.futility && is_futile(question, self.until.most, alpha) => {
                         reason = "futile";
                         judged.words.push(format!(
@@ -528,7 +537,10 @@ impl UntilSteering {
         let declared = declared.filter(|effect| !effect.exploratory && is_wanted(&effect.metric));
         let mut open = 0;
         for effect in declared {
-            let is_open = effect.verdict == Verdict::Inconclusive;
+            let is_open = matches!(
+                effect.verdict,
+                Verdict::Inconclusive | Verdict::NotComparable
+            );
             open += u32::from(is_open);
             judged.words.push(format!(
                 "{} {} {}",
