@@ -194,7 +194,7 @@ fn runs_cut_off_by_a_limit_still_tell_the_direction_of_an_effect() {
     let suite = suite(SUITE);
     suite.done(&["run", "--quiet"]);
     edit(&suite, |row| {
-        if row["iteration"] == 0 && row["scenarioId"].as_str().unwrap().ends_with('1') {
+        if row["iteration"] == 0 && row["scenarioId"].as_str().unwrap().contains('1') {
             row["censored"] = true.into();
         }
     });
