@@ -126,7 +126,8 @@ study:
 	$(CARGO) run --release -p assize-report --locked --example study -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
 		--binary $${CARGO_TARGET_DIR:-target}/release/assize --commit $$(git rev-parse --short HEAD)
 	$(CARGO) run --release -p assize-stats --locked --example stopping -- $(STUDY_SIMULATIONS) $(STUDY_SEED)
-	tests/study/design.py $${CARGO_TARGET_DIR:-target}/release/assize --experiments $(STUDY_REPORTS) --runs $(STUDY_REPORTS) --seed $(STUDY_SEED)
+	tests/study/design.py $${CARGO_TARGET_DIR:-target}/release/assize --experiments $(STUDY_REPORTS) --runs $(STUDY_REPORTS) --seed $(STUDY_SEED) \
+		--commit $$(git rev-parse --short HEAD)
 
 # Kills runs, scorings, reports and removals at random moments and says what was lost.
 ROUNDS ?= 1000

@@ -53,6 +53,8 @@ impl Amounts {
 pub enum BudgetStop {
     /// The rest of the budget does not cover another block.
     Reached {
+        /// What is limited.
+        budget: Budget,
         /// Spent so far.
         spent: Amounts,
         /// The dearest block.
@@ -232,6 +234,7 @@ impl Ledger {
             return Some(BudgetStop::Unknown { what });
         }
         (!self.may_start_another(now_ms)).then(|| BudgetStop::Reached {
+            budget: self.budget,
             spent: self.spent(now_ms),
             dearest: self.dearest,
         })

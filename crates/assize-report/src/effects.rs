@@ -8,7 +8,8 @@ use crate::words::{number, p_value, signed, verdict_word};
 use assize_contracts::{FactorialRecord, SUCCESS};
 use assize_stats::{
     AdjustMethod, Direction, EffectEstimate, EffectRuns, EffectTerm, Factor, Factorial, Level,
-    LookFacts, Measure, Scope, Tally, Verdict, adjust_p_values, metric_effect, success_effect,
+    LimitKind, LimitedComparison, LimitedRuns, LimitedVerdict, LookFacts, Measure, MetricKind,
+    Scope, Tally, Verdict, adjust_p_values, limited_comparison, metric_effect, success_effect,
 };
 use serde::Serialize;
 
@@ -34,6 +35,16 @@ pub struct FactorEffect {
     pub label: String,
     /// The numbers; absent where they cannot be estimated.
     pub estimate: Option<EffectEstimate>,
+    /// Runs were cut off by a limit: the comparison that allows for it, in place of `estimate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited: Option<LimitedComparison>,
+    /// The effect in points if all void trials that may depend on the mode had gone against the factor, and for it. Absent without
+    /// such trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub void_bounds: Option<[f64; 2]>,
+    /// The void trials decide, so that there is no verdict.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub void_decides: bool,
     /// The p-value adjusted for the family.
     pub p_adjusted: Option<f64>,
     /// Number of p-values in the family.
@@ -50,6 +61,9 @@ pub struct FactorEffect {
     pub aliases: Vec<String>,
     #[serde(skip)]
     direction: Option<Direction>,
+    /// With the void trials read against the factor and for it.
+    #[serde(skip)]
+    void_cases: Vec<EffectEstimate>,
 }
 
 /// The design behind a record: the combinations that were run. None when the record does not fit together.
@@ -193,24 +207,96 @@ impl<'a> Trials<'a> {
     }
 
     fn outcomes(&self) -> Vec<EffectRuns<Tally>> {
-        self.scenarios(|arm, scenario| {
-            let cell = self.material.arms[arm].cells.get(scenario);
-            let counts = cell.map(|cell| (u64::from(cell.passed), cell.judged()));
-            let (passed, judged) = counts.unwrap_or((0, 0));
+        self.outcomes_if(|_| VoidsRead::LeftOut)
+    }
+
+    /// Outcomes with the void trials of each combination read in one way or the other.
+    fn outcomes_if(&self, read: impl Fn(usize) -> VoidsRead) -> Vec<EffectRuns<Tally>> {
+        self.scenarios_by_place(|place, arm, scenario| {
+            let Some(cell) = self.material.arms[arm].cells.get(scenario) else {
+                return Tally::default();
+            };
+            let (passed, judged) = (u64::from(cell.passed), cell.judged());
+            let void = cell.related_voids();
+            let (passed, judged) = match read(place) {
+                VoidsRead::LeftOut => (passed, judged),
+                VoidsRead::Failed => (passed, judged + void),
+                VoidsRead::Passed => (passed + void, judged + void),
+            };
             Tally::new(passed, judged).unwrap_or_default()
         })
     }
 
+    fn has_related_voids(&self) -> bool {
+        let arms = self.arms.iter().flatten();
+        let mut cells = arms.flat_map(|arm| self.material.arms[*arm].cells.values());
+        cells.any(|cell| cell.related_voids() > 0)
+    }
+
+    /// Runs on both sides of a contrast, pair by pair. None where a combination of a scenario has no run.
+    fn limited(
+        &self,
+        metric: usize,
+        weights: &[f64],
+        kind: LimitKind,
+        alpha: Level,
+    ) -> Option<LimitedComparison> {
+        let mut tasks: Vec<[(Vec<f64>, Vec<bool>); 2]> = Vec::new();
+        for scenario in 0..self.material.scenarios.len() {
+            let mut sides = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+            let mut is_complete = true;
+            for (arm, weight) in self
+                .arms
+                .iter()
+                .zip(weights)
+                .filter(|(_, weight)| **weight != 0.0)
+            {
+                let cell = arm.and_then(|arm| self.material.arms[arm].cells.get(scenario));
+                let values = cell.map_or(&[][..], |cell| cell.comparable(metric));
+                is_complete &= !values.is_empty();
+                let (all, cut) = &mut sides[usize::from(*weight < 0.0)];
+                all.extend_from_slice(values);
+                let cuts = cell.map_or(&[][..], |cell| cell.cut(metric));
+                cut.extend((0..values.len()).map(|run| cuts.get(run).copied().unwrap_or(false)));
+            }
+            if is_complete {
+                tasks.push(sides);
+            }
+        }
+        let runs: Vec<LimitedRuns<'_>> = tasks
+            .iter()
+            .map(|[(a, cut_a), (b, cut_b)]| LimitedRuns { a, b, cut_a, cut_b })
+            .collect();
+        let found = limited_comparison(&runs, kind, alpha).ok()?;
+        found.p_value.is_some().then_some(found)
+    }
+
     fn scenarios<T: Default>(&self, of: impl Fn(usize, usize) -> T) -> Vec<EffectRuns<T>> {
+        self.scenarios_by_place(|_, arm, scenario| of(arm, scenario))
+    }
+
+    fn scenarios_by_place<T: Default>(
+        &self,
+        of: impl Fn(usize, usize, usize) -> T,
+    ) -> Vec<EffectRuns<T>> {
         let scenario = |number: usize| EffectRuns {
             runs: self
                 .arms
                 .iter()
-                .map(|arm| arm.map_or_else(T::default, |arm| of(arm, number)))
+                .enumerate()
+                .map(|(place, arm)| arm.map_or_else(T::default, |arm| of(place, arm, number)))
                 .collect(),
         };
         (0..self.material.scenarios.len()).map(scenario).collect()
     }
+}
+
+/// How void trials are read.
+#[derive(Clone, Copy)]
+enum VoidsRead {
+    LeftOut,
+    Failed,
+    Passed,
 }
 
 fn one(
@@ -228,26 +314,43 @@ fn one(
     };
     let place = material.metrics.iter().position(|known| known == name);
     let weights = design.weights(term);
+    let is_single = term.levels.len() == 1;
+    let incomplete = Some("no scenario has all combinations");
+    let mut void_cases = Vec::new();
+    let mut limited = None;
     let (estimate, reason) = match (weights, place) {
         (None, _) => (None, Some("no combination shows it")),
         (Some(weights), _) if name == SUCCESS => {
-            let found = success_effect(&trials.outcomes(), &weights, alpha);
-            (
-                found,
-                Some("fewer than two scenarios have all combinations"),
-            )
+            let found = success_effect(&trials.outcomes(), &weights, analysis.scope, alpha);
+            if trials.has_related_voids() {
+                // Against the factor: what it adds to fails, what it is compared with passes.
+                let case = |against: bool| {
+                    let read = |place: usize| match (weights[place] > 0.0) == against {
+                        true => VoidsRead::Failed,
+                        false => VoidsRead::Passed,
+                    };
+                    success_effect(&trials.outcomes_if(read), &weights, analysis.scope, alpha)
+                };
+                void_cases.extend([case(true), case(false)].into_iter().flatten());
+            }
+            (found, incomplete)
         }
         (Some(_), None) => (None, Some("no trial measured it")),
-        (Some(_), Some(place)) if trials.has_cut(place) => {
+        (Some(weights), Some(place)) if trials.has_cut(place) => {
+            let kind = match crate::metric::kind(&definition) {
+                MetricKind::Time => LimitKind::Time,
+                MetricKind::Amount | MetricKind::Count => LimitKind::Tokens,
+            };
+            if is_single {
+                limited = trials.limited(place, &weights, kind, alpha);
+            }
             (None, Some("runs were cut off by the limit"))
         }
         (Some(weights), Some(place)) => {
             let statistic = analysis.statistic_of(&definition);
-            let found = metric_effect(&trials.values(place), &weights, statistic, alpha);
-            (
-                found,
-                Some("fewer than two scenarios have all combinations"),
-            )
+            let values = trials.values(place);
+            let found = metric_effect(&values, &weights, statistic, analysis.scope, alpha);
+            (found, incomplete)
         }
     };
     let names = term.levels.iter();
@@ -259,8 +362,15 @@ fn one(
         model: None,
         metric: name.to_owned(),
         label: definition.label().to_owned(),
-        reason: reason.filter(|_| estimate.is_none()),
+        reason: reason.filter(|_| estimate.is_none() && limited.is_none()),
+        void_bounds: match (&void_cases[..], &estimate) {
+            ([worst, best], Some(_)) => Some([worst.value, best.value]),
+            _ => None,
+        },
+        void_decides: false,
+        void_cases,
         estimate,
+        limited,
         p_adjusted: None,
         family_size: 0,
         exploratory: true,
@@ -278,10 +388,18 @@ fn one(
 fn adjust(effects: &mut [FactorEffect], analysis: &Analysis, alpha: Level) {
     for (exploratory, method) in [(false, AdjustMethod::Holm), (true, AdjustMethod::Bh)] {
         let paid = |effect: &FactorEffect| {
-            let p = effect.estimate.as_ref()?.p_value?;
+            let (p, scope, scenarios) = match (&effect.estimate, &effect.limited) {
+                (Some(estimate), _) => (estimate.p_value?, estimate.scope, estimate.scenarios),
+                (None, Some(limited)) => (
+                    limited.p_value?,
+                    Scope::Population,
+                    limited.per_scenario.len(),
+                ),
+                (None, None) => return None,
+            };
             let facts = LookFacts {
-                scope: Scope::Population,
-                scenarios: effect.estimate.as_ref()?.scenarios as u64,
+                scope,
+                scenarios: scenarios as u64,
                 rounds: analysis.looks.as_ref().map_or(1.0, |looks| looks.rounds),
                 components: None,
             };
@@ -295,19 +413,51 @@ fn adjust(effects: &mut [FactorEffect], analysis: &Analysis, alpha: Level) {
         for (effect, p) in family.iter_mut().zip(adjust_p_values(&p_values, method)) {
             effect.p_adjusted = p;
             effect.family_size = family_size;
-            effect.verdict = effect.word(alpha);
+            effect.judge(alpha);
         }
     }
 }
 
 impl FactorEffect {
-    fn word(&self, alpha: Level) -> Verdict {
-        let Some(estimate) = &self.estimate else {
-            return Verdict::NotComparable;
+    /// The word; none that void trials could turn.
+    fn judge(&mut self, alpha: Level) {
+        let found = match (&self.estimate, &self.limited) {
+            (Some(estimate), _) => Some((estimate.side, estimate.certain)),
+            (None, Some(limited)) => Some((
+                match limited.verdict {
+                    LimitedVerdict::More => 1,
+                    LimitedVerdict::Less => -1,
+                    LimitedVerdict::Inconclusive => 0,
+                },
+                false,
+            )),
+            (None, None) => None,
         };
-        let is_shown = self.p_adjusted.is_some_and(|p| p <= alpha.value() + 1e-12);
+        let Some((side, certain)) = found else {
+            self.verdict = Verdict::NotComparable;
+            return;
+        };
+        self.verdict = self.word(side, certain, self.p_adjusted, alpha);
+        // The other readings are held to the level that the observed one had to meet in its family.
+        let p = self.estimate.as_ref().and_then(|estimate| estimate.p_value);
+        let factor = match (p, self.p_adjusted) {
+            (Some(p), Some(adjusted)) if p > 0.0 => (adjusted / p).max(1.0),
+            _ => 1.0,
+        };
+        let agrees = |case: &EffectEstimate| {
+            let p = case.p_value.map(|p| (p * factor).min(1.0));
+            self.word(case.side, case.certain, p, alpha) == self.verdict
+        };
+        if !self.void_cases.iter().all(agrees) {
+            self.void_decides = true;
+            self.verdict = Verdict::Inconclusive;
+        }
+    }
+
+    fn word(&self, side: i8, certain: bool, p: Option<f64>, alpha: Level) -> Verdict {
+        let is_shown = certain || p.is_some_and(|p| p <= alpha.value() + 1e-12);
         let is_single = self.factors.len() == 1;
-        match (estimate.side, self.direction) {
+        match (side, self.direction) {
             (0, _) => Verdict::Inconclusive,
             _ if !is_shown => Verdict::Inconclusive,
             (side, Some(direction)) if !self.exploratory && is_single => {
@@ -327,6 +477,9 @@ impl FactorEffect {
 pub fn effect_sentence(effect: &FactorEffect) -> String {
     let of_model = effect.model.as_ref().map(|model| format!(" ({model})"));
     let head = format!("{}{}", effect.effect, of_model.unwrap_or_default());
+    if let Some(limited) = &effect.limited {
+        return limited_sentence(effect, &head, limited);
+    }
     let Some(estimate) = &effect.estimate else {
         let reason = effect.reason.unwrap_or("too few measurements");
         return format!("{head}: not comparable for {} ({reason})", effect.label);
@@ -356,22 +509,61 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
         Measure::LogRatio => format!("{} % to {} %", signed(-high), signed(-low)),
         Measure::Difference => format!("{} to {}", signed(low), signed(high)),
     });
-    let ends = ends.map_or_else(String::new, |ends| format!("{ends}; "));
-    let mixed = match effect.aliases.is_empty() {
+    let scope = match (estimate.scope, estimate.scenarios) {
+        (Scope::Population, _) => "on tasks like these".to_owned(),
+        (Scope::Suite, 1) => "on exactly this task".to_owned(),
+        (Scope::Suite, count) => format!("on exactly these {count} tasks"),
+    };
+    let ends = match ends {
+        Some(ends) => format!("{ends} {scope}; {}", p_value(effect.p_adjusted)),
+        None if estimate.certain => format!("{scope}; the same in every run"),
+        None => format!("{scope}; too few runs for an interval"),
+    };
+    let voids = match (effect.void_decides, effect.void_bounds) {
+        (true, Some([worst, best])) => format!(
+            "; void trials decide: counted against it or for it, {} to {} points",
+            signed(worst),
+            signed(best)
+        ),
+        _ => String::new(),
+    };
+    let mixed = mixed(effect);
+    format!("{head}: {}, {size} ({ends}{mixed}{voids})", word(effect))
+}
+
+fn mixed(effect: &FactorEffect) -> String {
+    match effect.aliases.is_empty() {
         true => String::new(),
         false => format!("; cannot be told from {}", effect.aliases.join(", ")),
-    };
+    }
+}
+
+fn word(effect: &FactorEffect) -> String {
     let word = match effect.verdict {
         Verdict::Lower => "lower",
         Verdict::Higher => "higher",
         other => verdict_word(other),
     };
-    let exploratory = match effect.exploratory && word != "cannot tell" {
-        true => " (exploratory)",
-        false => "",
+    match effect.exploratory && word != "cannot tell" {
+        true => format!("{word} (exploratory)"),
+        false => word.to_owned(),
+    }
+}
+
+/// Pairs of runs with the factor on and off, where runs were cut off.
+fn limited_sentence(effect: &FactorEffect, head: &str, limited: &LimitedComparison) -> String {
+    let share = |score: Option<f64>| {
+        let share = score.map_or(0.5, |score| (1.0 + score) / 2.0);
+        number(100.0 * share.clamp(0.0, 1.0))
     };
     format!(
-        "{head}: {word}{exploratory}, {size} ({ends}{}{mixed})",
-        p_value(effect.p_adjusted)
+        "{head}: {}, more {} in {} % of pairs of runs ({} to {} %; {}{}); some runs were cut off by the limit, so that no size is given",
+        word(effect),
+        effect.label,
+        share(limited.score),
+        share(limited.lower),
+        share(limited.upper),
+        p_value(effect.p_adjusted),
+        mixed(effect)
     )
 }

@@ -240,6 +240,31 @@ impl PlanBudget {
         }
     }
 
+    /// Why such a budget cannot be split, given what trials took.
+    fn problem(self, estimates: &Estimates) -> String {
+        let (known, what, instead) = match self {
+            Self::Usd(_) => (
+                estimates.usd,
+                "cost",
+                "; plan with tokens or minutes instead",
+            ),
+            Self::Tokens(_) => (estimates.tokens, "use", "; plan with minutes instead"),
+            Self::Minutes(_) => (estimates.ms, "take", ""),
+        };
+        let whole = self.words();
+        match known {
+            _ if estimates.trials == 0 => format!(
+                "how to split {whole} is not known before a run: `assize plan --pilot` runs a few blocks"
+            ),
+            None => format!(
+                "nobody knows what these trials {what}, so {whole} cannot be split{instead}"
+            ),
+            Some(_) => format!(
+                "{whole} cannot be split sensibly: it pays for fewer than two scenarios, or for far more than any design needs"
+            ),
+        }
+    }
+
     fn words(self) -> String {
         match self {
             Self::Usd(amount) => money(amount),
@@ -297,6 +322,9 @@ pub struct ExperimentPlan {
     pub power: f64,
     /// The detectable differences of each metric to decide by.
     pub metrics: Vec<MetricPlan>,
+    /// Why the budget was not split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_problem: Option<String>,
     /// Tasks that equivalence within the margin takes at least, however many runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks_for_margin: Option<TasksForMargin>,
@@ -425,7 +453,16 @@ impl ExperimentPlan {
                 tasks: tasks_for_margin(margin, input.alpha)?,
             })
         });
+        let metrics: Vec<MetricPlan> = known(input)
+            .iter()
+            .map(|known| planner.metric(known))
+            .collect();
+        let is_split = metrics.iter().any(|metric| metric.split.is_some());
         Self {
+            budget_problem: input
+                .budget
+                .filter(|_| !is_split)
+                .map(|budget| budget.problem(&input.estimates)),
             design,
             trials: design.trials(),
             usd: all(input.estimates.usd),
@@ -433,10 +470,7 @@ impl ExperimentPlan {
             minutes: all(input.estimates.ms).map(|range| range.times(1.0 / at_once / 60_000.0)),
             alpha: alpha.value(),
             power: input.power.value(),
-            metrics: known(input)
-                .iter()
-                .map(|known| planner.metric(known))
-                .collect(),
+            metrics,
             tasks_for_margin: margin,
         }
     }
@@ -448,6 +482,7 @@ impl ExperimentPlan {
         for metric in &self.metrics {
             lines.extend(metric.lines(self.design));
         }
+        lines.extend(self.budget_problem.clone());
         if let Some(TasksForMargin { margin_pp, tasks }) = self.tasks_for_margin {
             lines.push(format!(
                 "equivalence within {} points for new tasks needs at least {tasks} tasks, however many runs",
@@ -761,12 +796,13 @@ impl Planner<'_> {
             round: per_round.unwrap_or(1.0),
         };
         let budget = self.input.budget.filter(|_| per_round.is_some());
-        let size = size.unwrap_or(0.2);
-        let question = self.question(known.effect(size));
+        let question = self.question(known.effect(size.unwrap_or(0.2)));
         let split = match budget {
             Some(budget) => best_split(components, &cost, budget.amount(), &question)?,
-            None if self.input.detect.is_empty() => return None,
-            None => cheapest_split(components, &cost, &question)?,
+            None => {
+                size?;
+                cheapest_split(components, &cost, &question)?
+            }
         };
         let repetitions_only = budget.and_then(|budget| {
             let round = cost.round * design.scenarios as f64;

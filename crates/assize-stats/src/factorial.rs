@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::effect::Measure;
-use crate::interval::Level;
+use crate::interval::{Level, Scope};
 use crate::proportion::Tally;
 use crate::sample::{Sample, finite};
 use crate::scenario::common_scale;
 use crate::special::student_t_cdf;
 use crate::statistic::Statistic;
-use crate::success::chance_inside;
-use crate::task_t::TaskT;
+use crate::success::{chance_inside, suite_sides};
+use crate::task_t::{TaskT, unseen_share};
 
 /// More combinations than this are no experiment.
 pub(crate) const MOST_RUNS: usize = 256;
@@ -362,30 +362,46 @@ pub struct EffectRuns<T> {
     pub runs: Vec<T>,
 }
 
-/// An effect over scenarios, for new tasks like these.
+/// Up to so many scenarios an effect speaks of exactly these.
+const FEW_TASKS: usize = 4;
+
+/// An effect over scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectEstimate {
+    /// What it speaks about: new tasks like these, or exactly these.
+    pub scope: Scope,
     /// Scale of the effect.
     pub measure: Measure,
     /// Percent less, for ratios; the metric's unit, or points of success, otherwise.
     pub value: f64,
-    /// Its interval; absent without variation.
+    /// Its interval; absent without variation, or with too few runs.
     pub ci95: Option<[f64; 2]>,
-    /// Two-sided; absent without variation.
+    /// Two-sided; absent without variation, or with too few runs.
     pub p_value: Option<f64>,
+    /// Runs do not vary at all, so that the effect on exactly these tasks is known.
+    pub certain: bool,
     /// Scenarios with runs under every combination.
     pub scenarios: usize,
     /// -1: lower, 1: higher, 0: the interval holds 0.
     pub side: i8,
 }
 
-/// The effect of a term on a metric: scenario by scenario, on logs where all values allow it. None for fewer than two
-/// scenarios that have runs under every combination.
+/// The scope of an effect over so many scenarios.
+fn effect_scope(wanted: Scope, scenarios: usize) -> Scope {
+    match scenarios <= FEW_TASKS {
+        true => Scope::Suite,
+        false => wanted,
+    }
+}
+
+/// The effect of a term on a metric: scenario by scenario, on logs where all values allow it. Up to four scenarios always give
+/// `suite`. None without a scenario that has runs under every combination.
 pub fn metric_effect(
     scenarios: &[EffectRuns<Vec<f64>>],
     weights: &[f64],
     statistic: Statistic,
+    scope: Scope,
     alpha: Level,
 ) -> Option<EffectEstimate> {
     let is_used = |place: usize| weights[place] != 0.0;
@@ -399,8 +415,8 @@ pub fn metric_effect(
             .collect()
     };
     let complete: Vec<Vec<Option<Sample>>> = scenarios.iter().filter_map(complete).collect();
-    if complete.len() < 2 {
-        return None;
+    if effect_scope(scope, complete.len()) == Scope::Suite {
+        return suite_metric_effect(&complete, weights, alpha);
     }
     let used = || complete.iter().flatten().flatten();
     let is_positive = used().all(|sample| statistic.of(sample) > 0.0);
@@ -434,6 +450,8 @@ pub fn metric_effect(
     };
     let ends = [shown(mean - reach), shown(mean + reach)];
     Some(EffectEstimate {
+        scope: Scope::Population,
+        certain: false,
         measure: match is_positive {
             true => Measure::LogRatio,
             false => Measure::Difference,
@@ -446,10 +464,90 @@ pub fn metric_effect(
     })
 }
 
-/// The effect of a term on success, in points. Never trusts a spread below half of what chance inside the tasks makes.
+/// The effect on exactly these tasks: only the spread of runs inside them is error (Welch). Without two runs everywhere it has no
+/// interval.
+fn suite_metric_effect(
+    complete: &[Vec<Option<Sample>>],
+    weights: &[f64],
+    alpha: Level,
+) -> Option<EffectEstimate> {
+    let used = || {
+        let cells = complete
+            .iter()
+            .flat_map(|scenario| scenario.iter().zip(weights));
+        cells.filter_map(|(sample, weight)| Some((sample.as_ref()?, *weight)))
+    };
+    let scenarios = complete.len() as f64;
+    let is_positive = used().all(|(sample, _)| sample.min() > 0.0);
+    let scale = common_scale(used().map(|(sample, _)| sample));
+    let (mut mean, mut variance, mut spread, mut largest) = (0.0, 0.0, 0.0, 0.0_f64);
+    let mut repeats = !complete.is_empty();
+    for (sample, weight) in used() {
+        let (value, error, size) = match is_positive {
+            true => {
+                let logs = sample.logs()?;
+                let size = logs.min().abs().max(logs.max().abs());
+                (logs.mean(), logs.standard_error(), size)
+            }
+            false => {
+                let size = sample.min().abs().max(sample.max().abs());
+                (
+                    sample.mean() * scale.inverse,
+                    sample.standard_error() * scale.inverse,
+                    size * scale.inverse,
+                )
+            }
+        };
+        repeats &= sample.count() > 1;
+        let share = weight / scenarios;
+        let term = share * share * error * error;
+        mean += share * value;
+        variance += term;
+        spread += term * term / (sample.count().max(2) - 1) as f64;
+        largest = largest.max(size);
+    }
+    if complete.is_empty() {
+        return None;
+    }
+    let se = sqrt(variance);
+    let varies = repeats && se > 1e-12 * largest;
+    let certain = repeats && !varies && mean.abs() > 1e-12 * largest;
+    let df = variance * variance / spread;
+    let reach = match varies {
+        true => crate::special::student_t_quantile(1.0 - alpha.value() / 2.0, df) * se,
+        false => 0.0,
+    };
+    let shown = |effect: f64| match is_positive {
+        true => finite((1.0 - exp(effect)) * 100.0),
+        false => finite(effect * scale.unit),
+    };
+    let ends = [shown(mean - reach), shown(mean + reach)];
+    Some(EffectEstimate {
+        scope: Scope::Suite,
+        measure: match is_positive {
+            true => Measure::LogRatio,
+            false => Measure::Difference,
+        },
+        value: shown(mean),
+        ci95: varies.then_some([ends[0].min(ends[1]), ends[0].max(ends[1])]),
+        p_value: varies.then(|| (2.0 * student_t_cdf(-(mean / se).abs(), df)).min(1.0)),
+        certain,
+        scenarios: complete.len(),
+        side: match varies || certain {
+            true if mean - reach > 0.0 => 1,
+            true if mean + reach < 0.0 => -1,
+            _ => 0,
+        },
+    })
+}
+
+/// The effect of a term on success, in points. Never trusts a spread below half of what chance inside the tasks makes, and allows
+/// for kinds of tasks that were not seen. Up to four scenarios always give `suite`. None without a scenario that has judged trials
+/// under every combination.
 pub fn success_effect(
     scenarios: &[EffectRuns<Tally>],
     weights: &[f64],
+    scope: Scope,
     alpha: Level,
 ) -> Option<EffectEstimate> {
     let is_complete = |scenario: &&EffectRuns<Tally>| {
@@ -458,6 +556,9 @@ pub fn success_effect(
         used.all(|(tally, _)| tally.trials() > 0)
     };
     let complete: Vec<&EffectRuns<Tally>> = scenarios.iter().filter(is_complete).collect();
+    if effect_scope(scope, complete.len()) == Scope::Suite {
+        return suite_success_effect(&complete, weights, alpha);
+    }
     let effect = |scenario: &&EffectRuns<Tally>| -> f64 {
         let runs = scenario.runs.iter().zip(weights);
         let used = runs.filter(|(_, weight)| **weight != 0.0);
@@ -483,13 +584,62 @@ pub fn success_effect(
         () if bounds.upper < 0.0 => -1,
         () => 0,
     };
+    // The largest effect that there can be: 1 for a factor, 2 for the difference of two differences.
+    let most: f64 = weights.iter().filter(|weight| **weight > 0.0).sum();
+    let unseen = match side {
+        0 => most * unseen_share(complete.len(), alpha.value()),
+        _ => 0.0,
+    };
+    let (lower, upper) = match side {
+        0 => (bounds.lower.min(-unseen), bounds.upper.max(unseen)),
+        _ => (bounds.lower, bounds.upper),
+    };
     Some(EffectEstimate {
+        scope: Scope::Population,
         measure: Measure::Difference,
         value: fit.mean * 100.0,
-        ci95: Some([bounds.lower * 100.0, bounds.upper * 100.0]),
+        ci95: Some([lower.max(-most) * 100.0, upper.min(most) * 100.0]),
         p_value: Some(fit.p_value()),
+        certain: false,
         scenarios: complete.len(),
         side,
+    })
+}
+
+/// The effect on exactly these tasks: the combinations on either side of the contrast are read as the tasks of two modes.
+fn suite_success_effect(
+    complete: &[&EffectRuns<Tally>],
+    weights: &[f64],
+    alpha: Level,
+) -> Option<EffectEstimate> {
+    let side = |is_meant: fn(f64) -> bool| -> Vec<Tally> {
+        let of_scenario = |scenario: &&EffectRuns<Tally>| {
+            let runs = scenario.runs.iter().zip(weights);
+            let meant = runs.filter(|(_, weight)| is_meant(**weight));
+            meant.map(|(tally, _)| *tally).collect::<Vec<Tally>>()
+        };
+        complete.iter().flat_map(of_scenario).collect()
+    };
+    let most: f64 = weights.iter().filter(|weight| **weight > 0.0).sum();
+    let found = suite_sides(
+        &side(|weight| weight > 0.0),
+        &side(|weight| weight < 0.0),
+        alpha,
+    );
+    let ends = found.lower.zip(found.upper);
+    Some(EffectEstimate {
+        scope: Scope::Suite,
+        measure: Measure::Difference,
+        value: found.estimate? * most * 100.0,
+        ci95: ends.map(|(lower, upper)| [lower * most * 100.0, upper * most * 100.0]),
+        p_value: found.p_value,
+        certain: false,
+        scenarios: complete.len(),
+        side: match ends {
+            Some((lower, _)) if lower > 0.0 => 1,
+            Some((_, upper)) if upper < 0.0 => -1,
+            _ => 0,
+        },
     })
 }
 
@@ -579,7 +729,14 @@ mod tests {
         let scenarios: Vec<_> = (0..8).map(scenario).collect();
         let effect = |term: &EffectTerm| {
             let weights = design.weights(term).unwrap();
-            metric_effect(&scenarios, &weights, Statistic::Median, Level::ALPHA_05).unwrap()
+            metric_effect(
+                &scenarios,
+                &weights,
+                Statistic::Median,
+                Scope::Population,
+                Level::ALPHA_05,
+            )
+            .unwrap()
         };
         let main = design.main_effects();
         let first = effect(&main[0]);
@@ -599,10 +756,58 @@ mod tests {
         };
         let scenarios: Vec<_> = (0..10).map(scenario).collect();
         let weights = design.weights(&design.main_effects()[0]).unwrap();
-        let found = success_effect(&scenarios, &weights, Level::ALPHA_05).unwrap();
+        let found =
+            success_effect(&scenarios, &weights, Scope::Population, Level::ALPHA_05).unwrap();
         assert!(
             (found.value - 40.0).abs() < 1e-9 && found.side == 1,
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn one_switch_on_few_tasks_is_the_comparison_of_two_modes() {
+        let design = Factorial::new(switches(1), FactorialRuns::Full).unwrap();
+        let weights = design.weights(&design.main_effects()[0]).unwrap();
+        let counts = [[12, 18], [9, 15], [14, 14]];
+        let tally = |passed: u64| Tally::new(passed, 20).unwrap();
+        let scenarios = counts.map(|[off, on]| EffectRuns {
+            runs: vec![tally(off), tally(on)],
+        });
+        let found =
+            success_effect(&scenarios, &weights, Scope::Population, Level::ALPHA_05).unwrap();
+        let side = |place: usize| counts.map(|counts| tally(counts[place]));
+        let same = crate::suite_difference(&side(1), &side(0), Level::ALPHA_05).unwrap();
+        assert_eq!(found.scope, Scope::Suite);
+        assert!((found.value - 100.0 * same.estimate.unwrap()).abs() < 1e-9);
+        assert!((found.ci95.unwrap()[0] - 100.0 * same.lower.unwrap()).abs() < 1e-9);
+        assert_eq!(found.p_value, same.p_value);
+
+        let runs = |shift: f64| vec![10.0 + shift, 12.0 + shift, 11.5 + 2.0 * shift];
+        let scenarios: Vec<_> = [0.0, 3.0]
+            .map(|task| EffectRuns {
+                runs: vec![runs(task), runs(task + 4.0)],
+            })
+            .into();
+        let found = metric_effect(
+            &scenarios,
+            &weights,
+            Statistic::Median,
+            Scope::Population,
+            Level::ALPHA_05,
+        );
+        let found = found.unwrap();
+        let pairs = |place: usize| {
+            let runs = scenarios.iter();
+            runs.map(|scenario| scenario.runs[place].clone())
+                .collect::<Vec<_>>()
+        };
+        let options = crate::PairedOptions {
+            scope: Scope::Suite,
+            ..Default::default()
+        };
+        let same = crate::paired_log_ratio(&pairs(1), &pairs(0), &options).unwrap();
+        assert!((found.value - same.reduction_pct.unwrap()).abs() < 1e-9);
+        assert!((found.ci95.unwrap()[0] - same.lower.unwrap()).abs() < 1e-9);
+        assert!((found.p_value.unwrap() - same.p_value.unwrap()).abs() < 1e-12);
     }
 }

@@ -100,28 +100,41 @@ impl Walk {
         }
     }
 
-    /// The bound that paths cross with this probability.
+    /// The bound that paths cross with this probability: Newton's method on the logarithm, which is nearly a parabola, inside a
+    /// bracket that every step narrows.
     fn reach(&self, fraction: f64, share: f64) -> f64 {
         let step = sqrt(fraction - self.fraction);
-        let crossing = |reach: f64| -> f64 {
-            let beyond = |node: &Node| {
-                normal_cdf((node.at - reach) / step) + normal_cdf((-node.at - reach) / step)
-            };
-            self.nodes.iter().map(|node| node.mass * beyond(node)).sum()
-        };
-        let (mut low, mut high) = (0.0, 12.0 * sqrt(fraction));
-        for _ in 0..60 {
-            let middle = (low + high) / 2.0;
-            if crossing(middle) > share {
-                low = middle;
-            } else {
-                high = middle;
+        let crossing = |reach: f64| -> (f64, f64) {
+            let (mut sum, mut slope) = (0.0, 0.0);
+            for node in &self.nodes {
+                let (up, down) = ((node.at - reach) / step, (-node.at - reach) / step);
+                sum += node.mass * (normal_cdf(up) + normal_cdf(down));
+                slope -= node.mass * (normal_density(up) + normal_density(down)) / step;
             }
-            if high - low < 1e-7 {
+            (sum, slope)
+        };
+        let wanted = libm::log(share);
+        let (mut low, mut high) = (0.0, 12.0 * sqrt(fraction));
+        let mut reach = high / 5.0;
+        for _ in 0..100 {
+            let (sum, slope) = crossing(reach);
+            if sum > share {
+                low = reach;
+            } else {
+                high = reach;
+            }
+            let newton = reach - (libm::log(sum) - wanted) * sum / slope;
+            let next = match newton > low && newton < high {
+                true => newton,
+                false => (low + high) / 2.0,
+            };
+            let is_found = (next - reach).abs() < 1e-9;
+            reach = next;
+            if is_found {
                 break;
             }
         }
-        (low + high) / 2.0
+        reach
     }
 }
 

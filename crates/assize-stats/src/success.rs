@@ -17,6 +17,7 @@ pub use margin::{
 };
 pub use population::{SuccessDifference, SuccessRate, success_difference, success_rate};
 pub(crate) use population::{TaskDifferences, chance_inside, per_task_variance};
+pub(crate) use suite::suite_sides;
 pub use suite::{SuiteDifference, SuiteRate, suite_difference, suite_rate};
 pub(crate) use voids::{TallyCase, VoidCases, Voided};
 pub use voids::{VoidCheck, void_check};

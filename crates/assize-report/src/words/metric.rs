@@ -382,6 +382,14 @@ impl Direction {
         })
     }
 
+    /// `the data fit 38 to 100 %`.
+    fn fits(&self) -> String {
+        match self.ends {
+            Some(_) => format!("the data fit {}", self.range()),
+            None => "one task gives no interval".to_owned(),
+        }
+    }
+
     /// `slower in 71 % of pairs of runs`.
     fn pairs(&self) -> String {
         format!("{} in {} % of pairs of runs", self.word, number(self.share))
@@ -407,7 +415,7 @@ fn limited_clause<'a>(found: &MetricResult, limited: &Limited, noun: &Noun<'a>) 
     let (pairs, range) = (direction.pairs(), direction.range());
     if found.verdict == Verdict::Inconclusive {
         let cut_off = cut_off(found, limited);
-        return unknown(format!("{pairs}, the data fit {range}; {cut_off}"));
+        return unknown(format!("{pairs}, {}; {cut_off}", direction.fits()));
     }
     let size = size(found, limited, noun, false);
     let size = size.map(|size| format!("; {size}")).unwrap_or_default();
@@ -434,7 +442,8 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
             LimitKind::Tokens => format!("{a} used {} than {b}", noun.compared(false)),
         };
         return format!(
-            "Cannot tell whether {question}{place}: {pairs}, the data fit {range} ({design}); {}.",
+            "Cannot tell whether {question}{place}: {pairs}, {} ({design}); {}.",
+            direction.fits(),
             cut_off(found, limited)
         );
     }

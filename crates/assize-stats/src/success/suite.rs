@@ -87,13 +87,22 @@ pub fn suite_difference(
 }
 
 pub(super) fn suite_difference_of(matched: &MatchedTallies, alpha: f64) -> SuiteDifference {
-    let runs = SuiteRuns::new(&matched.a).zip(SuiteRuns::new(&matched.b));
+    difference_of(&matched.a, &matched.b, alpha)
+}
+
+/// The same where the two sides are not pairs of tasks: the combinations on either side of a contrast.
+pub(crate) fn suite_sides(a: &[Tally], b: &[Tally], alpha: Level) -> SuiteDifference {
+    difference_of(a, b, alpha.value())
+}
+
+fn difference_of(a: &[Tally], b: &[Tally], alpha: f64) -> SuiteDifference {
+    let runs = SuiteRuns::new(a).zip(SuiteRuns::new(b));
     let interval = |z: f64| {
         let (a, b) = runs.as_ref()?;
         Some(difference(&a.interval(z)?, &b.interval(z)?, 0.0))
     };
     let bounds = interval(z_of(alpha));
-    let (rate_a, rate_b) = (mean_rate(&matched.a), mean_rate(&matched.b));
+    let (rate_a, rate_b) = (mean_rate(a), mean_rate(b));
     let estimate = rate_a.zip(rate_b).map(|(a, b)| a - b);
     let mut warnings = Warnings::default();
     warnings.add_if(bounds.is_none(), Warning::FewRuns);

@@ -116,22 +116,38 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
     }
 }
 
-/// Why the budget ended the run, and what to do.
+/// Why the budget ended the run, and what to do. Only what is limited is known for certain.
 pub(super) fn words(stop: &BudgetStop) -> String {
     match stop {
-        BudgetStop::Reached { spent, dearest } => {
-            let amounts = |amounts: &Amounts| {
-                format!(
-                    "{}, {} tokens, {}",
-                    money(amounts.usd),
-                    quantity(amounts.tokens),
-                    duration(amounts.ms)
-                )
+        BudgetStop::Reached {
+            budget,
+            spent,
+            dearest,
+        } => {
+            let used = |limit: Option<String>, spent: String, next: String| {
+                let limit = limit?;
+                Some(format!(
+                    "{spent} of {limit} spent, and another block may take {next}"
+                ))
             };
+            let tokens = |tokens: f64| format!("{} tokens", quantity(tokens));
+            let parts = [
+                used(budget.usd.map(money), money(spent.usd), money(dearest.usd)),
+                used(
+                    budget.tokens.map(|limit| tokens(limit as f64)),
+                    tokens(spent.tokens),
+                    tokens(dearest.tokens),
+                ),
+                used(
+                    budget.minutes.map(|minutes| duration(60_000.0 * minutes)),
+                    duration(spent.ms),
+                    duration(dearest.ms),
+                ),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
             format!(
-                "the budget is used up: {} spent (what is unknown not counted), and another block may take {}; a larger one continues the run",
-                amounts(spent),
-                amounts(dearest)
+                "the budget is used up: {}; a larger one continues the run",
+                parts.join("; ")
             )
         }
         BudgetStop::Unknown { what } => format!(

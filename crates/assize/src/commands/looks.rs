@@ -5,7 +5,7 @@ use crate::commands::verdict::{self, Source};
 use crate::terminal::warn;
 use anyhow::Result;
 use assize_contracts::{
-    DecidedRecord, LookRecord, StoppedRecord, StoppingMethod, Timestamp, UntilSpec,
+    DecidedRecord, LookRecord, Outcome, StoppedRecord, StoppingMethod, Timestamp, UntilSpec,
 };
 use assize_engine::store::{RunDirectory, append_look, read_looks};
 use assize_engine::{Arm, Look, ProfileSuite, RunTarget, Steering, StoppedArm};
@@ -33,8 +33,8 @@ struct State {
     id: String,
     blocks: u64,
     rounds: f64,
-    /// Success of every trial, by scenario and repetition, then by arm.
-    passed: BTreeMap<(String, i64), BTreeMap<Arm, bool>>,
+    /// Success of every trial, by scenario and repetition, then by arm. None: it could not be judged.
+    passed: BTreeMap<(String, i64), BTreeMap<Arm, Option<bool>>>,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +49,8 @@ struct Trial<'a> {
     iteration: i64,
     #[serde(default)]
     success: bool,
+    #[serde(default)]
+    outcome: Option<Outcome>,
 }
 
 impl State {
@@ -67,7 +69,7 @@ impl State {
                 passed: BTreeMap::new(),
             }));
         }
-        let mut passed: BTreeMap<(String, i64), BTreeMap<Arm, bool>> = BTreeMap::new();
+        let mut passed: BTreeMap<(String, i64), BTreeMap<Arm, Option<bool>>> = BTreeMap::new();
         if let Some(reader) = source.open()? {
             assize_report::read_rows(reader, |bytes| {
                 if let Ok(trial) = serde_json::from_slice::<Trial<'_>>(bytes.json) {
@@ -76,7 +78,8 @@ impl State {
                         model: trial.model.into_owned(),
                     };
                     let block = (trial.scenario_id.into_owned(), trial.iteration);
-                    passed.entry(block).or_default().insert(arm, trial.success);
+                    let success = (trial.outcome != Some(Outcome::Void)).then_some(trial.success);
+                    passed.entry(block).or_default().insert(arm, success);
                 }
                 Ok(())
             })?;
@@ -120,7 +123,11 @@ impl State {
         for ((scenario, iteration), arms) in &self.passed {
             if let (Some(a), Some(b)) = (arms.get(a), arms.get(b)) {
                 scenarios.insert(scenario);
-                let difference = f64::from(u8::from(*a)) - f64::from(u8::from(*b));
+                // A pair that could not be judged speaks for neither mode.
+                let difference = match (a, b) {
+                    (Some(a), Some(b)) => f64::from(u8::from(*a)) - f64::from(u8::from(*b)),
+                    _ => 0.0,
+                };
                 rounds.entry(*iteration).or_default().push(difference);
             }
         }
@@ -405,6 +412,8 @@ impl UntilSteering {
         let reading = found.reading(&source);
         let mut analysis = source.analysis.clone();
         analysis.looks = Some(reading.clone());
+        // Verdicts rest on closed forms: resampling makes numbers that nobody sees at a look.
+        analysis.resamples = 1;
         let summary = verdict::summarize(std::slice::from_ref(&source), &analysis)?;
         let already = stopped_in(&earlier);
         let judged = self.judge(&summary, rounds, &already);
@@ -460,7 +469,8 @@ impl UntilSteering {
             }
             let questions: Vec<&Comparison> =
                 pair.iter().filter(|found| wanted(found.metric())).collect();
-            let mut open = 0;
+            // A metric that no trial has told yet is open.
+            let mut open = u32::from(questions.is_empty());
             let mut reason = "decided";
             for question in questions {
                 match question.verdict() {
@@ -473,7 +483,15 @@ impl UntilSteering {
                             assize_report::verdict_word(question.verdict())
                         ));
                     }
-                    Verdict::NotComparable => {}
+                    // What cannot be compared yet, since nothing was judged or told so far, may be later.
+                    Verdict::NotComparable => {
+                        open += 1;
+                        judged.words.push(format!(
+                            "{} {} cannot be compared yet",
+                            question.mode_a(),
+                            question.definition().label()
+                        ));
+                    }
                     _ if self.until.futility && is_futile(question, self.until.most, alpha) => {
                         reason = "futile";
                         judged.words.push(format!(
@@ -511,10 +529,18 @@ impl UntilSteering {
     /// Effects need all combinations, so that all stop together.
     fn judge_effects(&self, summary: &Summary, rounds: u32) -> Judged {
         let mut judged = Judged::default();
-        let declared = summary.effects.iter().filter(|effect| !effect.exploratory);
+        let is_wanted = |metric: &String| match &self.until.metrics {
+            Some(metrics) => metrics.contains(metric),
+            None => true,
+        };
+        let declared = summary.effects.iter();
+        let declared = declared.filter(|effect| !effect.exploratory && is_wanted(&effect.metric));
         let mut open = 0;
         for effect in declared {
-            let is_open = effect.verdict == Verdict::Inconclusive;
+            let is_open = matches!(
+                effect.verdict,
+                Verdict::Inconclusive | Verdict::NotComparable
+            );
             open += u32::from(is_open);
             judged.words.push(format!(
                 "{} {} {}",

@@ -32,7 +32,8 @@ pub(crate) fn plan(arguments: &PlanArguments, plugins: &Plugins) -> Result<Exit>
         (None, Some(name)) => Some(Source::find(name, &place(arguments), plugins)?),
         (None, None) => latest(&suite)?,
     };
-    let known = source.as_ref().map(Known::of).transpose()?;
+    let known = source.as_ref().map(|source| Known::of(source, &suite));
+    let known = known.transpose()?;
     let input = input(arguments, &suite, known.as_ref())?;
     check_metrics(&input)?;
     let plan = ExperimentPlan::new(&input);
@@ -58,8 +59,19 @@ struct Known {
 }
 
 impl Known {
-    fn of(source: &Source) -> Result<Self> {
-        let analysis = source.analysis.clone();
+    /// The earlier trials, read as the suite reads its own: its metrics decide, whatever decided then.
+    fn of(source: &Source, suite: &LoadedSuite) -> Result<Self> {
+        let reading = &suite.profile.reading;
+        let mut analysis = source.analysis.clone();
+        if let Ok(wanted) = Analysis::of(&reading.analysis) {
+            analysis.primary = wanted.primary;
+            analysis.statistic = wanted.statistic;
+            analysis.statistics = wanted.statistics;
+            analysis.directions = wanted.directions;
+        }
+        analysis.planned_primary.clone_from(&reading.primary);
+        let modes = suite.profile.modes.iter().map(|mode| mode.name.clone());
+        analysis.mode_order = modes.collect();
         let summary = verdict::summarize(std::slice::from_ref(source), &analysis)?;
         Ok(Self {
             summary,
@@ -73,7 +85,7 @@ pub(super) fn short_lines(suite: &LoadedSuite) -> Result<Vec<String>> {
     let Some(source) = latest(suite)? else {
         return Ok(Vec::new());
     };
-    let known = Known::of(&source)?;
+    let known = Known::of(&source, suite)?;
     let input = input(&PlanArguments::default(), suite, Some(&known))?;
     Ok(ExperimentPlan::new(&input).short_lines())
 }

@@ -88,6 +88,12 @@ fn the_suite_declares_a_budget_of_tokens_too() {
     let tokens: u64 = rows.iter().map(total).sum();
     assert!(tokens < 500_000, "{tokens}");
     blocks(&rows);
+    // Nobody knows the cost, so that it is not told as nothing.
+    assert!(
+        outcome.stderr.contains("of 400.0k tokens spent"),
+        "{outcome:#?}"
+    );
+    assert!(!outcome.stderr.contains("$0.00"), "{outcome:#?}");
 }
 
 #[test]

@@ -129,3 +129,81 @@ fn factors_that_cannot_be_are_refused_where_they_stand() {
         assert!(outcome.stderr.contains(part), "{part}: {outcome:#?}");
     }
 }
+
+/// The effect of one factor on one metric, as `compare --json` tells it.
+fn effect(suite: &Suite, effect: &str, metric: &str) -> Value {
+    let lines = suite.done(&["compare", "--json"]);
+    let mut lines = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .find(|found| found["effect"] == effect && found["metric"] == metric)
+        .unwrap_or_else(|| panic!("{effect} {metric}"))
+}
+
+/// Changes the stored rows of a run.
+fn edit(suite: &Suite, change: impl Fn(&mut Value)) {
+    let path = suite.run_directory().join("rows.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rows = text.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        change(&mut row);
+        format!("{row}\n")
+    });
+    std::fs::write(&path, rows.collect::<String>()).unwrap();
+}
+
+#[test]
+fn failures_that_turn_void_decide_no_effect() {
+    let suite = suite(SUITE);
+    suite.done(&["run", "--quiet"]);
+    edit(&suite, |row| {
+        let is_polite = row["mode"].as_str().unwrap().contains("polite");
+        if is_polite && row["outcome"] == "fail" {
+            row["outcome"] = "void".into();
+            row["voidCause"] = "llm_error".into();
+        }
+    });
+    let found = effect(&suite, "polite", "success");
+    assert_eq!(
+        (&found["verdict"], &found["voidDecides"]),
+        (&Value::from("inconclusive"), &Value::Bool(true)),
+        "{found}"
+    );
+    assert_eq!(found["estimate"]["side"], 1, "{found}");
+    let text = suite.done(&["compare"]);
+    assert!(text.contains("void trials decide"), "{text}");
+}
+
+#[test]
+fn few_tasks_have_effects_on_exactly_these() {
+    let suite = Suite::of(SUITE);
+    suite.write("many.yaml", "id: s\nprompt: do it\n");
+    suite.done(&["run", "--quiet"]);
+    let tokens = effect(&suite, "short", "tokens_active");
+    assert_eq!(tokens["verdict"], "better", "{tokens}");
+    assert_eq!(tokens["estimate"]["scope"], "suite");
+    let success = effect(&suite, "skilled", "success");
+    assert!(success["pAdjusted"].is_number(), "{success}");
+    let text = suite.done(&["compare"]);
+    assert!(text.contains("on exactly this task"), "{text}");
+}
+
+#[test]
+fn runs_cut_off_by_a_limit_still_tell_the_direction_of_an_effect() {
+    let suite = suite(SUITE);
+    suite.done(&["run", "--quiet"]);
+    edit(&suite, |row| {
+        if row["iteration"] == 0 && row["scenarioId"].as_str().unwrap().contains('1') {
+            row["censored"] = true.into();
+        }
+    });
+    let found = effect(&suite, "short", "tokens_active");
+    assert_eq!(found["verdict"], "better", "{found}");
+    assert!(
+        found["limited"]["score"].as_f64().unwrap() < -0.9,
+        "{found}"
+    );
+    let text = suite.done(&["compare"]);
+    assert!(text.contains("no size is given"), "{text}");
+}

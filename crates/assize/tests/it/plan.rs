@@ -145,3 +145,44 @@ fn a_difference_that_cannot_be_understood_is_a_usage_error() {
         assert!(outcome.stderr.contains(part), "{outcome:#?}");
     }
 }
+
+#[test]
+fn rows_of_elsewhere_are_planned_from_by_the_metrics_of_the_suite() {
+    let suite = suite();
+    suite.done(&["run", "--quiet"]);
+    let rows = suite.run_directory().join("rows.jsonl");
+    std::fs::copy(rows, suite.path().join("pilot.jsonl")).unwrap();
+    let path = suite.path().join("assize.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace(
+        "analysis: { equivalence_margin: 10% }",
+        "analysis: { primary: [tokens_active] }",
+    );
+    std::fs::write(&path, text).unwrap();
+    let plan = json(&suite, &["--from", "pilot.jsonl", "--detect", "15%"]);
+    let metrics: Vec<&Value> = plan["metrics"].as_array().unwrap().iter().collect();
+    assert_eq!(metrics.len(), 1, "{plan}");
+    assert_eq!(metrics[0]["metric"], "tokens_active");
+    assert_eq!(plan["questions"], 1);
+}
+
+#[test]
+fn a_budget_that_cannot_be_split_is_said_and_other_metrics_get_no_design() {
+    let free = SUITE.replace(", cost_usd: { median: 0.02, spread: 0.2 }", "");
+    let suite = Suite::of(&free);
+    suite.write(
+        "many.yaml",
+        "id: s\nprompt: do it\nvars: { n: [1, 2, 3, 4, 5, 6, 7, 8] }\n",
+    );
+    let without = suite.done(&["plan", "--budget", "20usd"]);
+    assert!(
+        without.contains("how to split $20.00 is not known before a run"),
+        "{without}"
+    );
+    suite.done(&["run", "--quiet"]);
+    let text = suite.done(&["plan", "--budget", "20usd"]);
+    let wanted = "nobody knows what these trials cost, so $20.00 cannot be split";
+    assert!(text.contains(wanted), "{text}");
+    let text = suite.done(&["plan", "--detect", "success=10pp"]);
+    assert_eq!(text.matches("cheapest design").count(), 1, "{text}");
+}

@@ -264,3 +264,16 @@ fn rules_that_make_no_sense_are_refused() {
         assert!(outcome.stderr.contains(part), "{until}: {outcome:#?}");
     }
 }
+
+#[test]
+fn rules_about_metrics_that_do_not_decide_are_refused() {
+    for (metrics, part) in [
+        ("[nonsense]", "unknown metric to decide by `nonsense`"),
+        ("[]", "found no metric, expected at least one"),
+    ] {
+        let suite = suite(&format!(", until: {{ metrics: {metrics} }}"), 9000);
+        let outcome = suite.assize(&["check"]);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        assert!(outcome.stderr.contains(part), "{outcome:#?}");
+    }
+}

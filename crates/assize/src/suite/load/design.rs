@@ -5,6 +5,7 @@ use crate::suite::AGAIN;
 use crate::suite::file::SuiteFile;
 use assize_contracts::{JsonMap, StoppingMethod};
 use assize_engine::{Mode, Order};
+use assize_report::Analysis;
 use serde_json::Value;
 
 impl Loader<'_> {
@@ -33,9 +34,18 @@ impl Loader<'_> {
                 "looks are at whole blocks, which only `order: blocked` has",
             );
         }
-        if let (Some(metrics), Some(primary)) = (&until.metrics, &file.analysis.primary) {
-            for metric in metrics.iter().filter(|metric| !primary.contains(metric)) {
-                let known: Vec<&str> = primary.iter().map(String::as_str).collect();
+        if let Some(metrics) = &until.metrics {
+            if metrics.is_empty() {
+                self.problem(
+                    &["execution", "until", "metrics"],
+                    "found no metric, expected at least one",
+                );
+            }
+            let planned = Analysis::planned_primary(&file.analysis);
+            let primary: Vec<&str> = planned.iter().flatten().map(String::as_str).collect();
+            let is_unknown = |metric: &&String| !primary.contains(&metric.as_str());
+            for metric in metrics.iter().filter(is_unknown) {
+                let known = primary.clone();
                 self.unknown(
                     &["execution", "until", "metrics"],
                     "metric to decide by",
