@@ -49,10 +49,12 @@ quickstart() {
 # image CONTEXT NAME ARGUMENTS…: builds the Dockerfile of a directory and runs assize in the image.
 image() {
   local context=$1 name=$2 said
+  # Engines raise limits by themselves, which is not allowed everywhere.
+  local limits=(--ulimit nofile=1024:1024 --ulimit nproc=1024:1024)
   shift 2
-  "$engine" build --quiet --build-arg BASE=localhost/assize-test:1 --tag "localhost/assize-packages-$kind" "$context" > "$work/build.txt" 2>&1 ||
+  "$engine" build "${limits[@]}" --quiet --build-arg BASE=localhost/assize-test:1 --tag "localhost/assize-packages-$kind" "$context" > "$work/build.txt" 2>&1 ||
     { cat "$work/build.txt"; return 1; }
-  said=$("$engine" run --rm --network none --volume "$root:/work:ro" --tmpfs /tmp "localhost/assize-packages-$kind" "$@" 2>&1) || { echo "$said"; return 1; }
+  said=$("$engine" run "${limits[@]}" --rm --network none --volume "$root:/work:ro" --tmpfs /tmp "localhost/assize-packages-$kind" "$@" 2>&1) || { echo "$said"; return 1; }
   "$engine" rmi --force "localhost/assize-packages-$kind" > /dev/null
   grep -q 'against plain' <<< "$said" || { echo "$said"; return 1; }
   pass "image by podman, $name: quickstart"
