@@ -22,9 +22,14 @@ trap 'rm -rf "$work"' EXIT
 # The archive: one directory with the program, licences and the README.
 name=assize-$target
 mkdir "$work/$name"
-cp "$binary" "$root/README.md" "$root/CHANGELOG.md" "$root/LICENSE-APACHE" "$root/LICENSE-MIT" "$work/$name/"
-tar --create --gzip --file "$out/$name.tar.gz" --directory "$work" --owner 0 --group 0 "$name"
-(cd "$out" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
+cp "$binary" "$work/$name/assize"
+cp "$root/README.md" "$root/CHANGELOG.md" "$root/LICENSE-APACHE" "$root/LICENSE-MIT" "$work/$name/"
+# GNU's tar and macOS's name the owner differently, and macOS's would add files for its own attributes.
+case $(tar --version) in *GNU*) owner="--owner 0 --group 0" ;; *) owner="--uid 0 --gid 0" ;; esac
+# shellcheck disable=SC2086 # two options with their values
+COPYFILE_DISABLE=1 tar -c -z -f "$out/$name.tar.gz" -C "$work" $owner "$name"
+if command -v sha256sum > /dev/null; then sum=sha256sum; else sum="shasum -a 256"; fi
+(cd "$out" && $sum "$name.tar.gz" > "$name.tar.gz.sha256")
 
 # The npm package of this platform holds the program; `assize` itself only finds and starts it.
 mkdir -p "$work/platform/bin" "$work/launcher"
@@ -46,7 +51,8 @@ cp -R "$here/npm/." "$work/launcher/"
 cp "$root/README.md" "$root/LICENSE-APACHE" "$root/LICENSE-MIT" "$work/launcher/"
 platforms=$(grep -v '^#' "$here/targets.tsv" | cut -f 2 | sort -u)
 optional=$(for each in $platforms; do printf '    "@assize/%s": "%s",\n' "$each" "$version"; done | sed '$ s/,$//')
-awk -v version="$version" -v optional="$optional" '{ gsub("@VERSION@", version); if ($0 ~ "@PLATFORMS@") print optional; else print }' \
+# By the environment: awk's own variables hold no line ends everywhere.
+version=$version optional=$optional awk '{ gsub("@VERSION@", ENVIRON["version"]); if ($0 ~ "@PLATFORMS@") print ENVIRON["optional"]; else print }' \
     "$here/npm/package.json" > "$work/launcher/package.json"
 (cd "$work/platform" && npm pack --silent --pack-destination "$out" > /dev/null)
 (cd "$work/launcher" && npm pack --silent --pack-destination "$out" > /dev/null)

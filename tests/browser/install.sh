@@ -16,5 +16,6 @@ fi
 mkdir -p "$tools"
 if ! cmp -s package-lock.json "$tools/package-lock.json" || [ ! -d "$tools/node_modules" ]; then
     cp package.json package-lock.json "$tools/"
-    npm ci --prefix "$tools" --no-audit --no-fund --loglevel=error
+    # From inside: some versions of npm take the directory of --prefix for a package to install.
+    (cd "$tools" && npm ci --no-audit --no-fund --loglevel=error)
 fi

@@ -46,10 +46,30 @@ quickstart() {
   grep -q 'against plain' "$place/out.txt" && ls "$place"/demo/.assize/runs/*/report/report.html > /dev/null
 }
 
-# npm: the launcher and the program's package from files, no registry asked.
-mkdir "$work/npm"
-(cd "$work/npm" && npm init --yes > /dev/null &&
-  npm install --offline --no-audit --no-fund --loglevel=error "$out"/assize-linux-x64-*.tgz "$out"/assize-[0-9]*.tgz > /dev/null)
+# image CONTEXT NAME ARGUMENTS…: builds the Dockerfile of a directory and runs assize in the image.
+image() {
+  local context=$1 name=$2 said
+  # Engines raise limits by themselves, which is not allowed everywhere.
+  local limits=(--ulimit nofile=1024:1024 --ulimit nproc=1024:1024)
+  shift 2
+  "$engine" build "${limits[@]}" --quiet --build-arg BASE=localhost/assize-test:1 --tag "localhost/assize-packages-$kind" "$context" > "$work/build.txt" 2>&1 ||
+    { cat "$work/build.txt"; return 1; }
+  said=$("$engine" run "${limits[@]}" --rm --network none --volume "$root:/work:ro" --tmpfs /tmp "localhost/assize-packages-$kind" "$@" 2>&1) || { echo "$said"; return 1; }
+  "$engine" rmi --force "localhost/assize-packages-$kind" > /dev/null
+  grep -q 'against plain' <<< "$said" || { echo "$said"; return 1; }
+  pass "image by podman, $name: quickstart"
+}
+
+# npm: the launcher and the program's package from files, no registry asked. The lines are those of the README.
+mkdir -p "$work/npm/target"
+ln -s "$out" "$work/npm/target/packages"
+readme=$(grep -E '^    (npm install|npx assize) ' README.md | head -n 3)
+[ "$(wc -l <<< "$readme")" = 3 ] || { echo "README.md does not begin with the three commands: $readme" >&2; exit 1; }
+(cd "$work/npm" && HOME=$work/npm npm_config_offline=true npm_config_audit=false npm_config_fund=false npm_config_loglevel=error \
+  bash -e <<< "$readme" > out.txt 2>&1) || { cat "$work/npm/out.txt"; exit 1; }
+grep -q 'against plain' "$work/npm/out.txt"
+ls "$work"/npm/demo/.assize/runs/*/report/report.html > /dev/null
+pass "npm package: the first three commands of the README"
 quickstart "$work/npm/node_modules/.bin/assize"
 pass "npm package: install, quickstart"
 code=0
@@ -70,7 +90,8 @@ case $kind in
 debug) flags=(--profile dev --all-features) ;;
 shipped)
   flags=(--target "$target")
-  export RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=safe"
+  RUSTFLAGS=$(dist/build.sh --flags "$target")
+  export RUSTFLAGS
   ;;
 esac
 (cd dist/python && "$tools/maturin-$maturin_version/bin/maturin" build --quiet --compatibility linux "${flags[@]}" --out "$out")
@@ -124,6 +145,20 @@ if [ "$kind" = shipped ]; then
   else
     skip "static: quickstart in an empty root" "needs root for chroot"
   fi
-  skip "Dockerfile" "no container engine is used here"
+
+  # Images without a registry: one of nothing but the program, and the Dockerfile on the small image of the container tests.
+  tests/containers/install.sh
+  engine=$(command -v podman || true)
+  if [ -z "$engine" ]; then
+    skip "image FROM scratch" "podman is not here"
+    skip "Dockerfile" "podman is not here"
+  else
+    mkdir "$work/scratch"
+    cp -R "$work/root/assize" examples/quickstart "$work/scratch/"
+    rm -rf "$work/scratch/quickstart/.assize"
+    printf 'FROM scratch\nCOPY assize /assize\nCOPY quickstart /quickstart\nENTRYPOINT ["/assize"]\n' > "$work/scratch/Dockerfile"
+    image "$work/scratch" FROM-scratch run /quickstart --quiet --yes
+    image "$root" Dockerfile run /work/examples/quickstart --quiet --yes --output /tmp/runs
+  fi
 fi
 echo "packages: $passed passed, 0 failed, $skipped skipped"

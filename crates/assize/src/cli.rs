@@ -1,13 +1,14 @@
 //! The command line.
 
+mod hints;
 mod plan;
 
 pub(crate) use plan::PlanArguments;
 
 use assize_engine::{Order, Shard};
 use assize_stats::{Family, Scope, Statistic};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -24,15 +25,77 @@ pub(crate) struct Arguments {
 
 /// Reads the command line. Errors are printed with the way out, where there is one.
 pub(crate) fn parse() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| {
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|mut error| {
+        let given: Vec<String> = std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let hint = hints::hint(&error, &given);
+        if hint.is_some() {
+            // One way out is enough, and clap guesses by letters only.
+            error.remove(ContextKind::SuggestedSubcommand);
+            error.remove(ContextKind::SuggestedArg);
+            error.remove(ContextKind::Suggested);
+        }
         // Nobody is left to tell when stderr is gone.
         let _ = error.print();
-        let given: Vec<String> = std::env::args().collect();
-        if let Some(hint) = hint(&error, &given) {
+        if let Some(hint) = hint {
             crate::terminal::say_hint(&hint);
         }
         std::process::exit(error.exit_code())
     })
+}
+
+/// The commands by what people want to do; clap would list them all in one.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Commands", &["try", "init", "check", "plan", "run"]),
+    (
+        "Results",
+        &[
+            "show", "compare", "report", "gate", "runs", "history", "baseline", "score",
+        ],
+    ),
+    (
+        "What agents do",
+        &["record", "sessions", "analyze", "export", "proxy", "doctor"],
+    ),
+    ("Skills and instructions", &["skill", "instructions"]),
+    ("Several machines", &["submit", "merge"]),
+    (
+        "Around it",
+        &[
+            "import",
+            "image",
+            "mcp",
+            "plugins",
+            "schema",
+            "completions",
+            "help",
+        ],
+    ),
+];
+
+/// The command line with its help in groups.
+fn command() -> clap::Command {
+    let command = Arguments::command();
+    let mut list = String::new();
+    for (title, names) in GROUPS {
+        list.push_str(&format!("\n{title}:\n"));
+        for name in names {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(clap::Command::get_about);
+            // clap adds `help` when it parses.
+            let about = about.map_or(
+                "Print the help of a command".to_owned(),
+                ToString::to_string,
+            );
+            list.push_str(&format!("  {name:<14}{about}\n"));
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// A whole number from 1 on.
@@ -54,43 +117,6 @@ pub(crate) fn run_arguments(
     }
 }
 
-fn hint(error: &clap::Error, given: &[String]) -> Option<String> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let argument = text(ContextKind::InvalidArg)?;
-    match error.kind() {
-        ErrorKind::UnknownArgument if given.get(1).is_some_and(|name| name == "record") => {
-            let place = given.iter().position(|part| part == argument)?;
-            let (flags, command) = given.get(1..)?.split_at(place - 1);
-            let command = shlex::try_join(command.iter().map(String::as_str)).ok()?;
-            Some(format!("write `assize {} -- {command}`", flags.join(" ")))
-        }
-        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
-            let value = text(ContextKind::InvalidValue)?;
-            let name = argument.split([' ', '=']).next()?.trim_start_matches('-');
-            let variable = variable_of(given.get(1)?, name)?;
-            let is_from_there = std::env::var(&variable).is_ok_and(|found| found == value);
-            let is_given = given.iter().any(|part| part.contains(value));
-            (is_from_there && !is_given).then(|| {
-                format!(
-                    "`{value}` stands in the environment variable `{variable}`: correct or unset it"
-                )
-            })
-        }
-        _ => None,
-    }
-}
-
-/// The environment variable that stands in for a flag of a command.
-fn variable_of(command: &str, flag: &str) -> Option<String> {
-    let all = Arguments::command();
-    let mut arguments = all.find_subcommand(command)?.get_arguments();
-    let argument = arguments.find(|argument| argument.get_long() == Some(flag))?;
-    Some(argument.get_env()?.to_string_lossy().into_owned())
-}
-
 const AFTER_HELP: &str = "\
 First steps:
   assize try -m CMD -m CMD --prompt TEXT
@@ -107,8 +133,9 @@ In your own git repository:
   assize check            is the agent there, and its key?
   assize run              asks before it spends money
 
-Exit codes: 0 done, 1 error, 2 usage or a suite that does not check, 3 a gate failed, 4 a gate is inconclusive,
-5 incomplete (--resume continues), 130 interrupted twice.";
+Exit codes: 0 done, 1 error, 2 usage or a suite that does not check,
+3 a gate failed, 4 a gate is inconclusive, 5 incomplete (--resume continues),
+130 interrupted twice.";
 
 /// The subcommand.
 #[derive(Debug, Subcommand)]
@@ -119,51 +146,51 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Validate a suite and everything it names, without running
     Check(CheckArguments),
-    /// Plan a run before it spends: trials, cost, the differences it can show, scenarios or repetitions
+    /// Say before a run what it costs and what it can show
     Plan(PlanArguments),
-    /// Run a suite: every scenario in every mode, repeated, measured and recorded
+    /// Run a suite: every scenario in every mode, repeated
     Run(Box<RunArguments>),
     /// List and manage runs
     Runs(RunsArguments),
-    /// List the trials of a run, or show one: prompt, answer, checks, changes, timeline
+    /// List the trials of a run, or show one: prompt, answer, checks
     Show(ShowArguments),
-    /// Write the report of a run, or of rows from elsewhere: HTML, Markdown, CSV, JSON
+    /// Write the report of a run: HTML, Markdown, CSV, JSON
     Report(ReportArguments),
-    /// Compare the modes of a run, or two runs: is one better, by how much, is it real or luck?
+    /// Compare the modes of a run, or two runs: real or luck?
     Compare(CompareArguments),
     /// Show metrics over the runs of a suite, and where they changed
     History(HistoryArguments),
-    /// Hold a run against its gates: pass, fail or inconclusive, with exit codes for CI
+    /// Hold a run against its gates, with exit codes for CI
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
     Baseline(BaselineArguments),
-    /// Run any agent command and print what it did: model calls, tokens, cost, time, tools, errors
+    /// Run any agent command and print what it did and took
     Record(Box<RecordArguments>),
     /// Run the capture proxy alone, for agents that are started elsewhere
     Proxy(ProxyArguments),
-    /// Show what the agents of this machine did and took: tokens, cost, time, tools, errors, from the logs they keep
+    /// Show what the agents of this machine took, from their logs
     Sessions(SessionsArguments),
-    /// Explain stored sessions again: reasoning, strategy, efficiency, tools, errors
+    /// Explain sessions: reasoning, strategy, efficiency, errors
     Analyze(AnalyzeArguments),
-    /// Write sessions and trials in the formats of other tools: ATIF, OTLP, Perfetto, speedscope, flame graphs
+    /// Write sessions and trials in the formats of other tools
     Export(Box<ExportArguments>),
-    /// See which agents are installed, and whether they can be reached; spends nothing
+    /// See which agents are installed and work; spends nothing
     Doctor(DoctorArguments),
     /// List everything that suites can name, or test a plugin program
     Plugins(PluginsArguments),
     /// Score a stored run again with changed checks, without any agent
     Score(ScoreArguments),
-    /// Put the shards of a run together: every trial once, an ordinary run in the end
+    /// Put the shards of a run together: every trial once
     Merge(MergeArguments),
-    /// Run a suite as shards on Slurm, Kubernetes or Ray, and collect the results
+    /// Run a suite as shards on Slurm, Kubernetes or Ray
     Submit(Box<SubmitArguments>),
-    /// Try a skill with and without: does it trigger, does it help, what does it cost?
+    /// Try a skill: does it trigger, help, and what does it cost?
     Skill(SkillArguments),
     /// Find out which sections of an instruction file earn their place
     Instructions(InstructionsArguments),
-    /// Serve suites and runs to coding agents over MCP, on stdin and stdout
+    /// Serve suites and runs to coding agents over MCP
     Mcp(McpArguments),
-    /// Look at what others wrote, such as Harbor tasks, and make it usable here
+    /// Take over tasks of others: Harbor, promptfoo, evals of skills
     Import(ImportArguments),
     /// Build images for containers: any agent on top of any image
     Image(ImageArguments),
@@ -374,7 +401,7 @@ pub(crate) struct AblateArguments {
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub(crate) seed: u64,
     /// Trials at once, instead of the suite's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<usize>)]
     pub(crate) concurrency: Option<usize>,
     /// Say how many trials it takes, and run nothing
     #[arg(long)]
@@ -755,7 +782,8 @@ pub(crate) struct RunArguments {
         long,
         value_name = "N",
         env = "ASSIZE_CONCURRENCY",
-        help_heading = "How to run"
+        help_heading = "How to run",
+        value_parser = positive::<usize>
     )]
     pub(crate) concurrency: Option<usize>,
     /// Seed of all random choices
@@ -1670,4 +1698,36 @@ impl SchedulerArgument {
 pub(crate) struct SchemaArguments {
     /// Schema to print; without it, the names of all
     pub(crate) name: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_and_fits_on_a_line() {
+        let command = command();
+        let listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        for found in command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+        {
+            let name = found.get_name();
+            let places = listed.iter().filter(|listed| **listed == name).count();
+            assert_eq!(places, 1, "{name}");
+            let about = found
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                name == "help" || about.chars().count() <= 64,
+                "{name}: {about}"
+            );
+        }
+        let is_there = |name: &&str| *name == "help" || command.find_subcommand(name).is_some();
+        assert!(listed.iter().all(is_there));
+    }
 }

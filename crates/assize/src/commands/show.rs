@@ -199,15 +199,21 @@ fn find_row(run: &RunDirectory, position: u64) -> Result<ProfileRow> {
         return Ok(row);
     }
     let planned = run.manifest().plan.cells();
-    let message = match position < planned {
-        true => format!("trial {position} of run `{}` is not done yet", run.id()),
-        false => format!(
-            "run `{}` has trials 0 to {}, not {position}",
-            run.id(),
-            planned - 1
+    let id = run.id();
+    let (message, hint) = match position < planned {
+        true => (
+            format!("trial {position} of run `{id}` is not done yet"),
+            format!(
+                "`assize show {id}` lists those that are; `assize run --resume {id}` runs the others"
+            ),
+        ),
+        false => (
+            format!("run `{id}` has trials 0 to {}, not {position}", planned - 1),
+            format!("`assize show {id}` lists them"),
         ),
     };
-    Err(UsageError::new(message).into())
+    let hint = Some(hint);
+    Err(UsageError { message, hint }.into())
 }
 
 fn show_row(row: &ProfileRow, catalog: &Catalog, full: bool) {

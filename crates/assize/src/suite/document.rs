@@ -136,8 +136,30 @@ impl Document {
         } else {
             format!("`{}`: ", path.join("."))
         };
-        self.problem(&path, format!("{place}{}", in_plain_words(message)))
+        let words = in_plain_words(message);
+        let problem = self.problem(&path, format!("{place}{words}"));
+        match way_out(&words) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
     }
+}
+
+/// What to write instead, where the message alone does not say it.
+fn way_out(words: &str) -> Option<String> {
+    if let Some(key) = words.strip_prefix("missing key `") {
+        let key = key.split('`').next().unwrap_or_default();
+        return Some(format!("add `{key}: …`"));
+    }
+    let (_, expected) = words.split_once(", expected ")?;
+    let hint = match expected {
+        "a whole number" | "a number" => "write digits without quotes",
+        "`true` or `false`" => "write it without quotes",
+        "a list" => "write `[ …, … ]`, or one line with `- …` for each",
+        "keys and values" => "write `{ key: value }`, or one indented line `key: value` for each",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {

@@ -21,7 +21,7 @@ use super::environment::interpolate;
 use super::factors::{self, Expanded, with_modes};
 use super::file::{LATER, Modes, SuiteFile};
 use super::hooks::HooksSpec;
-use super::problem::{Problem, SuiteError, listed, suggestion};
+use super::problem::{Problem, SuiteError, listed, nearest, suggestion};
 use super::selection::Selection;
 use crate::diagnostics::LogLevel;
 use assize_contracts::{
@@ -60,6 +60,9 @@ pub struct LoadedSuite {
     /// The amount that is logged, where the suite sets it.
     pub log_level: Option<LogLevel>,
 }
+
+/// Files of a directory that are looked at for a suite that was meant.
+const MOST_NEIGHBOURS: usize = 1000;
 
 /// How long trying things out before the first trial may take.
 const PREFLIGHT: Duration = Duration::from_secs(60);
@@ -218,8 +221,7 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Problem> {
     if !path.is_dir() {
         return match path.exists() {
             true => Ok(path.to_owned()),
-            false => Err(Problem::new(path, "there is no such suite")
-                .hint("`assize init` writes one that runs at once")),
+            false => Err(Problem::new(path, "there is no such suite").hint(way_to_a_suite(path))),
         };
     }
     FILE_NAMES
@@ -234,8 +236,65 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Problem> {
                     listed(&FILE_NAMES)
                 ),
             )
-            .hint("`assize init` writes one that runs at once")
+            .hint(way_to_a_suite(path))
         })
+}
+
+/// The suite that was probably meant: one with nearly this name, the only one below, one above. Else how to write one.
+fn way_to_a_suite(missing: &Path) -> String {
+    let is_suite = |path: &Path| match path.is_dir() {
+        true => FILE_NAMES.iter().any(|name| path.join(name).is_file()),
+        false => path.file_stem().is_some_and(|stem| stem == "assize"),
+    };
+    let (directory, name) = match missing.is_dir() {
+        true => (missing, None),
+        false => {
+            let parent = missing.parent().filter(|parent| parent.is_dir());
+            let name = missing.file_name().and_then(|name| name.to_str());
+            (parent.unwrap_or(Path::new("")), name)
+        }
+    };
+    let here = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let entries = std::fs::read_dir(here).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .take(MOST_NEIGHBOURS)
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let is_near = |near: &str| {
+        let ending = Path::new(near)
+            .extension()
+            .and_then(|ending| ending.to_str());
+        let is_written =
+            ending.is_some_and(|ending| ["yaml", "yml", "toml", "json"].contains(&ending));
+        is_written || is_suite(&here.join(near))
+    };
+    let near = name.and_then(|name| nearest(name, names.iter().map(String::as_str)));
+    if let Some(near) = near.filter(|near| is_near(near)) {
+        return format!("did you mean `{}`?", directory.join(near).display());
+    }
+    let below: Vec<String> = names
+        .iter()
+        .map(|name| directory.join(name))
+        .filter(|path| path.is_dir() && is_suite(path))
+        .map(|path| path.display().to_string())
+        .collect();
+    let below: Vec<&str> = below.iter().map(String::as_str).collect();
+    if let Some(first) = below.first() {
+        let rest = if below.len() > 5 { ", …" } else { "" };
+        let listed = listed(&below[..below.len().min(5)]);
+        return format!("suites are in {listed}{rest}: name one, such as `{first}`");
+    }
+    let absolute = std::path::absolute(here).unwrap_or_default();
+    let above = absolute.ancestors().skip(1).find(|path| is_suite(path));
+    match above.filter(|_| name.is_none()) {
+        Some(above) => format!("there is a suite in `{}`", above.display()),
+        None => "`assize init` writes one that runs at once".to_owned(),
+    }
 }
 
 struct Loader<'a> {

@@ -15,11 +15,11 @@ pub(crate) use table::{comparison_table, summary_table};
 pub(crate) use verdict::{print_cautions, print_effects, print_summary, verdict_with_bar};
 
 use crate::commands::{Obstructed, PreflightError, UsageError};
-use crate::suite::SuiteError;
+use crate::suite::{SuiteError, suggest};
 use assize_agents::capture::CaptureError;
 use assize_engine::EngineError;
 use assize_engine::store::StoreError;
-use assize_report::GateError;
+use assize_report::{GateError, ReportError};
 use console::{Term, style};
 use std::io::Write;
 
@@ -181,6 +181,10 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         return Some(format!(
             "another program listens on port {port}; name another one with `--port`, or leave it out for a free one"
         ));
+    }
+    if let Some(ReportError::Baseline { found, known }) = error.downcast_ref() {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return suggest(found, &known);
     }
     if let Some(error) = error.downcast_ref::<GateError>() {
         return error.hint.clone();

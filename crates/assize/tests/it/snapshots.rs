@@ -155,12 +155,11 @@ fn check_help(path: &[&str]) {
     }
 }
 
-/// The names in the list of commands. Lines that are indented more go on with a description.
+/// The names in the lists of commands. Lines that are indented more go on with a description.
 fn subcommands(help: &str) -> Vec<String> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+        .take_while(|line| *line != "Options:")
         .filter_map(|line| line.strip_prefix("  "))
         .filter(|line| !line.starts_with(' '))
         .filter_map(|line| line.split_whitespace().next())

@@ -203,28 +203,26 @@ impl Loader<'_> {
                 self.unknown(&["execution", "limits", name], kind, name, &known);
             }
             if *limit == 0 {
-                self.problem(
-                    &["execution", "limits", name],
-                    "found 0, expected at least 1",
-                );
+                let message = format!("`execution.limits.{name}`: found 0, expected at least 1");
+                self.problem(&["execution", "limits", name], message);
             }
         }
         if self.selection.concurrency.or(file.execution.concurrency) == Some(0) {
             self.problem(
                 &["execution", "concurrency"],
-                "found 0, expected at least 1",
+                "`execution.concurrency`: found 0, expected at least 1",
             );
         }
         if file.execution.repetitions == Some(0) && self.selection.repetitions.is_none() {
             self.problem(
                 &["execution", "repetitions"],
-                "found 0, expected at least 1",
+                "`execution.repetitions`: found 0, expected at least 1",
             );
         }
         if file.execution.timeout_default_ms == Some(0) {
             self.problem(
                 &["execution", "timeout_default_ms"],
-                "found 0, expected at least 1 ms",
+                "`execution.timeout_default_ms`: found 0, expected at least 1 ms",
             );
         }
     }

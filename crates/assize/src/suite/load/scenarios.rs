@@ -115,8 +115,9 @@ impl Loader<'_> {
                     scenario.scenario.id,
                     other.document.path().display()
                 );
+                let problem = scenario.document.problem(&["id"], message);
                 self.problems
-                    .push(scenario.document.problem(&["id"], message));
+                    .push(problem.hint("give one of them another `id`"));
             }
         }
     }
