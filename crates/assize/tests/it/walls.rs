@@ -398,6 +398,34 @@ fn what_trials_are_judged_by_cannot_be_shown() {
             "{shown}: {said}"
         );
     }
+    // Schemas of checks, programs of scorers, and links to any of these.
+    for shown in ["shape.json", "data/form.json", "data", "grade.py", "link"] {
+        let settings = format!(
+            "sandbox: {{ guard: {{ show: ['{shown}'] }} }}\nscorer: {{ composite: [{{ uses: checks }}, {{ uses: ./grade.py }}] }}"
+        );
+        let sandbox = attack("true", &settings);
+        for schema in ["scenarios/shape.json", "data/form.json"] {
+            sandbox.write(schema, r#"{"type": "string"}"#);
+        }
+        sandbox.write("grade.py", "");
+        std::os::unix::fs::symlink(sandbox.path("scenarios"), sandbox.path("link")).unwrap();
+        let scenario = sandbox.read("scenarios/s.yaml")
+            + "  - output: { schema: shape.json }\n  - not: { file: { path: a.json, schema: ../data/form.json } }\n";
+        let scenario = scenario.replace("workspace: { from: fixture }\n", "");
+        sandbox.write(
+            "scenarios/s.yaml",
+            &format!("{scenario}workspace: {{ from: fixture }}\n"),
+        );
+        let shown_settings = sandbox
+            .read("assize.yaml")
+            .replace("'shape.json'", "'scenarios/shape.json'");
+        sandbox.write("assize.yaml", &shown_settings);
+        let said = sandbox.refused(&["check"]);
+        assert!(
+            said.contains("what trials are judged by stays hidden"),
+            "{shown}: {said}"
+        );
+    }
     let said = attack("true", "sandbox: { guard: { show: [missing] } }").refused(&["check"]);
     assert!(
         said.contains("`show` names `missing`, which is not there"),

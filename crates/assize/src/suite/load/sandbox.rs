@@ -235,6 +235,16 @@ impl Loader<'_> {
             .as_ref()
             .and_then(|spec| spec.cassette.as_ref());
         files.extend(cassette.map(|cassette| cassette.settings(suite).file));
+        // Programs and files of scorers and evaluators.
+        let mut texts = Vec::new();
+        let scorer = file.scorer.iter().flat_map(|settings| settings.values());
+        let evaluators = file.evaluators.iter();
+        texts.extend(evaluators.clone().map(|evaluator| evaluator.uses.as_str()));
+        let settings = evaluators.flat_map(|evaluator| evaluator.config.values());
+        let settings = scorer.chain(settings);
+        settings.for_each(|value| collect_texts(value, &mut texts));
+        let named = texts.into_iter().map(|text| suite.join(text));
+        files.extend(named.filter(|path| path.is_file()));
         for LoadedScenario { scenario, document } in scenarios {
             files.extend(std::path::absolute(document.path()));
             for check in &scenario.checks {
@@ -249,10 +259,8 @@ impl Loader<'_> {
                     .filter_map(|(_, source)| source.as_str());
                 files.extend(sources.map(|source| suite.join(source)));
             }
-            let schema = document.value().get("output_schema");
-            let schema = schema.or_else(|| document.value().get("outputSchema"));
-            let schema = schema.and_then(Value::as_str);
-            files.extend(schema.map(|schema| document.path().with_file_name(schema)));
+            let schemas = schema_files(document.value());
+            files.extend(schemas.map(|schema| document.path().with_file_name(schema)));
         }
         files
     }
@@ -327,6 +335,22 @@ fn refusal(
         }
         _ => None,
     }
+}
+
+/// Names of files with schemas in a scenario, which are part of its checks once it is loaded.
+fn schema_files(scenario: &Value) -> impl Iterator<Item = &str> {
+    let own = ["output_schema", "outputSchema"].into_iter();
+    let own = own.filter_map(|key| scenario.get(key));
+    let checks = scenario.get("checks").and_then(Value::as_array);
+    let of_checks = checks.into_iter().flatten().flat_map(|check| {
+        let mut body = check;
+        while let Some(inner) = body.get("not") {
+            body = inner;
+        }
+        let kinds = ["/output/schema", "/file/schema"].into_iter();
+        kinds.filter_map(|kind| body.pointer(kind))
+    });
+    own.chain(of_checks).filter_map(Value::as_str)
 }
 
 /// What a suite shows must be there, and must not be what trials are judged by.
