@@ -5,6 +5,7 @@
 //! runs. A set is used once, because what one trial may change is nobody else's.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,9 +26,8 @@ impl Fence {
     /// Makes the rules of a guard. Paths that are gone by now are passed over: there is nothing left to allow.
     pub(crate) fn new(guard: &Guard) -> Result<Self, Errno> {
         let limits_ports = guard.ports.is_some();
-        let stocked = take(&guard.surroundings, limits_ports);
-        let rules = match stocked {
-            Some(rules) => Ok(rules),
+        let rules = match take(&guard.surroundings, limits_ports) {
+            Some(stocked) => stocked.renewed(&guard.surroundings),
             None => around(&guard.surroundings, limits_ports),
         };
         let rules = rules
@@ -76,16 +76,22 @@ fn around(surroundings: &Surroundings, limits_ports: bool) -> Result<RulesetCrea
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
     }
     let mut rules = ruleset.create()?;
-    for (paths, access) in [
+    for (path, access) in entries(surroundings) {
+        rules = with_path(rules, path, access)?;
+    }
+    Ok(rules)
+}
+
+fn entries(surroundings: &Surroundings) -> impl Iterator<Item = (&Path, BitFlags<AccessFs>)> {
+    let lists = [
         (&surroundings.readable, READ),
         (&surroundings.devices, USE),
         (&surroundings.writable, CHANGE),
-    ] {
-        for path in paths {
-            rules = with_path(rules, path, access)?;
-        }
-    }
-    Ok(rules)
+    ];
+    let entries = lists
+        .into_iter()
+        .flat_map(|(paths, access)| paths.iter().map(move |path| (path, access)));
+    entries.map(|(path, access)| (path.as_path(), access))
 }
 
 /// Adds what only this program may do.
@@ -123,11 +129,59 @@ fn refused(_: RulesetError) -> Errno {
 /// Sets that wait for a program. One is for the next start, one for another that comes while the first is replaced.
 const STOCK: usize = 2;
 
+/// A set of rules that waits. A rule is for a file, not for its name, so that the files are remembered.
+struct Stocked {
+    rules: RulesetCreated,
+    files: Vec<Option<FileId>>,
+}
+
+/// Device and number of a file, which a new one may have again, and its last change. Absent for links, whose targets have their own
+/// places.
+#[derive(PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    number: u64,
+    changed: (i64, i64),
+}
+
+fn file_id(path: &Path) -> Option<FileId> {
+    let found = path.symlink_metadata().ok()?;
+    (!found.is_symlink()).then(|| FileId {
+        device: found.dev(),
+        number: found.ino(),
+        changed: (found.ctime(), found.ctime_nsec()),
+    })
+}
+
+impl Stocked {
+    fn new(surroundings: &Surroundings, limits_ports: bool) -> Result<Self, RulesetError> {
+        // Looked at first: what is replaced meanwhile has another number later.
+        let files = entries(surroundings).map(|(path, _)| file_id(path));
+        Ok(Self {
+            files: files.collect(),
+            rules: around(surroundings, limits_ports)?,
+        })
+    }
+
+    /// The rules, with those for what was replaced since: a directory that a hook builds anew, for example. A rule that is there
+    /// already does no harm.
+    fn renewed(self, surroundings: &Surroundings) -> Result<RulesetCreated, RulesetError> {
+        let mut rules = self.rules;
+        for ((path, access), known) in entries(surroundings).zip(self.files) {
+            let found = file_id(path);
+            if found.is_some() && found != known {
+                rules = with_path(rules, path, access)?;
+            }
+        }
+        Ok(rules)
+    }
+}
+
 /// Sets of rules for the same surroundings.
 struct Shelf {
     surroundings: Arc<Surroundings>,
     limits_ports: bool,
-    sets: Vec<RulesetCreated>,
+    sets: Vec<Stocked>,
     /// Sets that are being made.
     awaited: usize,
 }
@@ -141,7 +195,7 @@ impl Shelf {
 static SHELVES: Mutex<Vec<Shelf>> = Mutex::new(Vec::new());
 
 /// Takes a set, if there is one, and has it replaced. Outside of a runtime there is nobody to do that, and no stock.
-fn take(surroundings: &Arc<Surroundings>, limits_ports: bool) -> Option<RulesetCreated> {
+fn take(surroundings: &Arc<Surroundings>, limits_ports: bool) -> Option<Stocked> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     let mut shelves = SHELVES.lock().unwrap_or_else(PoisonError::into_inner);
     // Nobody else holds surroundings that were looked at anew since.
@@ -169,7 +223,7 @@ fn take(surroundings: &Arc<Surroundings>, limits_ports: bool) -> Option<RulesetC
 }
 
 fn restock(surroundings: &Arc<Surroundings>, limits_ports: bool) {
-    let made = around(surroundings, limits_ports);
+    let made = Stocked::new(surroundings, limits_ports);
     let mut shelves = SHELVES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut shelves = shelves.iter_mut();
     if let Some(shelf) = shelves.find(|shelf| shelf.is_for(surroundings, limits_ports)) {
