@@ -90,6 +90,57 @@ fn with_makes_both_modes_of_an_ablation() {
 }
 
 #[test]
+fn an_ablation_of_what_all_modes_have_is_refused() {
+    let with = "with: skills/review";
+    for (keys, expected) in [
+        (
+            "with: skills/review\nskills: [./skills/review]",
+            "is given to all modes by `skills` already",
+        ),
+        (
+            "with: skills/review\nneighbours: [skills/review]",
+            "is given to all modes by `neighbours` already",
+        ),
+        (
+            "with: TEAM.md\ninstructions: ./TEAM.md",
+            "is given to all modes by `instructions` already",
+        ),
+        (
+            "with: { skills: [skills/review] }\nneighbours: [skills/review]",
+            "`review` is on trial and a neighbour",
+        ),
+        (
+            "with: [TEAM.md, OTHER.md]",
+            "beside another instruction file",
+        ),
+        (
+            "with: skills/review/SKILL.md",
+            "write `with: skills/review`",
+        ),
+        ("with: {}", "found nothing"),
+    ] {
+        let suite = suite(&SUITE.replace(with, keys));
+        suite.write("TEAM.md", "# Team\n\nBe kind.\n");
+        suite.write("OTHER.md", "# Other\n\nBe quick.\n");
+        let said = refused(&suite);
+        assert!(said.contains(expected), "{keys}: {said}");
+    }
+    let suite = suite(SUITE);
+    suite.write(
+        "scenarios/one.yaml",
+        "id: one\nprompt: x\nchecks: [ { not: { skill: { used: revue } } } ]\n",
+    );
+    let outcome = suite.assize(&["check"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("a skill `revue`, which no mode has"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
 fn the_page_tells_the_use_of_skills() {
     let suite = suite(&SUITE.replace("skill_rates: { two: 0 }", "skill_rates: { one: 1, two: 0 }"));
     suite.write(
