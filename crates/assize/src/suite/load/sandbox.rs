@@ -9,7 +9,8 @@ use crate::suite::file::{ModeSpec, RunnerSpec, SuiteFile};
 use crate::suite::problem::Problem;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{
-    Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord, WorkspaceSpec,
+    ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord,
+    WorkspaceSpec,
 };
 use assize_engine::{Mode, ProfileSuite};
 use assize_process::GuardVersion;
@@ -281,7 +282,13 @@ impl Loader<'_> {
                     ..wall
                 });
             };
-            record(None, &mode.sandbox);
+            // Tasks of others each have a container of their own.
+            let own = profile.scenarios.iter().map(|scenario| &scenario.sandbox);
+            let mut own = own.map(|own| own.as_ref().filter(|own| **own != *mode.sandbox));
+            let is_used = profile.scenarios.is_empty() || own.any(|own| own.is_none());
+            if is_used {
+                record(None, &mode.sandbox);
+            }
             for scenario in &profile.scenarios {
                 if let Some(own) = scenario
                     .sandbox
@@ -332,6 +339,21 @@ fn refusal(
         Sandbox::Guard(guard) if guard.hide.iter().any(|path| path == Path::new("/")) => {
             let problem = document.problem(keys, "`hide` names `/`, without which nothing can run");
             Some(problem.hint("name the directories that agents must not read"))
+        }
+        // Taken as a directory of that name, it would hide nothing.
+        Sandbox::Guard(guard) => {
+            let is_home = |path: &&PathBuf| path.starts_with("~");
+            let path = guard.hide.iter().chain(&guard.show).find(is_home)?;
+            let message = format!(
+                "found `{}`, expected a path: `~` stands for itself in suites",
+                path.display()
+            );
+            let written = path.strip_prefix("~").unwrap_or(path).display();
+            Some(
+                document
+                    .problem(keys, message)
+                    .hint(format!("write `${{env:HOME}}/{written}`")),
+            )
         }
         _ => None,
     }
@@ -423,9 +445,20 @@ fn standing(
         }
         (other, _, _) => WallRecord {
             sandbox: other.name().to_owned(),
-            words: other.name().to_owned(),
+            words: match other {
+                Sandbox::Container(container) => in_container(container.network).to_owned(),
+                _ => other.name().to_owned(),
+            },
             ..WallRecord::default()
         },
+    }
+}
+
+fn in_container(network: ContainerNetwork) -> &'static str {
+    match network {
+        ContainerNetwork::Open => "container",
+        ContainerNetwork::Model => "container, no network but the model",
+        ContainerNetwork::None => "container, no network",
     }
 }
 
@@ -520,6 +553,28 @@ fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
         }
     }
     tools
+}
+
+/// Paths that a suite hides and that are not there, which may be mistakes of writing.
+pub(super) fn hidden_in_vain(profile: &ProfileSuite, suite: &Path) -> Vec<String> {
+    let of_modes = profile.modes.iter().map(|mode| &*mode.sandbox);
+    let of_scenarios = profile.scenarios.iter();
+    let of_scenarios = of_scenarios.filter_map(|scenario| scenario.sandbox.as_ref());
+    let hidden = of_modes
+        .chain(of_scenarios)
+        .flat_map(|sandbox| match sandbox {
+            Sandbox::Guard(guard) => guard.hide.as_slice(),
+            _ => &[],
+        });
+    let missing = hidden.filter(|path| !suite.join(path).exists());
+    let missing: BTreeSet<&PathBuf> = missing.collect();
+    let in_words = |path: &PathBuf| {
+        format!(
+            "`hide` names `{}`, which is not there; paths are relative to the suite",
+            path.display()
+        )
+    };
+    missing.into_iter().map(in_words).collect()
 }
 
 /// What weakens the walls, said before anything runs. Modes that share it are named together.
