@@ -13,8 +13,9 @@ skip() {
 
 if ! command -v podman >/dev/null 2>&1 || ! command -v runc >/dev/null 2>&1 || [ ! -x /bin/busybox ]; then
     command -v apt-get >/dev/null 2>&1 || skip "podman is not installed and there is no apt-get"
-    apt-get install -y --no-install-recommends podman runc busybox-static >/dev/null 2>&1 \
-        || { apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends podman runc busybox-static >/dev/null 2>&1; } \
+    # Another program may be installing something: wait for it.
+    install="apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends podman runc busybox-static"
+    $install >/dev/null 2>&1 || { apt-get -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1 && $install >/dev/null 2>&1; } \
         || skip "podman cannot be installed"
 fi
 

@@ -1,6 +1,6 @@
 //! Any program: started once per prompt, its stdout is the answer or a stream of events.
 
-mod inside;
+pub(crate) mod inside;
 mod invocation;
 mod settings;
 mod turn;

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::environment::host_value;
 use crate::guard::Guard;
-use crate::wire::{GuardOrder, Order};
+use crate::wire::Order;
 use crate::{cgroup, open_files};
 
 /// Variables of the host that programs usually cannot do without and that hold no secrets.
@@ -223,7 +223,7 @@ impl Command {
             terminal: self.terminal.clone(),
             cgroup_parent: self.use_cgroup.then(cgroup::parent).flatten(),
             open_files: open_files::before_raising(),
-            guard: self.guard.as_ref().map(GuardOrder::of),
+            guard: self.guard.clone(),
             elsewhere: self.elsewhere.clone(),
         }
     }

@@ -29,6 +29,8 @@
 #![cfg(unix)]
 
 pub mod container;
+#[cfg(target_os = "linux")]
+mod fence;
 pub mod guard;
 pub mod keeper;
 pub mod workspace;

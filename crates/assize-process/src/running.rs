@@ -17,6 +17,9 @@ use tokio::process::Child;
 use crate::command::{Command, Stdin};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+#[cfg(target_os = "linux")]
+use crate::fence::Fence;
+use crate::guard::Guard;
 use crate::wire::{CANCEL, Frame, KILL};
 use crate::{cgroup, explain, keeper};
 
@@ -75,14 +78,17 @@ impl Command {
             control,
             frames,
             input,
-        } = launch(&self.stdin).map_err(keeper_error)?;
+            has_rules,
+        } = launch(&self.stdin, &self.guard).map_err(keeper_error)?;
         let mut frames = Frames {
             pipe: frames,
             buffer: Vec::new(),
         };
-        let control = send(control, &self.order().encode())
-            .await
-            .map_err(keeper_error)?;
+        let mut order = self.order();
+        if has_rules {
+            order.guard = Some(Guard::default());
+        }
+        let control = send(control, &order.encode()).await.map_err(keeper_error)?;
         let (pid, monotonic) = match frames.next().await {
             Ok(Some(Frame::Started { pid, monotonic })) => (pid, monotonic),
             Ok(Some(Frame::Refused { errno })) => {
@@ -217,6 +223,8 @@ struct Launched {
     control: pipe::Sender,
     frames: pipe::Receiver,
     input: Option<pipe::Sender>,
+    /// True if the keeper was handed the rules of a guard.
+    has_rules: bool,
 }
 
 /// The process between host and program.
@@ -234,7 +242,7 @@ enum Keeper {
 
 /// The keeper hears on its stdin, speaks on its stdout, and finds the program's stdin in place of its stderr. So
 /// nothing but std is needed to hand it all three.
-fn launch(stdin: &Stdin) -> io::Result<Launched> {
+fn launch(stdin: &Stdin, guard: &Option<Guard>) -> io::Result<Launched> {
     let (stdin, input) = match stdin {
         // As `Stdio::null()` in this place it could only be written to.
         Stdin::Closed => (OwnedFd::from(File::open("/dev/null")?), None),
@@ -246,8 +254,10 @@ fn launch(stdin: &Stdin) -> io::Result<Launched> {
     };
     let (orders, control) = io::pipe()?;
     let (frames, reports) = io::pipe()?;
-    let keeper = start_keeper(orders.into(), reports.into(), stdin)?;
+    let rules = rules(guard)?;
+    let keeper = start_keeper(orders.into(), reports.into(), stdin, rules.as_ref())?;
     Ok(Launched {
+        has_rules: rules.is_some() && matches!(keeper, Keeper::Forked(_)),
         keeper,
         control: pipe::Sender::from_owned_fd(control.into())?,
         frames: pipe::Receiver::from_owned_fd(frames.into())?,
@@ -255,11 +265,41 @@ fn launch(stdin: &Stdin) -> io::Result<Launched> {
     })
 }
 
-fn start_keeper(orders: OwnedFd, reports: OwnedFd, stdin: OwnedFd) -> io::Result<Keeper> {
+/// Rules are made here, where they can be kept in stock. The keeper only enters them.
+#[cfg(target_os = "linux")]
+fn rules(guard: &Option<Guard>) -> io::Result<Option<Fence>> {
+    let rules = guard.as_ref().map(Fence::new).transpose();
+    rules.map_err(io::Error::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rules(_: &Option<Guard>) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+#[cfg(target_os = "linux")]
+type Rules = Fence;
+
+#[cfg(not(target_os = "linux"))]
+type Rules = OwnedFd;
+
+/// A keeper that is not forked makes the rules by itself.
+fn start_keeper(
+    orders: OwnedFd,
+    reports: OwnedFd,
+    stdin: OwnedFd,
+    rules: Option<&Rules>,
+) -> io::Result<Keeper> {
     #[cfg(target_os = "linux")]
-    if let Ok(pid) = keeper::fork_keeper([orders.as_fd(), reports.as_fd(), stdin.as_fd()]) {
-        return Ok(Keeper::Forked(pid));
+    {
+        let files = [orders.as_fd(), reports.as_fd(), stdin.as_fd()];
+        let rules = rules.map(|fence| fence.rules().as_fd());
+        if let Ok(pid) = keeper::fork_keeper(files, rules) {
+            return Ok(Keeper::Forked(pid));
+        }
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = rules;
     let child = tokio::process::Command::new(keeper::executable())
         .arg0("assize-keeper")
         .arg(keeper::MARKER)

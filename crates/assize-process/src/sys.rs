@@ -5,7 +5,7 @@
     reason = "fork, raw clone3 and signal dispositions have no safe wrapper"
 )]
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal, signal};
@@ -20,11 +20,26 @@ pub(crate) fn reset_signals() {
     }
 }
 
-/// Closes whatever the host inherited beyond stdin, stdout and stderr without meaning to pass it on.
-pub(crate) fn close_inherited_files() {
-    // SAFETY: called before the keeper opens any file, so no owned descriptor is closed behind its owner's back.
+/// Closes whatever the host inherited beyond stdin, stdout and stderr, and this one, without meaning to pass it on.
+pub(crate) fn close_inherited_files(kept: Option<&OwnedFd>) {
     #[cfg(target_os = "linux")]
-    let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    {
+        const FIRST: u32 = 3;
+        let kept = kept.and_then(|kept| u32::try_from(kept.as_raw_fd()).ok());
+        let ranges = match kept {
+            None => [Some((FIRST, u32::MAX)), None],
+            Some(kept) => [
+                (kept > FIRST).then(|| (FIRST, kept - 1)),
+                Some((kept + 1, u32::MAX)),
+            ],
+        };
+        for (first, last) in ranges.into_iter().flatten() {
+            // SAFETY: called before the keeper opens any file, so no owned descriptor is closed behind its owner's back.
+            let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = kept;
 }
 
 /// Forks the keeper, `None` in the child; only to be called from a single-threaded process.
@@ -107,6 +122,15 @@ pub(crate) fn landlock_version() -> nix::Result<u32> {
         )
     };
     Errno::result(version).map(|version| u32::try_from(version).unwrap_or(0))
+}
+
+/// Puts this thread, and whatever it becomes and starts, inside a set of Landlock's rules. It must not be able to gain rights.
+#[cfg(target_os = "linux")]
+pub(crate) fn enter_landlock(rules: &OwnedFd) -> nix::Result<()> {
+    // SAFETY: numbers in, a number out.
+    let entered =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
+    Errno::result(entered).map(drop)
 }
 
 /// Takes precedence over other processes, where that is allowed: hundreds of them forking leave little to the keeper

@@ -4,11 +4,12 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{Bound, Elsewhere};
 use crate::exit::Exit;
-use crate::guard::Guard;
+use crate::guard::{Guard, Surroundings};
 use crate::running::Stream;
 
 /// Everything the keeper needs to know. It travels by pipe, so that no secret is seen in an argument list.
@@ -28,60 +29,52 @@ pub(crate) struct Order {
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
     pub(crate) open_files: Option<u64>,
-    /// What the program may do, where that is limited.
-    pub(crate) guard: Option<GuardOrder>,
+    /// What the program may do, where that is limited. Without its lists where the keeper is handed the rules themselves.
+    pub(crate) guard: Option<Guard>,
     /// How that is ended for which the program only speaks.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
 
-/// The rules of a guard, as lists of paths.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct GuardOrder {
-    pub(crate) readable: Vec<PathBuf>,
-    pub(crate) devices: Vec<PathBuf>,
-    pub(crate) writable: Vec<PathBuf>,
-    pub(crate) ports: Option<Vec<u16>>,
+fn encode_guard(guard: &Guard, fields: &mut Fields) {
+    let around = &guard.surroundings;
+    let lists = [
+        &around.readable,
+        &around.devices,
+        &around.writable,
+        &guard.shown,
+        &guard.writable,
+    ];
+    for paths in lists {
+        fields.put_list(paths.iter().map(|path| path.as_os_str().as_bytes()));
+    }
+    fields.put_optional(guard.ports.as_ref().map(|ports| ports.len() as u64));
+    for port in guard.ports.iter().flatten() {
+        fields.put(u64::from(*port));
+    }
 }
 
-impl GuardOrder {
-    pub(crate) fn of(guard: &Guard) -> Self {
-        let around = &guard.surroundings;
-        Self {
-            readable: [around.readable.as_slice(), &guard.shown].concat(),
-            devices: around.devices.clone(),
-            writable: [around.writable.as_slice(), &guard.writable].concat(),
-            ports: guard.ports.clone(),
-        }
-    }
-
-    fn encode(&self, fields: &mut Fields) {
-        for paths in [&self.readable, &self.devices, &self.writable] {
-            fields.put_list(paths.iter().map(|path| path.as_os_str().as_bytes()));
-        }
-        fields.put_optional(self.ports.as_ref().map(|ports| ports.len() as u64));
-        for port in self.ports.iter().flatten() {
-            fields.put(u64::from(*port));
-        }
-    }
-
-    fn decode(parser: &mut Parser<'_>) -> Option<Self> {
-        let mut paths = || {
-            let paths = parser.list()?.into_iter();
-            Some(paths.map(|path| OsString::from_vec(path).into()).collect())
-        };
-        let (readable, devices, writable) = (paths()?, paths()?, paths()?);
-        let count = parser.optional()?;
-        let port = |_| u16::try_from(parser.number()?).ok();
-        Some(Self {
-            readable,
-            devices,
-            writable,
-            ports: match count {
-                Some(count) => Some((0..count).map(port).collect::<Option<_>>()?),
-                None => None,
-            },
-        })
-    }
+fn decode_guard(parser: &mut Parser<'_>) -> Option<Guard> {
+    let mut paths = || {
+        let paths = parser.list()?.into_iter();
+        Some(paths.map(|path| OsString::from_vec(path).into()).collect())
+    };
+    let surroundings = Surroundings {
+        readable: paths()?,
+        devices: paths()?,
+        writable: paths()?,
+    };
+    let (shown, writable) = (paths()?, paths()?);
+    let count = parser.optional()?;
+    let port = |_| u16::try_from(parser.number()?).ok();
+    Some(Guard {
+        surroundings: Arc::new(surroundings),
+        shown,
+        writable,
+        ports: match count {
+            Some(count) => Some((0..count).map(port).collect::<Option<_>>()?),
+            None => None,
+        },
+    })
 }
 
 /// A message of the keeper.
@@ -139,7 +132,7 @@ impl Order {
         fields.put_optional(self.open_files);
         fields.put(u64::from(self.guard.is_some()));
         if let Some(guard) = &self.guard {
-            guard.encode(&mut fields);
+            encode_guard(guard, &mut fields);
         }
         fields.put_optional(self.elsewhere.as_ref().map(|end| u64::from(end.always)));
         if let Some(Elsewhere { ask, end, .. }) = &self.elsewhere {
@@ -186,7 +179,7 @@ impl Order {
         let open_files = parser.optional()?;
         let guard = match parser.number()? {
             0 => None,
-            _ => Some(GuardOrder::decode(&mut parser)?),
+            _ => Some(decode_guard(&mut parser)?),
         };
         let elsewhere = match parser.optional()? {
             None => None,
@@ -385,9 +378,13 @@ mod tests {
                 always: true,
             }),
             terminal: Some("/dev/pts/3".into()),
-            guard: Some(GuardOrder {
-                readable: vec!["/usr".into(), "/etc".into()],
-                devices: vec!["/dev/null".into()],
+            guard: Some(Guard {
+                surroundings: Arc::new(Surroundings {
+                    readable: vec!["/usr".into(), "/etc".into()],
+                    devices: vec!["/dev/null".into()],
+                    writable: vec!["/dev/shm".into()],
+                }),
+                shown: vec!["/suite/agent.sh".into()],
                 writable: vec!["/tmp/x".into()],
                 ports: Some(vec![80, 443]),
             }),

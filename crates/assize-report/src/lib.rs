@@ -46,6 +46,7 @@ mod html;
 mod job_summary;
 mod junit;
 mod markdown;
+mod skills;
 
 pub use analysis::{Analysis, Unfinished};
 pub use assize_contracts::{Caution, CautionCode, Nature};

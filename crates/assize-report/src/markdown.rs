@@ -10,12 +10,11 @@ use crate::glossary::GLOSSARY;
 use crate::job_summary::gate_section;
 use crate::own_metrics;
 use crate::reason::MOST_LISTED;
+use crate::skills;
 use crate::summary::TYPICAL_TASKS;
 use crate::wall;
 use crate::words::{EXPLORATORY, closing_line, scopes_note, sentence};
-use crate::{
-    Comparison, EFFECTS_NOTE, ModeSummary, Summary, TriggerRate, effect_sentence, percent,
-};
+use crate::{Comparison, EFFECTS_NOTE, ModeSummary, Summary, effect_sentence, percent};
 use assize_contracts::RowField;
 use assize_stats::{Statistic, Verdict};
 use std::fmt::Write;
@@ -290,68 +289,25 @@ fn write_checks(page: &mut String, summary: &Summary) -> std::fmt::Result {
     table.write(page)
 }
 
-/// Labels with their figures, and the confusion matrix: expected from top to bottom, what came out from left to right.
 /// When skills were used, and whether they should have been.
 fn write_skills(page: &mut String, summary: &Summary) -> std::fmt::Result {
-    let heading = [
-        "Mode",
-        "Used",
-        "Offered",
-        "Turn of first use",
-        "Time to it",
-        "Tokens before it",
-        "Tokens of its text",
-    ];
-    let columns = [
-        "skill_activated",
-        "skill_offered",
-        "skill_activation_turn",
-        "skill_time_to_activation_ms",
-        "skill_tokens_to_activation",
-        "skill_text_tokens",
-    ];
-    let mut table = Table::new("Use of skills", &heading);
-    for (name, mode) in summary.modes.iter() {
-        if mode.metrics.find(columns[0]).is_none() {
-            continue;
+    for (title, found) in [
+        ("Use of skills", skills::uses(summary)),
+        ("Does it trigger", skills::triggers(summary)),
+    ] {
+        let mut heading = vec!["Mode"];
+        heading.extend(&found.heading);
+        let mut table = Table::new(title, &heading);
+        for line in &found.lines {
+            let cells = line.cells.iter().map(|cell| safe(cell));
+            table.row(std::iter::once(safe(&line.name)).chain(cells).collect());
         }
-        let cell = |column: &&str| {
-            let metric = summary.catalog.metric(column);
-            let found = mode.metrics.find(column);
-            match metric.is_ratio() {
-                true => found
-                    .and_then(|found| found.mean)
-                    .map_or_else(not_available, percent),
-                false => found
-                    .and_then(|found| found.median)
-                    .map_or_else(not_available, |median| crate::amount(&metric, median)),
-            }
-        };
-        let mut row = vec![safe(name)];
-        row.extend(columns.iter().map(cell));
-        table.row(row);
+        table.write(page)?;
     }
-    table.write(page)?;
-    let mut table = Table::new(
-        "Does it trigger",
-        &["Mode", "Recall", "Precision", "False triggers"],
-    );
-    for (name, mode) in summary.modes.iter() {
-        if let Some(found) = &mode.triggers {
-            let cell = |rate: &Option<TriggerRate>| {
-                rate.as_ref().map_or_else(not_available, TriggerRate::words)
-            };
-            table.row(vec![
-                safe(name),
-                cell(&found.recall),
-                cell(&found.precision),
-                cell(&found.false_triggers),
-            ]);
-        }
-    }
-    table.write(page)
+    Ok(())
 }
 
+/// Labels with their figures, and the confusion matrix: expected from top to bottom, what came out from left to right.
 fn write_labels(page: &mut String, summary: &Summary) -> std::fmt::Result {
     for (mode, found) in summary.modes.iter() {
         for (metric, found) in found.classification.iter() {

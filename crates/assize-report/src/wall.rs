@@ -20,11 +20,23 @@ pub(crate) fn headline(walls: &[WallRecord]) -> Option<String> {
         [(words, _)] => (*words).to_owned(),
         several => {
             let each = several.iter();
-            let each = each.map(|(words, places)| format!("{words} ({})", places.join(", ")));
+            let each = each.map(|(words, places)| format!("{words} ({})", listed(places)));
             each.collect::<Vec<_>>().join("; ")
         }
     };
     Some(format!("Sandbox: {words}."))
+}
+
+/// Names of places beyond this are counted.
+const MOST_PLACES: usize = 6;
+
+fn listed(places: &[String]) -> String {
+    match places.len().checked_sub(MOST_PLACES) {
+        Some(more) if more > 1 => {
+            format!("{} and {more} more", places[..MOST_PLACES].join(", "))
+        }
+        _ => places.join(", "),
+    }
 }
 
 /// Cautions about everything that sandboxes could not keep agents from, each once with the modes concerned.
@@ -76,5 +88,18 @@ mod tests {
         let found = cautions(&[a, b.clone(), wall("c", "none", Some("Open.")), b]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].places, ["b", "c"]);
+    }
+
+    #[test]
+    fn many_places_are_counted() {
+        let mut walls: Vec<WallRecord> = (0..20)
+            .map(|number| WallRecord {
+                scenario: Some(format!("t{number}")),
+                ..wall("a", "container", None)
+            })
+            .collect();
+        walls.push(wall("b", "none", None));
+        let line = headline(&walls).unwrap();
+        assert!(line.contains("a on t5 and 14 more); none (b)."), "{line}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Content, Message};
 use super::messages::{self, Hello, PermissionRequest, ToolCall, Update};
-use crate::command::Invocation;
+use crate::command::{Invocation, inside};
 use crate::mcp;
 use crate::output::{Story, ToolEnd};
 use assize_contracts::{
@@ -108,6 +108,7 @@ impl AcpSession {
         text: &str,
         timeout: Duration,
     ) -> Result<PromptResult, ProviderError> {
+        let before = self.invocation.container_use();
         let began = Instant::now();
         let instructions = self.instructions.take();
         let text = instructions.map_or(text.to_owned(), |before| format!("{before}\n\n{text}"));
@@ -117,7 +118,9 @@ impl AcpSession {
             .ask("session/prompt", &messages::prompt(&self.id, &text))
             .await;
         let answer = self.follow(asked, timeout, &mut turn).await;
-        self.conclude(answer, turn, began.elapsed())
+        let result = self.conclude(answer, turn, began.elapsed());
+        let container = self.invocation.container();
+        inside::conclude(result, container.as_deref(), before.unwrap_or_default()).await
     }
 
     /// Follows a prompt to its end, which is an answer, or the end of time.

@@ -4,7 +4,7 @@ use assize_contracts::{Millis, ProgramUse, PromptResult, ProviderError, VoidCaus
 use assize_process::container::{Container, ContainerUse};
 
 /// The result with what the container used since `before`. Files are fetched where they are not mounted.
-pub(super) async fn conclude(
+pub(crate) async fn conclude(
     result: Result<PromptResult, ProviderError>,
     container: Option<&Container>,
     before: ContainerUse,

@@ -182,7 +182,7 @@ impl Invocation {
     }
 
     /// The resources that the container has used until now.
-    pub(super) fn container_use(&self) -> Option<ContainerUse> {
+    pub(crate) fn container_use(&self) -> Option<ContainerUse> {
         let lodging = self.lodging.as_ref();
         lodging.map(|lodging| lodging.container.usage())
     }

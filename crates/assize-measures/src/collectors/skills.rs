@@ -113,20 +113,47 @@ impl SkillsCollector {
             add("skill_neighbour_activated", neighbours.map(share), "ratio");
         }
         if let Some(first) = first {
-            metrics.push(CustomMetric {
-                name: "skill_activated_in".to_owned(),
-                value: MetricValue::Text(match first.agent {
-                    None => "main agent".to_owned(),
-                    Some(agent) => format!("subagent {agent}"),
-                }),
-                unit: "".into(),
-                better: None,
-                label: None,
-                kind: assize_contracts::MetricKind::Plain,
-            });
+            let user = match first.agent {
+                None => "main agent".to_owned(),
+                Some(agent) => format!("subagent {agent}"),
+            };
+            metrics.push(text_metric("skill_activated_in", user));
         }
+        let all = || self.on_trial.iter().chain(&self.neighbours);
+        let each = |name: &String| SkillUse::of(name, trace, Some(result));
+        let used = names_that(all().map(|name| (name, each(name).is_used())));
+        metrics.extend(used.map(|names| text_metric("skills_used", names)));
+        let is_offered = |name| Some(each(name).on_wire?.offered);
+        let offered = names_that(all().map(|name| (name, is_offered(name))));
+        metrics.extend(offered.map(|names| text_metric("skills_offered", names)));
         metrics
     }
+}
+
+fn text_metric(name: &str, text: String) -> CustomMetric {
+    CustomMetric {
+        name: name.to_owned(),
+        value: MetricValue::Text(text),
+        unit: "".into(),
+        better: None,
+        label: None,
+        kind: assize_contracts::MetricKind::Plain,
+    }
+}
+
+/// The names of those for which it holds, or `none`. Unknown where it is unknown for one of them.
+fn names_that<'a>(all: impl Iterator<Item = (&'a String, Option<bool>)>) -> Option<String> {
+    let mut names = Vec::new();
+    for (name, holds) in all {
+        if holds? {
+            names.push(name.as_str());
+        }
+    }
+    names.sort_unstable();
+    Some(match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    })
 }
 
 fn share(holds: bool) -> f64 {
@@ -197,7 +224,9 @@ mod tests {
         assert_eq!(found["skill_time_to_activation_ms"], "2000");
         assert_eq!(found["skill_activated_in"], "main agent");
         assert_eq!(found["skill_trigger_correct"], "1");
+        assert_eq!(found["skills_used"], "review");
         assert!(!found.contains_key("skill_offered"), "nothing was captured");
+        assert!(!found.contains_key("skills_offered"));
         assert!(!found.contains_key("skill_text_tokens"));
     }
 
@@ -206,6 +235,7 @@ mod tests {
         let found = found("with", "t", "pdf");
         assert_eq!(found["skill_activated"], "0");
         assert_eq!(found["skill_neighbour_activated"], "1");
+        assert_eq!(found["skills_used"], "pdf");
         assert_eq!(found["skill_trigger_correct"], "1");
     }
 
@@ -213,6 +243,7 @@ mod tests {
     fn a_mode_without_the_skill_can_trigger_nothing() {
         let found = found("without", "s", "other");
         assert_eq!(found["skill_activated"], "0");
+        assert_eq!(found["skills_used"], "none");
         assert!(!found.contains_key("skill_trigger_correct"));
     }
 }

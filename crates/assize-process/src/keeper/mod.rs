@@ -3,8 +3,6 @@
 
 mod elsewhere;
 #[cfg(target_os = "linux")]
-mod fence;
-#[cfg(target_os = "linux")]
 mod nursery;
 mod outbox;
 #[cfg(target_os = "linux")]
@@ -17,7 +15,7 @@ mod watch;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use nix::unistd::{Pid, dup2_stderr, getpgid, getppid, setpgid, setsid};
@@ -87,12 +85,17 @@ fn keep() -> io::Result<()> {
     if nursery::is_wanted() {
         leave_terminal();
         match nursery::serve()? {
-            nursery::Served::Keeper => {}
+            nursery::Served::Keeper { rules } => return keep_one(rules),
             nursery::Served::HostGone => return Ok(()),
         }
     }
+    keep_one(None)
+}
+
+/// Keeps one program, inside the rules that the host made for it.
+fn keep_one(rules: Option<OwnedFd>) -> io::Result<()> {
     sys::reset_signals();
-    sys::close_inherited_files();
+    sys::close_inherited_files(rules.as_ref());
     let signals = signals::Signals::block()?;
     leave_terminal();
     let order = receive_order()?;
@@ -100,7 +103,7 @@ fn keep() -> io::Result<()> {
     nix::sys::prctl::set_child_subreaper(true)?;
 
     let mut outbox = Outbox::to_host()?;
-    match program::start(&order) {
+    match program::start(&order, rules) {
         Ok(program) => {
             hide_stdin_of_program()?;
             Watch::new(order, program, signals, outbox).run();

@@ -1,7 +1,8 @@
 //! A keeper that is started once and forked for every program: starting this binary anew costs several times as much as
 //! all the rest of a keeper's work, most of it for relocating a large image.
 //!
-//! Host and nursery share a socket. A request is one byte with the three files of a keeper, the answer is its process id.
+//! Host and nursery share a socket. A request is one byte with the three files of a keeper, and a fourth with the rules of its program
+//! where those are limited; the answer is its process id.
 //! When the host is gone the nursery ends; the keepers that it forked notice that by themselves.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -34,17 +35,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The files of a keeper, in the order of their numbers there.
 const FILES: usize = 3;
 
+/// The same and the rules of its program.
+const MOST_FILES: usize = FILES + 1;
+
 /// The host's end.
 struct Nursery {
     socket: UnixStream,
     process: Child,
 }
 
-/// Forks a keeper with these files as its stdin, stdout and stderr, and returns its process id.
-pub(crate) fn fork_keeper(files: [BorrowedFd<'_>; FILES]) -> io::Result<u32> {
+/// Forks a keeper with these files as its stdin, stdout and stderr, and returns its process id. The rules are those that its
+/// program enters.
+pub(crate) fn fork_keeper(
+    files: [BorrowedFd<'_>; FILES],
+    rules: Option<BorrowedFd<'_>>,
+) -> io::Result<u32> {
+    let files: Vec<BorrowedFd<'_>> = files.into_iter().chain(rules).collect();
     let mut nursery = nursery();
     let answer = match &mut *nursery {
-        Some(nursery) => nursery.request(files),
+        Some(nursery) => nursery.request(&files),
         None => Err(io::ErrorKind::NotConnected.into()),
     };
     if answer.is_ok() {
@@ -55,7 +64,7 @@ pub(crate) fn fork_keeper(files: [BorrowedFd<'_>; FILES]) -> io::Result<u32> {
         let _ = lost.process.kill();
         let _ = lost.process.wait();
     }
-    nursery.insert(Nursery::start()?).request(files)
+    nursery.insert(Nursery::start()?).request(&files)
 }
 
 /// Ends the nursery, so that its use of the processor is counted as that of this process.
@@ -91,10 +100,10 @@ impl Nursery {
         Ok(Self { socket, process })
     }
 
-    fn request(&mut self, files: [BorrowedFd<'_>; FILES]) -> io::Result<u32> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+    fn request(&mut self, files: &[BorrowedFd<'_>]) -> io::Result<u32> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
         let mut sent = SendAncillaryBuffer::new(&mut space);
-        sent.push(SendAncillaryMessage::ScmRights(&files));
+        sent.push(SendAncillaryMessage::ScmRights(files));
         let byte = [IoSlice::new(&[0])];
         sendmsg(&self.socket, &byte, &mut sent, SendFlags::NOSIGNAL)?;
         let mut answer = [0; 4];
@@ -133,15 +142,19 @@ pub(super) fn serve() -> io::Result<Served> {
         if !has_request {
             continue;
         }
-        let Some([control, frames, stdin]) = receive(&socket)? else {
+        let Some(received) = receive(&socket)? else {
             return Ok(Served::HostGone);
         };
+        let Received {
+            files: [control, frames, stdin],
+            rules,
+        } = received;
         match sys::fork() {
             Ok(None) => {
                 dup2_stdin(control)?;
                 dup2_stdout(frames)?;
                 dup2_stderr(stdin)?;
-                return Ok(Served::Keeper);
+                return Ok(Served::Keeper { rules });
             }
             Ok(Some(pid)) => socket.write_all(&(pid.as_raw() as u32).to_ne_bytes())?,
             Err(_) => socket.write_all(&0_u32.to_ne_bytes())?,
@@ -151,15 +164,21 @@ pub(super) fn serve() -> io::Result<Served> {
 
 /// The reason why serving ended.
 pub(super) enum Served {
-    /// This process is a keeper now.
-    Keeper,
+    /// This process is a keeper now, of a program inside these rules.
+    Keeper { rules: Option<OwnedFd> },
     /// There is nobody left to serve.
     HostGone,
 }
 
+/// What came with a request.
+struct Received {
+    files: [OwnedFd; FILES],
+    rules: Option<OwnedFd>,
+}
+
 /// The files of the next keeper. `None` when the host is gone.
-fn receive(socket: &UnixStream) -> io::Result<Option<[OwnedFd; FILES]>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+fn receive(socket: &UnixStream) -> io::Result<Option<Received>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
     let mut received = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let flags = RecvFlags::CMSG_CLOEXEC;
@@ -178,10 +197,11 @@ fn receive(socket: &UnixStream) -> io::Result<Option<[OwnedFd; FILES]>> {
             files.extend(sent);
         }
     }
-    let files = files.try_into();
-    files
-        .map(Some)
-        .map_err(|_| io::ErrorKind::InvalidData.into())
+    let rules = (files.len() == MOST_FILES).then(|| files.pop()).flatten();
+    match files.try_into() {
+        Ok(files) => Ok(Some(Received { files, rules })),
+        Err(_) => Err(io::ErrorKind::InvalidData.into()),
+    }
 }
 
 /// Takes leave of keepers that have ended, which also counts what they used.

@@ -16,9 +16,9 @@ use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, setsid, write};
 
-#[cfg(target_os = "linux")]
-use super::fence::Fence;
 use crate::cgroup::Cgroup;
+#[cfg(target_os = "linux")]
+use crate::fence::Fence;
 use crate::lookup;
 use crate::sys;
 use crate::wire::Order;
@@ -32,9 +32,10 @@ pub(super) struct Program {
     pub(super) cgroup: Option<Cgroup>,
 }
 
-/// Returns when the program has replaced the forked keeper, or with what the system said against it.
-pub(super) fn start(order: &Order) -> Result<Program, Errno> {
-    let mut image = Image::new(order)?;
+/// Returns when the program has replaced the forked keeper, or with what the system said against it. The rules are those that the
+/// host made for a guarded program.
+pub(super) fn start(order: &Order, rules: Option<OwnedFd>) -> Result<Program, Errno> {
+    let mut image = Image::new(order, rules)?;
     let (stdout, program_stdout) = io::pipe().map_err(errno)?;
     let (stderr, program_stderr) = io::pipe().map_err(errno)?;
     // Closed by a successful exec; else it carries the reason.
@@ -100,7 +101,7 @@ struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    fn new(order: &'a Order) -> Result<Self, Errno> {
+    fn new(order: &'a Order, rules: Option<OwnedFd>) -> Result<Self, Errno> {
         let program = order
             .argv
             .first()
@@ -124,7 +125,7 @@ impl<'a> Image<'a> {
                 .map(|(name, value)| variable(name, value))
                 .collect::<Result<_, _>>()?,
             #[cfg(target_os = "linux")]
-            fence: order.guard.as_ref().map(Fence::new).transpose()?,
+            fence: fence(order, rules)?,
         })
     }
 
@@ -169,6 +170,16 @@ impl<'a> Image<'a> {
             }
         }
         reason
+    }
+}
+
+/// A guarded program without rules must not run.
+#[cfg(target_os = "linux")]
+fn fence(order: &Order, rules: Option<OwnedFd>) -> Result<Option<Fence>, Errno> {
+    match (&order.guard, rules) {
+        (None, _) => Ok(None),
+        (Some(_), Some(rules)) => Ok(Some(Fence::received(rules))),
+        (Some(guard), None) => Fence::new(guard).map(Some),
     }
 }
 

@@ -235,3 +235,68 @@ async fn a_guarded_program_works_in_workspaces_of_every_method() {
         assert!(mine.changes().unwrap().len() >= 2, "{method:?}");
     }
 }
+
+#[tokio::test]
+async fn what_is_replaced_between_starts_stays_readable() {
+    let Some(place) = place() else { return };
+    // Beside the hidden directory, made anew before every start, as a hook may do.
+    let beside = tempfile::tempdir().unwrap();
+    let (hidden, built) = (beside.path().join("hidden"), beside.path().join("built"));
+    fs::create_dir_all(&hidden).unwrap();
+    fs::write(hidden.join("answer"), "forty-two").unwrap();
+    fs::create_dir_all(&built).unwrap();
+    let guard = Guard {
+        surroundings: Arc::new(Surroundings::without(&[hidden.clone()])),
+        writable: vec![place.own.clone()],
+        ..Guard::default()
+    };
+    for round in 0..6 {
+        fs::remove_dir_all(&built).unwrap();
+        fs::create_dir_all(&built).unwrap();
+        fs::write(built.join("round"), round.to_string()).unwrap();
+        let command = Command::new("sh", &place.own)
+            .args(["-c", "cat \"$0/round\"; cat \"$1/answer\""])
+            .arg(&built)
+            .arg(&hidden)
+            .pass_usual_env()
+            .guarded(guard.clone());
+        let output = command.run_to_end().await.unwrap();
+        assert_eq!(output.stdout.text(), round.to_string());
+        // Time for the rules of the next start to be made.
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_one_program_may_change_is_nobody_elses() {
+    let Some(place) = place() else { return };
+    let root = place.own.parent().unwrap().to_owned();
+    let owned = |number: usize| root.join(format!("own-{number}"));
+    let mut starts = tokio::task::JoinSet::new();
+    for number in 0..12 {
+        fs::create_dir(owned(number)).unwrap();
+        let guard = Guard {
+            writable: vec![owned(number)],
+            ..place.guard.clone()
+        };
+        let script = "echo $1 > own-file; sleep 0.2; for n in 0 1 2 3 4 5 6 7 8 9 10 11; do \
+                      [ $n = $1 ] || { cat ../own-$n/own-file; echo x > ../own-$n/was-here; }; done 2> /dev/null";
+        let command = Command::new("sh", owned(number))
+            .args(["-c", script, "sh"])
+            .arg(number.to_string())
+            .pass_usual_env()
+            .guarded(guard);
+        starts.spawn(async move { (number, command.run_to_end().await.unwrap()) });
+    }
+    while let Some(done) = starts.join_next().await {
+        let (_, output) = done.unwrap();
+        assert_eq!(output.stdout.text(), "");
+    }
+    for number in 0..12 {
+        assert_eq!(
+            fs::read_to_string(owned(number).join("own-file")).unwrap(),
+            format!("{number}\n")
+        );
+        assert!(!owned(number).join("was-here").exists());
+    }
+}

@@ -70,21 +70,52 @@ fn with_mode(
     with: Ablated,
     directory: &Path,
 ) -> Result<(Option<String>, ModeSpec), AblationError> {
+    let nothing = || {
+        let message = "found nothing, expected a skill, an instruction file or a subagent";
+        AblationError::new("with", message)
+    };
     let paths = match with {
+        Ablated::Mode(mode) if changes_nothing(&mode) => return Err(nothing()),
         Ablated::Mode(mode) => return Ok((None, *mode)),
         Ablated::Path(path) => vec![path],
         Ablated::Paths(paths) => paths,
     };
     if paths.is_empty() {
-        let message = "found nothing, expected a skill, an instruction file or a subagent";
-        return Err(AblationError::new("with", message));
+        return Err(nothing());
     }
     let mut mode = ModeSpec::default();
     for path in &paths {
         let place = directory.join(path);
-        match kind_of(&place) {
+        if place.file_name().is_some_and(|name| name == SKILL_FILE) {
+            let message =
+                format!("`{path}` is the file of a skill, expected the skill's directory");
+            let parent = Path::new(path).parent().unwrap_or(Path::new("."));
+            let hint = format!("write `with: {}`", parent.display());
+            return Err(AblationError::new("with", message).hint(hint));
+        }
+        let kind = kind_of(&place);
+        if let Some(key) = kind
+            .as_ref()
+            .and_then(|kind| given(file, kind, &place, directory))
+        {
+            let message = format!(
+                "`{path}` is given to all modes by `{key}` already, so that both modes would have it"
+            );
+            let hint = format!(
+                "take it out of `{key}`, or write `without: {}`",
+                name_of(path)
+            );
+            return Err(AblationError::new("with", message).hint(hint));
+        }
+        match kind {
             Some(Kind::Skill) => add(&mut mode.skills, file.skills.as_ref(), path),
             Some(Kind::Subagent) => add(&mut mode.agents, file.agents.as_ref(), path),
+            Some(Kind::Instructions) if mode.instructions.is_some() => {
+                let message =
+                    format!("found `{path}` beside another instruction file, expected one");
+                return Err(AblationError::new("with", message)
+                    .hint("put both texts into one file: agents read one"));
+            }
             Some(Kind::Instructions) => mode.instructions = Some(path.into()),
             None => {
                 let message = format!("`{path}` is no skill, instruction file or subagent");
@@ -96,6 +127,55 @@ fn with_mode(
     }
     let name = (paths.len() == 1).then(|| name_of(&paths[0]));
     Ok((name, mode))
+}
+
+/// Whether a mode is like any other.
+fn changes_nothing(mode: &ModeSpec) -> bool {
+    let ModeSpec {
+        provider,
+        environment,
+        system_instructions,
+        provider_overrides,
+        runners,
+        sandbox,
+        skills,
+        neighbours,
+        instructions,
+        agents,
+        mcp_servers,
+        settings,
+    } = mode;
+    let lists = [skills, neighbours, agents];
+    provider.is_none()
+        && environment.is_empty()
+        && system_instructions.is_empty()
+        && provider_overrides.is_empty()
+        && runners.is_empty()
+        && sandbox.is_none()
+        && lists.into_iter().all(Option::is_none)
+        && instructions.is_none()
+        && mcp_servers.is_empty()
+        && settings.is_empty()
+}
+
+/// The key by which the suite gives a thing to all modes.
+fn given(file: &SuiteFile, kind: &Kind, place: &Path, directory: &Path) -> Option<&'static str> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let place = real(place);
+    let is_listed = |listed: &Option<Listed>| {
+        let mut paths = listed.iter().flat_map(|listed| &listed.0);
+        paths.any(|path| real(&directory.join(path)) == place)
+    };
+    match kind {
+        Kind::Skill if is_listed(&file.skills) => Some("skills"),
+        Kind::Skill if is_listed(&file.neighbours) => Some("neighbours"),
+        Kind::Subagent if is_listed(&file.agents) => Some("agents"),
+        Kind::Instructions => {
+            let given = file.instructions.as_ref()?;
+            (real(&directory.join(given)) == place).then_some("instructions")
+        }
+        _ => None,
+    }
 }
 
 /// The mode that lacks the thing.

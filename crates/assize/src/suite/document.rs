@@ -41,6 +41,8 @@ impl Document {
     /// Parses the content of a file.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Problem> {
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(path, bytes, &error))?;
+        // Some editors begin files with a mark of their encoding.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let node = match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => parse_toml(path, text)?,
             Some("json") => parse_json(path, text)?,

@@ -444,6 +444,10 @@ impl Loader<'_> {
         remarks.extend(self.remarks(&profile));
         let walls = self.walls(&file, &profile);
         remarks.extend(sandbox::remarks(&walls));
+        remarks.extend(sandbox::hidden_in_vain(
+            &profile,
+            &directory_of(self.document.path()),
+        ));
         if !walls.is_empty() {
             let walls = serde_json::json!(walls);
             profile.provenance.insert("sandbox".to_owned(), walls);

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         short Dynamic: a_dynamic_program_cannot_lead_to_the_model;
         short Static: an_agent_reaches_its_model_and_nothing_else;
         long Nothing: harbor_tasks_run_as_they_are, the_oracle_proves_tasks, twenty_at_once, what_a_killed_keeper_leaves_is_swept,
-            files_of_the_suite_are_mounted_one_by_one;
+            files_of_the_suite_are_mounted_one_by_one, acp_agents_work_inside;
         long Memory: memory_that_is_used_up_is_named;
         long Docker: docker_by_the_compatible_socket, an_engine_elsewhere_gets_copies;
         long Agent: codex_works_with_nothing_but_its_model;
@@ -147,6 +147,8 @@ fn an_agent_works_in_a_container_and_sees_nothing_of_the_suite() {
         assert!(metric(row, "program_cpu_ms").is_some_and(|ms| ms > 0.0));
         assert_eq!(metric(row, "program_oom_kills"), Some(0.0));
     }
+    let wall = &place.manifest()["provenance"]["sandbox"][0];
+    assert_eq!(wall["words"], "container, no network", "{wall:#}");
     assert_eq!(containers(&place.run_id()), Vec::<String>::new());
 }
 
@@ -433,6 +435,40 @@ fn files_of_the_suite_are_mounted_one_by_one() {
     );
     let said = place.refused(&["check"]);
     assert!(said.contains("would show agents the suite"), "{said}");
+}
+
+/// An agent that speaks ACP, for the small shell of the image.
+const ACP_AGENT: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  id=$(echo "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+  answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$1}"; }
+  case "$line" in
+  *'"initialize"'*) answer '{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}' ;;
+  *'"session/new"'*) answer '{"sessionId":"s1"}' ;;
+  *'"session/prompt"'*)
+    ls -d /usr/lib 2> /dev/null || echo alone >> where.txt
+    echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"from inside"}}}}'
+    answer '{"stopReason":"end_turn"}' ;;
+  esac
+done
+"#;
+
+fn acp_agents_work_inside() {
+    let place = Place::of(
+        "true",
+        &format!("{CONTAINER}\nexecution: {{ repetitions: 2, concurrency: 2 }}"),
+        "workspace: {}\nturns: [again]\nchecks: [{ output: { contains: from inside } }, { file: { path: where.txt, contains: alone } }]",
+    );
+    place.write("agent.sh", ACP_AGENT);
+    place.make_executable("agent.sh");
+    place.replace("assize.yaml", "\"sh\",\"-c\",\"true\"", "\"./agent.sh\"");
+    place.replace("assize.yaml", "uses: command", "uses: acp");
+    for row in place.run(&[]) {
+        assert_eq!(row["outcome"], "pass", "{row:#}");
+        assert!(metric(&row, "program_peak_memory_bytes").is_some_and(|bytes| bytes > 0.0));
+        assert_eq!(metric(&row, "program_oom_kills"), Some(0.0));
+    }
+    assert_eq!(containers(&place.run_id()), Vec::<String>::new());
 }
 
 fn docker_by_the_compatible_socket() {

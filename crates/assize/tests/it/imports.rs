@@ -207,6 +207,113 @@ sharing: false
 }
 
 #[test]
+fn what_has_an_unknown_form_is_listed_and_not_dropped() {
+    let suite = skill();
+    suite.write(
+        "skills/review/evals/evals.json",
+        r#"{"skill_name": "review", "version": 3, "evals": [
+            {"id": "../../etc", "prompt": "Use {braces}", "should_trigger": "no", "files": "../secret",
+             "expectations": "One sentence.", "expected_output": {"a": 1},
+             "assertions": [{"type": "contains", "value": "x", "transform": "output.a"}, {"type": "regex"},
+                            {"type": "contains-any", "value": "a, b"}, {"type": "not-contains-all", "value": ["a", "b"]},
+                            {"type": "contains", "value": "y", "weight": 0.5, "metric": "m"}, {"type": "contains-any"}]}]}"#,
+    );
+    let (scenarios, left) = imported(&suite, "evals-json", "skills/review");
+    assert_eq!(scenarios[0]["id"], "etc");
+    assert_eq!(scenarios[0]["should_trigger"], Value::Null);
+    assert_eq!(
+        scenarios[0]["rubric"]["criteria"][0]["description"],
+        "One sentence."
+    );
+    let checks = scenarios[0]["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2, "{checks:?}");
+    assert_eq!(checks[0]["output"]["matches"], "a|b");
+    let left = left.join("\n");
+    for part in [
+        "`should_trigger` is \"no\"",
+        "lies outside of the skill",
+        "after a `transform`",
+        "`regex` has no value",
+        "`not-contains-all` of several texts",
+        "the weight 0.5",
+        "`metric` of `contains`",
+        "`contains-any` names no text",
+        "the file: `version`",
+    ] {
+        assert!(left.contains(part), "{part}: {left}");
+    }
+}
+
+#[test]
+fn references_that_promptfoo_resolves_are_read_or_listed() {
+    let suite = Suite::new();
+    suite.write(
+        "pf/promptfooconfig.yaml",
+        "prompts: ['Say {{word}}', file://two.txt, file://chat.json]\n\
+         defaultTest: file://default.yaml\n\
+         tests:\n  - vars: { word: a }\n    assert: { type: contains, value: '{{ other }}' }\n  - vars: file://v.yaml\n  - vars: { word: file://gone.txt }\n",
+    );
+    suite.write("pf/two.txt", "One {{word}}\n---\nTwo {{word}}\n");
+    suite.write("pf/chat.json", r#"[{"role": "user", "content": "x"}]"#);
+    suite.write(
+        "pf/default.yaml",
+        "assert: [{ type: contains, value: '{{word}}' }]\noptions: { provider: x }\n",
+    );
+    let (scenarios, left) = imported(&suite, "promptfoo", "pf");
+    let prompts: Vec<&str> = scenarios
+        .iter()
+        .map(|scenario| scenario["prompt"].as_str().unwrap())
+        .collect();
+    assert_eq!(prompts, ["Say a", "One a", "Two a"]);
+    assert_eq!(scenarios[0]["checks"][0]["output"]["contains"], "a");
+    let left = left.join("\n");
+    for part in [
+        "defaultTest: `options`",
+        "a chat of several messages",
+        "a template that only promptfoo can fill",
+        "`vars` are \"file://v.yaml\"",
+        "`gone.txt` cannot be read",
+    ] {
+        assert!(left.contains(part), "{part}: {left}");
+    }
+}
+
+#[test]
+fn graders_by_name_and_bad_front_matter_are_seen() {
+    let suite = Suite::new();
+    suite.write(
+        "p/evals/one/case.yaml",
+        "prompt: Do it\ntags: a\ngraders:\n  polite: { type: llm, rubric: Be polite }\n  file: { type: file_exists, path: out.txt }\n",
+    );
+    let (scenarios, left) = imported(&suite, "claude-plugin-eval", "p");
+    assert_eq!(scenarios[0]["checks"][0]["file"]["path"], "out.txt");
+    assert_eq!(
+        scenarios[0]["rubric"]["criteria"][0]["description"],
+        "Be polite"
+    );
+    assert_eq!(left, Vec::<String>::new());
+    suite.write("p/evals/one/graders/x.md", "---\n: : [\n---\ntext\n");
+    let outcome = suite.assize(&["import", "claude-plugin-eval", "p"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("x.md") && outcome.stderr.contains("is no list of keys"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_file_may_begin_with_a_mark_of_its_encoding() {
+    let suite = Suite::new();
+    suite.write(
+        "t.json",
+        "\u{feff}[{\"query\": \"a\", \"should_trigger\": true}]",
+    );
+    let (scenarios, _) = imported(&suite, "triggers", "t.json");
+    assert_eq!(scenarios.len(), 1);
+}
+
+#[test]
 fn nothing_is_written_unless_asked_and_mistakes_are_named() {
     let suite = skill();
     suite.write("t.json", r#"[{"query": "x", "should_trigger": true}]"#);

@@ -90,6 +90,98 @@ fn with_makes_both_modes_of_an_ablation() {
 }
 
 #[test]
+fn an_ablation_of_what_all_modes_have_is_refused() {
+    let with = "with: skills/review";
+    for (keys, expected) in [
+        (
+            "with: skills/review\nskills: [./skills/review]",
+            "is given to all modes by `skills` already",
+        ),
+        (
+            "with: skills/review\nneighbours: [skills/review]",
+            "is given to all modes by `neighbours` already",
+        ),
+        (
+            "with: TEAM.md\ninstructions: ./TEAM.md",
+            "is given to all modes by `instructions` already",
+        ),
+        (
+            "with: { skills: [skills/review] }\nneighbours: [skills/review]",
+            "`review` is on trial and a neighbour",
+        ),
+        (
+            "with: [TEAM.md, OTHER.md]",
+            "beside another instruction file",
+        ),
+        (
+            "with: skills/review/SKILL.md",
+            "write `with: skills/review`",
+        ),
+        ("with: {}", "found nothing"),
+    ] {
+        let suite = suite(&SUITE.replace(with, keys));
+        suite.write("TEAM.md", "# Team\n\nBe kind.\n");
+        suite.write("OTHER.md", "# Other\n\nBe quick.\n");
+        let said = refused(&suite);
+        assert!(said.contains(expected), "{keys}: {said}");
+    }
+    let suite = suite(SUITE);
+    suite.write(
+        "scenarios/one.yaml",
+        "id: one\nprompt: x\nchecks: [ { not: { skill: { used: revue } } } ]\n",
+    );
+    let outcome = suite.assize(&["check"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("a skill `revue`, which no mode has"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn the_page_tells_the_use_of_skills() {
+    let suite = suite(&SUITE.replace("skill_rates: { two: 0 }", "skill_rates: { one: 1, two: 0 }"));
+    suite.write(
+        "scenarios/one.yaml",
+        "id: one\nprompt: review this\nshould_trigger: true\n",
+    );
+    suite.write(
+        "scenarios/two.yaml",
+        "id: two\nprompt: a joke\nshould_trigger: false\n",
+    );
+    suite.done(&["run", "--quiet"]);
+    let report = suite.run_directory().join("report");
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    let section = page.split("<section id=\"skills\"").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    for part in [
+        "Tokens before it",
+        "Does it trigger?",
+        "100 % (3 of 3; ",
+        "0 % (0 of 3; ",
+        "Should be used",
+        "main agent 3",
+        "none 3, review 3",
+    ] {
+        assert!(section.contains(part), "{part}: {section}");
+    }
+    assert!(page.contains("<a href=\"#skills\">Skills</a>"));
+    let text = std::fs::read_to_string(report.join("report.md")).unwrap();
+    assert!(text.contains("## Use of skills") && text.contains("## Does it trigger"));
+}
+
+#[test]
+fn a_page_without_skills_has_no_section_on_them() {
+    let suite = suite(&SUITE.replace("with: skills/review", "modes: { a: {}, b: {} }"));
+    suite.done(&["run", "--quiet", "-n", "1"]);
+    let page = suite.run_directory().join("report/report.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(!page.contains("id=\"skills\""));
+}
+
+#[test]
 fn a_changed_skill_is_another_suite() {
     let suite = suite(SUITE);
     suite.done(&["run", "--quiet", "-n", "1"]);

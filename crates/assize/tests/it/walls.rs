@@ -80,6 +80,18 @@ fn the_answers_are_out_of_reach() {
         "tr '\\0' '\\n' < /proc/$PPID/environ && echo got in; cat /proc/$PPID/maps && echo got in",
         "mv $1/scenarios/s.yaml . && echo got in; mv $1/agent.sh . && echo got in",
         "grep -r violet $1 /tmp /var/tmp 2>/dev/null",
+        // By new descriptors, handles and mounts.
+        "python3 -c 'import ctypes, os, sys\nc = ctypes.CDLL(None)\nh = ctypes.create_string_buffer(200); h[0] = 128; m = ctypes.c_int()\n\
+         c.name_to_handle_at(-100, (sys.argv[1] + \"/notes.txt\").encode(), h, ctypes.byref(m), 0)\n\
+         for d in \"/usr\", \".\", \"/dev/shm\":\n  f = c.open_by_handle_at(os.open(d, 0), h, 0); f < 0 or print(os.read(f, 99))\n\
+         f = c.syscall(428, -100, sys.argv[1].encode(), 0x8001); f < 0 or print(os.read(os.open(\"notes.txt\", 0, dir_fd=f), 99))' $1",
+        "unshare -Urm sh -c 'mount --bind \"$1\" . && cat notes.txt; cat \"$1/notes.txt\"' sh $1; chroot $1 /notes.txt",
+        "python3 -c 'import os, sys; f = os.memfd_create(\"x\"); os.write(f, b\"cat $0/notes.txt\"); os.system(\"sh /proc/%d/fd/%d\" % (os.getpid(), f))' $1",
+        // A directory that becomes a link to the suite while it is read.
+        "mkdir -p x && echo mine > x/notes.txt && ln -s $1 y; for i in 1 2 3 4 5 6 7 8 9; do mv x z; mv -T y x; cat x/notes.txt; mv -T x y; mv z x; done",
+        "git init -q r && git -C r worktree add $1/w; git clone -q $1 copy && cat copy/notes.txt; git diff --no-index /dev/null $1/notes.txt",
+        "python3 -c 'import ctypes, os, sys; c = ctypes.CDLL(None)\nfor p in os.getppid(), int(open(\"/proc/%d/stat\" % os.getppid()).read().split()[3]):\n\
+         \x20 d = c.syscall(434, p, 0)\n  [print(\"got in\") for f in range(12) if c.syscall(438, d, f, 0) >= 0]\n  c.ptrace(16, p, 0, 0) == 0 and print(\"got in\")'",
         "python3 -c 'import os,sys; d=os.open(sys.argv[1], os.O_PATH); print(os.read(os.open(\"notes.txt\", os.O_RDONLY, dir_fd=d), 99))' $1",
     ] {
         fails(&format!("{script}\necho tried"), "");
@@ -381,6 +393,22 @@ fn a_suite_can_hide_more() {
 }
 
 #[test]
+fn what_would_hide_nothing_is_said() {
+    let said = attack("true", "sandbox: { guard: { hide: ['~/solutions'] } }").refused(&["check"]);
+    assert!(
+        said.contains("`~` stands for itself") && said.contains("${env:HOME}/solutions"),
+        "{said}"
+    );
+    let sandbox = attack("true", "sandbox: { guard: { hide: [../solutionz] } }");
+    let output = sandbox.assize(&["check"]).output().unwrap();
+    let said = words(&output);
+    assert!(
+        output.status.success() && said.contains("`hide` names `../solutionz`, which is not there"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_trials_are_judged_by_cannot_be_shown() {
     for shown in [
         ".",
@@ -393,6 +421,34 @@ fn what_trials_are_judged_by_cannot_be_shown() {
     ] {
         let settings = format!("sandbox: {{ guard: {{ show: ['{shown}'] }} }}");
         let said = attack("true", &settings).refused(&["check"]);
+        assert!(
+            said.contains("what trials are judged by stays hidden"),
+            "{shown}: {said}"
+        );
+    }
+    // Schemas of checks, programs of scorers, and links to any of these.
+    for shown in ["shape.json", "data/form.json", "data", "grade.py", "link"] {
+        let settings = format!(
+            "sandbox: {{ guard: {{ show: ['{shown}'] }} }}\nscorer: {{ composite: [{{ uses: checks }}, {{ uses: ./grade.py }}] }}"
+        );
+        let sandbox = attack("true", &settings);
+        for schema in ["scenarios/shape.json", "data/form.json"] {
+            sandbox.write(schema, r#"{"type": "string"}"#);
+        }
+        sandbox.write("grade.py", "");
+        std::os::unix::fs::symlink(sandbox.path("scenarios"), sandbox.path("link")).unwrap();
+        let scenario = sandbox.read("scenarios/s.yaml")
+            + "  - output: { schema: shape.json }\n  - not: { file: { path: a.json, schema: ../data/form.json } }\n";
+        let scenario = scenario.replace("workspace: { from: fixture }\n", "");
+        sandbox.write(
+            "scenarios/s.yaml",
+            &format!("{scenario}workspace: {{ from: fixture }}\n"),
+        );
+        let shown_settings = sandbox
+            .read("assize.yaml")
+            .replace("'shape.json'", "'scenarios/shape.json'");
+        sandbox.write("assize.yaml", &shown_settings);
+        let said = sandbox.refused(&["check"]);
         assert!(
             said.contains("what trials are judged by stays hidden"),
             "{shown}: {said}"

@@ -6,6 +6,7 @@ mod modes;
 mod overview;
 mod own_metrics;
 mod ranking;
+mod skills;
 mod table;
 mod traces;
 mod verdict;
@@ -127,6 +128,7 @@ fn sections(report: &HtmlReport<'_>) -> Vec<Section> {
         ("glance", "At a glance", overview::glance(report)),
         ("modes", "Modes", modes::modes(report)),
         ("comparison", "Comparison", overview::comparisons(summary)),
+        ("skills", "Skills", skills::skills(summary)),
         ("scenarios", "Scenarios", evidence::scenarios(report)),
         (
             "measurements",

@@ -25,8 +25,15 @@ pub(super) fn made_of(assertion: &Value) -> Made {
         .iter()
         .find_map(|key| assertion.get(key))
         .unwrap_or(&Value::Null);
+    if assertion.get("transform").is_some() {
+        return Made::Nothing(format!("`{kind}` looks at the output after a `transform`"));
+    }
     let made = of_kind(&kind, value, assertion);
     match made {
+        // Not all of them is another thing than none of them.
+        Made::Checks(checks) if negated && checks.len() > 1 => {
+            Made::Nothing(format!("`not-{kind}` of several texts has no equivalent"))
+        }
         Made::Checks(checks) => {
             let finished = checks
                 .into_iter()
@@ -38,6 +45,50 @@ pub(super) fn made_of(assertion: &Value) -> Made {
         )),
         made => made,
     }
+}
+
+/// Keys of an assertion that say something which no check and no criterion has.
+pub(super) fn unused_keys(assertion: &Value) -> Vec<String> {
+    const KNOWN: [&str; 25] = [
+        "type",
+        "value",
+        "text",
+        "pattern",
+        "expected",
+        "threshold",
+        "weight",
+        "min",
+        "max",
+        "path",
+        "file",
+        "tool",
+        "name",
+        "args",
+        "input",
+        "skill",
+        "tools",
+        "order",
+        "rubric",
+        "prompt",
+        "criteria",
+        "description",
+        "id",
+        "transform",
+        "assert",
+    ];
+    let kind = assertion["type"].as_str().unwrap_or("the assertion");
+    let keys = assertion.as_object().into_iter().flat_map(|map| map.keys());
+    let unknown = keys.filter(|key| !KNOWN.contains(&key.as_str()));
+    let mut unused: Vec<String> = unknown
+        .map(|key| format!("`{key}` of `{kind}` has no equivalent"))
+        .collect();
+    let is_whole = |weight: &Value| weight.as_u64().is_some_and(|weight| weight <= 1000);
+    if let Some(weight) = assertion.get("weight").filter(|weight| !is_whole(weight)) {
+        unused.push(format!(
+            "the weight {weight} of `{kind}`: weights are whole numbers up to 1000"
+        ));
+    }
+    unused
 }
 
 /// The check with what is said about it: weight, name, negation.
@@ -61,12 +112,18 @@ fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
 
 fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
     let one = |check: Value| Made::Checks(vec![check]);
+    let is_list = kind.ends_with("-any") || kind.ends_with("-all");
     let texts = || -> Vec<String> {
-        match value {
+        let texts = match value {
             Value::Array(items) => items.iter().map(as_text).collect(),
             Value::Null => Vec::new(),
+            // A list may be written with commas.
+            Value::String(list) if is_list => {
+                list.split(',').map(|text| text.trim().to_owned()).collect()
+            }
             other => vec![as_text(other)],
-        }
+        };
+        texts.into_iter().filter(|text| !text.is_empty()).collect()
     };
     let escaped = |texts: &[String]| -> String {
         let parts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
@@ -76,17 +133,26 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
         _ if is_template(value) => {
             Made::Nothing(format!("the value of `{kind}` is code or a file"))
         }
-        "equals" if !value.is_null() => match value {
+        "contains" | "contains-all" | "contains-any" | "icontains" | "icontains-all"
+        | "icontains-any"
+            if texts().is_empty() =>
+        {
+            Made::Nothing(format!("`{kind}` names no text"))
+        }
+        "equals" | "starts-with" | "regex" | "matches" if value.is_null() => {
+            Made::Nothing(format!("`{kind}` has no value"))
+        }
+        "equals" => match value {
             Value::Object(_) | Value::Array(_) => one(json!({"output": {"json": value}})),
             text => one(json!({"output": {"equals": as_text(text)}})),
         },
-        "contains" | "contains-all" if !value.is_null() => {
+        "contains" | "contains-all" => {
             let checks = texts()
                 .into_iter()
                 .map(|text| json!({"output": {"contains": text}}));
             Made::Checks(checks.collect())
         }
-        "icontains" | "icontains-all" if !value.is_null() => {
+        "icontains" | "icontains-all" => {
             let checks = texts().into_iter().map(
                 |text| json!({"output": {"matches": format!("(?i){}", regex::escape(&text))}}),
             );
@@ -96,7 +162,7 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
         "icontains-any" => {
             one(json!({"output": {"matches": format!("(?i){}", escaped(&texts()))}}))
         }
-        "starts-with" if !value.is_null() => {
+        "starts-with" => {
             one(json!({"output": {"matches": format!("^{}", regex::escape(&as_text(value)))}}))
         }
         "regex" | "matches" => match as_text(value) {
@@ -107,7 +173,8 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
         },
         "is-json" => match value {
             Value::Object(_) => one(json!({"output": {"schema": value}})),
-            _ => one(json!({"output": {"json": true}})),
+            Value::Null => one(json!({"output": {"json": true}})),
+            _ => Made::Nothing("the schema of `is-json` is no object".to_owned()),
         },
         "cost" => match number(assertion, &["threshold", "value", "max"]) {
             Some(most) => one(json!({"limit": {"cost_usd": most}})),
@@ -143,17 +210,15 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
         | "model-graded-factuality"
         | "answer-relevance"
         | "context-faithfulness" => {
-            match text_of(
-                assertion,
-                &[
-                    "value",
-                    "rubric",
-                    "prompt",
-                    "criteria",
-                    "text",
-                    "description",
-                ],
-            ) {
+            let keys = [
+                "value",
+                "rubric",
+                "prompt",
+                "criteria",
+                "text",
+                "description",
+            ];
+            match text_of(assertion, &keys).or_else(|| sentences(assertion, &keys)) {
                 Some(text) if kind.contains("factuality") => {
                     Made::Criterion(format!("The answer agrees with this reference: {text}"))
                 }
@@ -218,6 +283,15 @@ fn text_of(value: &Value, keys: &[&str]) -> Option<String> {
         .filter(|text| !text.is_empty())
 }
 
+/// Several sentences that one judge is to hold together.
+fn sentences(value: &Value, keys: &[&str]) -> Option<String> {
+    let found = keys.iter().find_map(|key| value.get(key)?.as_array())?;
+    let texts: Option<Vec<&str>> = found.iter().map(Value::as_str).collect();
+    texts
+        .filter(|texts| !texts.is_empty())
+        .map(|texts| texts.join("\n"))
+}
+
 fn number(value: &Value, keys: &[&str]) -> Option<f64> {
     keys.iter().find_map(|key| value.get(key)?.as_f64())
 }
@@ -231,9 +305,14 @@ fn as_text(value: &Value) -> String {
 
 /// Files and code are not read.
 fn is_template(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| {
+    let is_code = |text: &str| {
         text.starts_with("file://") || text.contains("{%") || text.starts_with("javascript:")
-    })
+    };
+    match value {
+        Value::String(text) => is_code(text),
+        Value::Array(items) => items.iter().any(is_template),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

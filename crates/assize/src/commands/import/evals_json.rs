@@ -1,6 +1,6 @@
 //! `evals/evals.json` of a skill: prompts with expectations, in the form of skill-creator.
 
-use super::assertion::{Made, made_of};
+use super::assertion::{Made, made_of, unused_keys};
 use super::cases::{Cases, inside, read_value};
 use crate::commands::UsageError;
 use anyhow::Result;
@@ -52,6 +52,11 @@ pub(super) fn read(path: &Path) -> Result<Cases> {
     for (number, eval) in evals.iter().enumerate() {
         read_eval(&mut cases, number, eval, directory);
     }
+    for key in value.as_object().into_iter().flat_map(|map| map.keys()) {
+        if !["skill_name", "evals"].contains(&key.as_str()) {
+            cases.left_out("the file", format!("`{key}` has no equivalent"));
+        }
+    }
     cases.name_apart();
     Ok(cases)
 }
@@ -78,35 +83,49 @@ fn read_eval(cases: &mut Cases, number: usize, eval: &Value, directory: &Path) {
     else {
         return cases.left_out(&place, "it has no `prompt`");
     };
-    let should = eval["should_trigger"].as_bool().unwrap_or(true);
     let mut scenario = json!({
         "id": super::cases::slug(&id),
         "prompt": prompt,
-        "should_trigger": should,
         "workspace": {},
     });
+    match &eval["should_trigger"] {
+        Value::Null => scenario["should_trigger"] = true.into(),
+        Value::Bool(should) => scenario["should_trigger"] = (*should).into(),
+        other => cases.left_out(
+            &place,
+            format!("`should_trigger` is {other}, not true or false"),
+        ),
+    }
     if let Some(name) = eval["name"].as_str() {
         scenario["name"] = name.into();
     }
     let (mut checks, mut criteria) = (Vec::new(), Vec::new());
     for key in ["assertions", "expectations"] {
-        for assertion in eval[key].as_array().into_iter().flatten() {
+        for assertion in one_or_many(&eval[key]) {
             match read_assertion(assertion) {
                 Made::Checks(made) => checks.extend(made),
                 Made::Criterion(text) => criteria.push(text),
                 Made::Nothing(reason) => cases.left_out(&place, reason),
             }
+            if assertion.get("type").is_some() {
+                let unused = unused_keys(assertion).into_iter();
+                unused.for_each(|reason| cases.left_out(&place, reason));
+            }
         }
     }
-    let expected = eval["expected_output"].as_str().unwrap_or("").trim();
-    if criteria.is_empty() && checks.is_empty() && !expected.is_empty() {
+    let expected = match &eval["expected_output"] {
+        Value::Null => String::new(),
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    if criteria.is_empty() && !expected.is_empty() {
         criteria.push(format!("The result is what was expected: {expected}"));
     }
     if !checks.is_empty() {
         scenario["checks"] = checks.into();
     }
     if !criteria.is_empty() {
-        scenario["rubric"] = rubric(expected, &criteria);
+        scenario["rubric"] = rubric(&expected, &criteria);
     }
     add_files(cases, &mut scenario, eval, &place, directory);
     for key in eval.as_object().into_iter().flat_map(|map| map.keys()) {
@@ -115,6 +134,15 @@ fn read_eval(cases: &mut Cases, number: usize, eval: &Value, directory: &Path) {
         }
     }
     cases.scenarios.push(scenario);
+}
+
+/// The items of a list; anything else is a list of one.
+pub(super) fn one_or_many(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        Value::Null => &[],
+        one => std::slice::from_ref(one),
+    }
 }
 
 /// A sentence is for a judge; an object may be something that a program checks.
@@ -154,7 +182,7 @@ pub(super) fn rubric(instructions: &str, criteria: &[String]) -> Value {
 fn add_files(cases: &mut Cases, scenario: &mut Value, eval: &Value, place: &str, directory: &Path) {
     let id = scenario["id"].as_str().unwrap_or("case").to_owned();
     let mut has_files = false;
-    for file in eval["files"].as_array().into_iter().flatten() {
+    for file in one_or_many(&eval["files"]) {
         let name = file.as_str().or_else(|| file.get("path")?.as_str());
         let Some(path) = name.and_then(inside) else {
             cases.left_out(place, format!("the file {file} lies outside of the skill"));

@@ -1,8 +1,8 @@
 //! Cases of `claude plugin eval`: a directory each, with a prompt, graders and perhaps a script that lays out the files.
 
-use super::assertion::{Made, made_of};
+use super::assertion::{Made, made_of, unused_keys};
 use super::cases::{Cases, inside, read_value, slug};
-use super::evals_json::{rubric, skill_above};
+use super::evals_json::{one_or_many, rubric, skill_above};
 use crate::commands::UsageError;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -59,12 +59,17 @@ fn read_case(cases: &mut Cases, case: &Path) -> Result<()> {
     let mut described = Map::new();
     for file in ["case.yaml", "case.yml"].map(|name| case.join(name)) {
         if file.is_file() {
-            described = read_value(&file)?.as_object().cloned().unwrap_or_default();
+            let value = read_value(&file)?;
+            described = value.as_object().cloned().unwrap_or_default();
+            if !value.is_object() {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                cases.left_out(&place, format!("`{name}` holds no keys"));
+            }
         }
     }
     let prompt_file = case.join("prompt.md");
     let (matter, mut prompt) = match prompt_file.is_file() {
-        true => front_matter(&read_text(&prompt_file)?),
+        true => front_matter(&prompt_file)?,
         false => (Map::new(), String::new()),
     };
     for (key, value) in matter {
@@ -89,6 +94,8 @@ fn read_case(cases: &mut Cases, case: &Path) -> Result<()> {
             Made::Criterion(text) => criteria.push(text),
             Made::Nothing(reason) => cases.left_out(&place, reason),
         }
+        let unused = unused_keys(&grader).into_iter();
+        unused.for_each(|reason| cases.left_out(&place, reason));
     }
     if !checks.is_empty() {
         scenario["checks"] = checks.into();
@@ -109,11 +116,17 @@ fn graders(
     cases: &mut Cases,
     place: &str,
 ) -> Result<Vec<Value>> {
-    let mut graders: Vec<Value> = described
-        .get("graders")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let mut graders: Vec<Value> = match described.get("graders") {
+        Some(Value::Object(map)) if !map.contains_key("type") => map.values().cloned().collect(),
+        Some(graders) => one_or_many(graders).to_vec(),
+        None => Vec::new(),
+    };
+    // A sentence is for a judge.
+    for grader in &mut graders {
+        if grader.is_string() {
+            *grader = json!({"type": "llm", "value": grader.take()});
+        }
+    }
     let entries = fs::read_dir(case.join("graders"))
         .into_iter()
         .flatten()
@@ -124,7 +137,7 @@ fn graders(
         let ending = file.extension().and_then(|ending| ending.to_str());
         match ending {
             Some("md") => {
-                let (mut matter, body) = front_matter(&read_text(&file)?);
+                let (mut matter, body) = front_matter(&file)?;
                 matter.entry("type").or_insert_with(|| json!("llm"));
                 if !body.trim().is_empty() && !matter.contains_key("value") {
                     let key = if matter["type"] == "llm" {
@@ -153,8 +166,10 @@ fn read_keys(cases: &mut Cases, scenario: &mut Value, described: &Map<String, Va
     for (key, value) in described {
         match key.as_str() {
             "prompt" | "query" | "task" | "graders" | "id" => {}
-            "name" | "description" => scenario[key] = value.clone(),
-            "tags" => scenario["tags"] = value.clone(),
+            "name" | "description" if value.is_string() => scenario[key] = value.clone(),
+            "tags" if one_or_many(value).iter().all(Value::is_string) => {
+                scenario["tags"] = one_or_many(value).into();
+            }
             "should_trigger" if value.is_boolean() => scenario["should_trigger"] = value.clone(),
             "timeout" | "timeout_s" | "timeout_seconds" if value.as_f64().is_some() => {
                 let seconds = value.as_f64().unwrap_or(0.0);
@@ -198,22 +213,38 @@ fn add_scaffold(cases: &mut Cases, scenario: &mut Value, case: &Path, id: &str) 
     }
 }
 
-fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
-}
-
-/// The keys between the two lines `---`, and the text below them.
-fn front_matter(text: &str) -> (Map<String, Value>, String) {
-    let opened = text
-        .strip_prefix("---\n")
-        .or_else(|| text.strip_prefix("---\r\n"));
-    let split = opened.and_then(|rest| {
-        let end = rest.find("\n---")?;
-        let matter: Map<String, Value> = serde_saphyr::from_str(&rest[..end]).ok()?;
-        let body = rest[end + 4..]
-            .split_once('\n')
-            .map_or("", |(_, body)| body);
-        Some((matter, body.to_owned()))
-    });
-    split.unwrap_or_else(|| (Map::new(), text.to_owned()))
+/// The keys between the two lines `---` of a file, and the text below them.
+fn front_matter(path: &Path) -> Result<(Map<String, Value>, String)> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let Some(rest) = text.strip_prefix("---\n") else {
+        return Ok((Map::new(), text));
+    };
+    let lines = rest.split_inclusive('\n');
+    let mut end = 0;
+    for line in lines {
+        if line.trim_end() == "---" {
+            let matter = &rest[..end];
+            let body = rest[end + line.len()..].to_owned();
+            if matter.trim().is_empty() {
+                return Ok((Map::new(), body));
+            }
+            let read: Result<Map<String, Value>, _> = serde_saphyr::from_str(matter);
+            return read.map(|matter| (matter, body)).map_err(|_| {
+                let message = format!(
+                    "`{}`: what stands between the lines `---` is no list of keys",
+                    path.display()
+                );
+                let hint = "expected YAML such as `type: regex`".to_owned();
+                UsageError {
+                    message,
+                    hint: Some(hint),
+                }
+                .into()
+            });
+        }
+        end += line.len();
+    }
+    Ok((Map::new(), text))
 }

@@ -1,8 +1,8 @@
 //! Configurations of promptfoo: prompts, tests with variables, and those assertions that have an equivalent.
 
-use super::assertion::{Made, made_of};
+use super::assertion::{Made, made_of, unused_keys};
 use super::cases::{Cases, inside, read_value};
-use super::evals_json::rubric;
+use super::evals_json::{one_or_many, rubric};
 use crate::commands::UsageError;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -32,8 +32,9 @@ pub(super) fn read(path: &Path) -> Result<Cases> {
     let mut reader = Reader {
         directory,
         cases: Cases::default(),
-        default: value.get("defaultTest").cloned().unwrap_or(Value::Null),
+        default: Value::Null,
     };
+    reader.default = reader.default_test(&value)?;
     let prompts = reader.prompts(&value)?;
     let tests = reader.tests(&value)?;
     for (number, test) in tests.iter().enumerate() {
@@ -78,6 +79,43 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// What holds for every test.
+    fn default_test(&mut self, value: &Value) -> Result<Value> {
+        let default = match value.get("defaultTest") {
+            Some(Value::String(reference)) => {
+                let path = reference.strip_prefix("file://").unwrap_or(reference);
+                let is_data = ["yaml", "yml", "json"]
+                    .iter()
+                    .any(|end| path.ends_with(end));
+                match inside(path).filter(|_| is_data) {
+                    Some(path) => read_value(&self.directory.join(path))?,
+                    None => {
+                        let reason = format!("`{reference}` is not read");
+                        self.cases.left_out("defaultTest", reason);
+                        Value::Null
+                    }
+                }
+            }
+            Some(default) => default.clone(),
+            None => Value::Null,
+        };
+        self.note_unused(&default, "defaultTest");
+        Ok(default)
+    }
+
+    /// Lists keys of a test that have no equivalent, and those whose form is not known.
+    fn note_unused(&mut self, test: &Value, place: &str) {
+        for (key, value) in test.as_object().into_iter().flatten() {
+            let reason = match key.as_str() {
+                "description" | "assert" => continue,
+                "vars" if value.is_object() || value.is_null() => continue,
+                "vars" => format!("`vars` are {value}, not names with values"),
+                _ => format!("`{key}` has no equivalent"),
+            };
+            self.cases.left_out(place, reason);
+        }
+    }
+
     fn prompts(&mut self, value: &Value) -> Result<Vec<String>> {
         let listed = match value.get("prompts") {
             Some(Value::Array(prompts)) => prompts.clone(),
@@ -97,16 +135,33 @@ impl Reader<'_> {
                     }
                 },
             };
-            match text.strip_prefix("file://") {
+            let is_file =
+                |text: &str| inside(text).is_some_and(|path| self.directory.join(path).is_file());
+            let path = text.strip_prefix("file://");
+            match path.or_else(|| is_file(&text).then_some(text.as_str())) {
                 None => prompts.push(text),
                 Some(path) => match self.file(path) {
-                    Some(text) => prompts.push(text),
+                    // A text file may hold several prompts.
+                    Some(found) if path.ends_with(".txt") => {
+                        let parts = found.split("\n---\n").map(str::trim);
+                        let parts = parts.filter(|part| !part.is_empty());
+                        prompts.extend(parts.map(str::to_owned));
+                    }
+                    Some(found) => prompts.push(found),
                     None => self
                         .cases
                         .left_out("prompts", format!("`{path}` cannot be read as a text")),
                 },
             }
         }
+        prompts.retain(|prompt| {
+            let is_chat = is_chat(prompt);
+            if is_chat {
+                let reason = "a prompt is a chat of several messages; write it as `turns`";
+                self.cases.left_out("prompts", reason);
+            }
+            !is_chat
+        });
         match prompts.is_empty() {
             true => Err(UsageError::new("the configuration has no prompt that is a text").into()),
             false => Ok(prompts),
@@ -172,13 +227,7 @@ impl Reader<'_> {
             self.assertions(&mut scenario, test, &values, &place);
             self.cases.scenarios.push(scenario);
         }
-        for key in test.as_object().into_iter().flat_map(|map| map.keys()) {
-            let known = ["description", "vars", "assert"];
-            if !known.contains(&key.as_str()) {
-                self.cases
-                    .left_out(&place, format!("`{key}` has no equivalent"));
-            }
-        }
+        self.note_unused(test, &place);
     }
 
     fn assertions(
@@ -189,7 +238,7 @@ impl Reader<'_> {
         place: &str,
     ) {
         let (mut checks, mut criteria) = (Vec::new(), Vec::new());
-        let of = |test: &Value| test["assert"].as_array().cloned().unwrap_or_default();
+        let of = |test: &Value| one_or_many(&test["assert"]).to_vec();
         for assertion in of(&self.default).into_iter().chain(of(test)) {
             let assertion = filled_in(&assertion, values);
             let parts = match assertion["type"] == "assert-set" {
@@ -197,6 +246,14 @@ impl Reader<'_> {
                 false => vec![assertion],
             };
             for part in parts {
+                if has_places(&part) {
+                    let reason = "the value of {} uses a template that only promptfoo can fill";
+                    let kind = part["type"].to_string();
+                    self.cases.left_out(place, reason.replace("{}", &kind));
+                    continue;
+                }
+                let unused = unused_keys(&part).into_iter();
+                unused.for_each(|reason| self.cases.left_out(place, reason));
                 match made_of(&part) {
                     Made::Checks(made) => checks.extend(made),
                     Made::Criterion(text) => criteria.push(text),
@@ -228,8 +285,11 @@ impl Reader<'_> {
         let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
         for (name, value) in vars {
             let values: Vec<String> = match value {
-                Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
-                one => vec![self.value(one)],
+                Value::Array(items) => items
+                    .iter()
+                    .filter_map(|item| self.value(item, name, place))
+                    .collect(),
+                one => self.value(one, name, place).into_iter().collect(),
             };
             if values.is_empty() || all.len() * values.len() > MOST_COMBINATIONS {
                 self.cases.left_out(
@@ -253,14 +313,19 @@ impl Reader<'_> {
         all
     }
 
-    fn value(&self, value: &Value) -> String {
+    fn value(&mut self, value: &Value, name: &str, place: &str) -> Option<String> {
         let Some(text) = value.as_str() else {
-            return value.to_string();
+            return Some(value.to_string());
         };
-        let file = text
-            .strip_prefix("file://")
-            .and_then(|path| self.file(path));
-        file.unwrap_or_else(|| text.to_owned())
+        let Some(path) = text.strip_prefix("file://") else {
+            return Some(text.to_owned());
+        };
+        let found = self.file(path);
+        if found.is_none() {
+            let reason = format!("the variable `{name}`: `{path}` cannot be read as a text");
+            self.cases.left_out(place, reason);
+        }
+        found
     }
 
     /// A text beside the configuration. Programs are not read.
@@ -280,6 +345,25 @@ impl Reader<'_> {
             true => Err("its prompt uses a template that only promptfoo can fill".to_owned()),
             false => Ok(filled),
         }
+    }
+}
+
+/// Messages with roles, as JSON.
+fn is_chat(prompt: &str) -> bool {
+    let read: Result<Vec<Value>, _> = serde_json::from_str(prompt);
+    read.is_ok_and(|messages| {
+        let mut messages = messages.iter();
+        messages.any(|message| message.get("role").is_some())
+    })
+}
+
+/// Whether a text of an assertion still has a place for a variable.
+fn has_places(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{"),
+        Value::Array(items) => items.iter().any(has_places),
+        Value::Object(map) => map.values().any(has_places),
+        _ => false,
     }
 }
 

@@ -56,6 +56,13 @@ pub(super) fn read(path: &Path) -> Result<Cases> {
         }
         cases.scenarios.push(scenario);
     }
+    let keys = value.as_object().into_iter().flat_map(|map| map.keys());
+    for key in keys {
+        let known = ["skill_name", "queries", "triggers", "evals", "cases"];
+        if !known.contains(&key.as_str()) {
+            cases.left_out("the file", format!("`{key}` has no equivalent"));
+        }
+    }
     cases.name_apart();
     Ok(cases)
 }

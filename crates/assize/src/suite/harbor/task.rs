@@ -380,6 +380,14 @@ impl Reader<'_> {
                 "`storage_mb = {storage}` is not enforced: engines limit disks only with some file systems"
             ));
         }
+        let mut keys = ["schema_version", "version"].iter();
+        let version = keys.find_map(|key| self.task.get(key)?.as_str());
+        if let Some(version) = version.filter(|version| is_newer(version)) {
+            let (major, minor) = NEWEST_SCHEMA;
+            remarks.push(format!(
+                "its schema {version} is newer than {major}.{minor}, by which it is read"
+            ));
+        }
         let unknown = unknown_keys(self.task);
         if !unknown.is_empty() {
             remarks.push(format!("ignored keys: {}", unknown.join(", ")));
@@ -577,6 +585,18 @@ fn fill(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, S
     }
     filled.push_str(rest);
     Ok(filled)
+}
+
+/// The newest version of the format that is known here.
+const NEWEST_SCHEMA: (u32, u32) = (1, 4);
+
+fn is_newer(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>());
+    let mut part = || parts.next().and_then(Result::ok);
+    let found = (part(), part().unwrap_or(0));
+    found
+        .0
+        .is_some_and(|major| (major, found.1) > NEWEST_SCHEMA)
 }
 
 #[cfg(test)]

@@ -67,6 +67,7 @@ impl Loader<'_> {
                 self.problem(&["modes"], format!("the mode `{name}` stands there twice"));
             }
         }
+        let all: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let is_chosen =
             |name: &String| self.selection.modes.is_empty() || self.selection.modes.contains(name);
         let (chosen, others): (Vec<_>, Vec<_>) =
@@ -78,6 +79,7 @@ impl Loader<'_> {
             .into_iter()
             .filter_map(|(name, spec)| self.mode(file, name, spec))
             .collect();
+        self.refuse_shared_skills(&all);
         match self.selection.aa {
             true => self.twice(modes),
             false => modes,

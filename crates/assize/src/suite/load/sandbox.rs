@@ -9,7 +9,8 @@ use crate::suite::file::{ModeSpec, RunnerSpec, SuiteFile};
 use crate::suite::problem::Problem;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{
-    Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord, WorkspaceSpec,
+    ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord,
+    WorkspaceSpec,
 };
 use assize_engine::{Mode, ProfileSuite};
 use assize_process::GuardVersion;
@@ -235,6 +236,16 @@ impl Loader<'_> {
             .as_ref()
             .and_then(|spec| spec.cassette.as_ref());
         files.extend(cassette.map(|cassette| cassette.settings(suite).file));
+        // Programs and files of scorers and evaluators.
+        let mut texts = Vec::new();
+        let scorer = file.scorer.iter().flat_map(|settings| settings.values());
+        let evaluators = file.evaluators.iter();
+        texts.extend(evaluators.clone().map(|evaluator| evaluator.uses.as_str()));
+        let settings = evaluators.flat_map(|evaluator| evaluator.config.values());
+        let settings = scorer.chain(settings);
+        settings.for_each(|value| collect_texts(value, &mut texts));
+        let named = texts.into_iter().map(|text| suite.join(text));
+        files.extend(named.filter(|path| path.is_file()));
         for LoadedScenario { scenario, document } in scenarios {
             files.extend(std::path::absolute(document.path()));
             for check in &scenario.checks {
@@ -249,10 +260,8 @@ impl Loader<'_> {
                     .filter_map(|(_, source)| source.as_str());
                 files.extend(sources.map(|source| suite.join(source)));
             }
-            let schema = document.value().get("output_schema");
-            let schema = schema.or_else(|| document.value().get("outputSchema"));
-            let schema = schema.and_then(Value::as_str);
-            files.extend(schema.map(|schema| document.path().with_file_name(schema)));
+            let schemas = schema_files(document.value());
+            files.extend(schemas.map(|schema| document.path().with_file_name(schema)));
         }
         files
     }
@@ -273,7 +282,13 @@ impl Loader<'_> {
                     ..wall
                 });
             };
-            record(None, &mode.sandbox);
+            // Tasks of others each have a container of their own.
+            let own = profile.scenarios.iter().map(|scenario| &scenario.sandbox);
+            let mut own = own.map(|own| own.as_ref().filter(|own| **own != *mode.sandbox));
+            let is_used = profile.scenarios.is_empty() || own.any(|own| own.is_none());
+            if is_used {
+                record(None, &mode.sandbox);
+            }
             for scenario in &profile.scenarios {
                 if let Some(own) = scenario
                     .sandbox
@@ -325,8 +340,39 @@ fn refusal(
             let problem = document.problem(keys, "`hide` names `/`, without which nothing can run");
             Some(problem.hint("name the directories that agents must not read"))
         }
+        // Taken as a directory of that name, it would hide nothing.
+        Sandbox::Guard(guard) => {
+            let is_home = |path: &&PathBuf| path.starts_with("~");
+            let path = guard.hide.iter().chain(&guard.show).find(is_home)?;
+            let message = format!(
+                "found `{}`, expected a path: `~` stands for itself in suites",
+                path.display()
+            );
+            let written = path.strip_prefix("~").unwrap_or(path).display();
+            Some(
+                document
+                    .problem(keys, message)
+                    .hint(format!("write `${{env:HOME}}/{written}`")),
+            )
+        }
         _ => None,
     }
+}
+
+/// Names of files with schemas in a scenario, which are part of its checks once it is loaded.
+fn schema_files(scenario: &Value) -> impl Iterator<Item = &str> {
+    let own = ["output_schema", "outputSchema"].into_iter();
+    let own = own.filter_map(|key| scenario.get(key));
+    let checks = scenario.get("checks").and_then(Value::as_array);
+    let of_checks = checks.into_iter().flatten().flat_map(|check| {
+        let mut body = check;
+        while let Some(inner) = body.get("not") {
+            body = inner;
+        }
+        let kinds = ["/output/schema", "/file/schema"].into_iter();
+        kinds.filter_map(|kind| body.pointer(kind))
+    });
+    own.chain(of_checks).filter_map(Value::as_str)
 }
 
 /// What a suite shows must be there, and must not be what trials are judged by.
@@ -399,9 +445,20 @@ fn standing(
         }
         (other, _, _) => WallRecord {
             sandbox: other.name().to_owned(),
-            words: other.name().to_owned(),
+            words: match other {
+                Sandbox::Container(container) => in_container(container.network).to_owned(),
+                _ => other.name().to_owned(),
+            },
             ..WallRecord::default()
         },
+    }
+}
+
+fn in_container(network: ContainerNetwork) -> &'static str {
+    match network {
+        ContainerNetwork::Open => "container",
+        ContainerNetwork::Model => "container, no network but the model",
+        ContainerNetwork::None => "container, no network",
     }
 }
 
@@ -496,6 +553,28 @@ fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
         }
     }
     tools
+}
+
+/// Paths that a suite hides and that are not there, which may be mistakes of writing.
+pub(super) fn hidden_in_vain(profile: &ProfileSuite, suite: &Path) -> Vec<String> {
+    let of_modes = profile.modes.iter().map(|mode| &*mode.sandbox);
+    let of_scenarios = profile.scenarios.iter();
+    let of_scenarios = of_scenarios.filter_map(|scenario| scenario.sandbox.as_ref());
+    let hidden = of_modes
+        .chain(of_scenarios)
+        .flat_map(|sandbox| match sandbox {
+            Sandbox::Guard(guard) => guard.hide.as_slice(),
+            _ => &[],
+        });
+    let missing = hidden.filter(|path| !suite.join(path).exists());
+    let missing: BTreeSet<&PathBuf> = missing.collect();
+    let in_words = |path: &PathBuf| {
+        format!(
+            "`hide` names `{}`, which is not there; paths are relative to the suite",
+            path.display()
+        )
+    };
+    missing.into_iter().map(in_words).collect()
 }
 
 /// Weaknesses of the sandboxes, printed before anything runs. Modes that share one are named together.

@@ -115,6 +115,35 @@ impl Loader<'_> {
         self.surroundings.insert(mode.to_owned(), found);
     }
 
+    /// Refuses skills that are on trial in one mode and neighbours in the others: all modes have them, and nothing is compared.
+    pub(super) fn refuse_shared_skills(&mut self, modes: &[String]) {
+        let has = |mode: &str, name: &str| {
+            let found = self.surroundings.get(mode);
+            found.is_some_and(|found| found.all_skills().any(|skill| skill.name == name))
+        };
+        let on_trial: BTreeSet<&str> = self
+            .surroundings
+            .values()
+            .flat_map(|found| &found.skills)
+            .map(|skill| skill.name.as_str())
+            .collect();
+        let mut neighbours = self
+            .surroundings
+            .values()
+            .flat_map(|found| &found.neighbours);
+        let shared = neighbours.find(|skill| {
+            let name = skill.name.as_str();
+            on_trial.contains(name) && modes.iter().all(|mode| has(mode, name))
+        });
+        if let Some(name) = shared.map(|skill| skill.name.clone()) {
+            let message = format!(
+                "the skill `{name}` is on trial and a neighbour, so that all modes have it"
+            );
+            let problem = self.document.problem(&["neighbours"], message);
+            self.add(problem.hint("neighbours are other skills than those on trial"));
+        }
+    }
+
     /// Files that other modes put on trial are kept away from the chosen ones, too.
     pub(super) fn surround_unchosen(&mut self, file: &SuiteFile, mode: &str, spec: &ModeSpec) {
         if let Some(provider) = spec.provider.as_ref().or(file.provider.as_ref()) {
@@ -528,6 +557,7 @@ impl Loader<'_> {
         }));
         remarks.extend(self.keys_left_out(profile));
         remarks.extend(self.checks_of_missing_skills(profile));
+        remarks.extend(self.checks_of_unknown_skills(profile));
         remarks.extend(self.triggers_without_skills(profile));
         remarks
     }
@@ -569,6 +599,39 @@ impl Loader<'_> {
     }
 
     /// A check that a mode cannot pass makes its success a matter of the set-up.
+    /// Checks that name a skill which no mode has: it may be a skill of the agent's own, or a mistake of writing.
+    fn checks_of_unknown_skills(&self, profile: &ProfileSuite) -> Vec<String> {
+        let known: BTreeSet<&str> = self
+            .surroundings
+            .values()
+            .flat_map(Surroundings::all_skills)
+            .map(|skill| skill.name.as_str())
+            .collect();
+        let mut remarks = BTreeSet::new();
+        for scenario in &profile.scenarios {
+            for check in &scenario.checks {
+                let mut body = check;
+                while let Some(inner) = body.get("not") {
+                    body = inner;
+                }
+                let named = ["/skill/used", "/skill/unused"].into_iter();
+                let named = named.filter_map(|place| body.pointer(place));
+                let named = named.flat_map(|names| match names {
+                    Value::Array(names) => names.as_slice(),
+                    one => std::slice::from_ref(one),
+                });
+                let unknown = named.filter_map(Value::as_str);
+                for name in unknown.filter(|name| !known.contains(name)) {
+                    remarks.insert(format!(
+                        "scenario `{}` checks the use of a skill `{name}`, which no mode has",
+                        scenario.id
+                    ));
+                }
+            }
+        }
+        remarks.into_iter().collect()
+    }
+
     fn checks_of_missing_skills(&self, profile: &ProfileSuite) -> Vec<String> {
         let mut remarks = Vec::new();
         for scenario in &profile.scenarios {
