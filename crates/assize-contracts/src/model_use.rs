@@ -2,6 +2,9 @@
 
 use crate::{CompletionReason, Fault, PromptResult, ProviderError, VoidCause};
 
+/// Longest excerpt of an agent's own words in a reason, in characters.
+const LONGEST_WORDS: usize = 400;
+
 /// The meaning of a session in which no model call was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelUse {
@@ -60,12 +63,13 @@ impl ModelUse {
             )),
             CompletionReason::Timeout | CompletionReason::ToolLimit => None,
             CompletionReason::Stop | CompletionReason::Error => {
-                let text = result.text.trim();
                 let is_no_proof = is_silent && self == Self::RequiredAndTextIsNoProof;
-                match text.is_empty() {
-                    true => Some(unanswered("the agent ended without an answer")),
-                    false => is_no_proof.then(|| unanswered(text)),
-                }
+                let words = match last_words(&result.text) {
+                    words if words.is_empty() => "the agent ended without an answer".to_owned(),
+                    words => words,
+                };
+                let is_missing = is_no_proof || result.text.trim().is_empty();
+                is_missing.then(|| unanswered(&words))
             }
         }
     }
@@ -80,6 +84,34 @@ fn has_worked(result: &PromptResult) -> bool {
             .tool_calls
             .as_ref()
             .is_some_and(|calls| !calls.is_empty())
+}
+
+/// The last whole lines of what an agent printed, short enough for a reason: programs greet first and complain last. Events for
+/// other programs are no words.
+pub fn last_words(text: &str) -> String {
+    let is_event = |line: &&str| line.starts_with('{') && line.ends_with('}');
+    let lines = text.trim().lines().rev().map(str::trim_end);
+    let mut words: Vec<&str> = Vec::new();
+    let mut left = LONGEST_WORDS;
+    for line in lines.filter(|line| !is_event(line)) {
+        let length = line.chars().count();
+        if length > left {
+            if words.is_empty() {
+                return shortened(line);
+            }
+            break;
+        }
+        left -= length;
+        words.push(line);
+    }
+    words.reverse();
+    words.join("\n").trim().to_owned()
+}
+
+fn shortened(line: &str) -> String {
+    let kept: String = line.chars().take(LONGEST_WORDS).collect();
+    let more = if kept.len() < line.len() { " …" } else { "" };
+    format!("{kept}{more}")
 }
 
 fn unanswered(words: &str) -> ProviderError {
@@ -136,12 +168,31 @@ mod tests {
             answer("done", Some(12)),
             answer("done", None),
             answer("", Some(12)),
+            answer("{\"answer\": 3}", None),
         ] {
             assert_eq!(
                 ModelUse::Required.missing_answer(&outcome, Wire::Silent),
                 None
             );
         }
+    }
+
+    #[test]
+    fn the_last_lines_tell_why_an_agent_gave_up() {
+        let greeting = "A greeting that is not the point.\n".repeat(20);
+        let said = format!("{greeting}\nerror: no key is set\nhint: set OPENAI_API_KEY\n");
+        let words = last_words(&said);
+        assert!(
+            words.ends_with("\nerror: no key is set\nhint: set OPENAI_API_KEY"),
+            "{words}"
+        );
+        assert!(words.len() <= LONGEST_WORDS + 20, "{words}");
+        let long = "x".repeat(500);
+        assert_eq!(last_words(&long), format!("{} …", &long[..LONGEST_WORDS]));
+        let events = "{\"type\":\"start\"}\nno such model\n{\"type\":\"end\"}";
+        assert_eq!(last_words(events), "no such model");
+        assert_eq!(last_words("{\"type\":\"end\"}\n"), "");
+        assert_eq!(last_words(" \n"), "");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct SummaryBuilder {
     pub(crate) has_current_trials: bool,
     /// Old trials lost their changed metrics to current ones.
     pub(crate) has_mixed_versions: bool,
+    /// The values of metrics that changed their meaning were left out.
+    pub(crate) has_forgotten_metrics: bool,
 }
 
 impl SummaryBuilder {

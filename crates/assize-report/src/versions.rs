@@ -20,7 +20,7 @@ pub fn changed_metrics(catalog: &Catalog) -> [String; 4] {
 /// The sentence about metrics that changed their meaning.
 pub fn not_comparable() -> String {
     format!(
-        "Turns, failed and retried tool calls and their error rate mean something else since version {SCHEMA_VERSION} of rows (Assize 0.2), so they are not compared with those of earlier trials."
+        "Turns, failed and retried tool calls and their error rate are not comparable with those of earlier trials: they mean something else since version {SCHEMA_VERSION} of rows (Assize 0.2)."
     )
 }
 
@@ -52,6 +52,7 @@ impl SummaryBuilder {
 
     /// Forgets the changed metrics of the trials that are meant.
     pub(crate) fn forget_changed_metrics(&mut self, is_meant: fn(bool) -> bool) {
+        self.has_forgotten_metrics = true;
         let catalog = &self.names.catalog;
         let places = CHANGED.map(|field| self.names.metrics.find(catalog.name_of(field)));
         for cell in self.arms.iter_mut().flat_map(|arm| arm.cells.values_mut()) {
@@ -59,6 +60,12 @@ impl SummaryBuilder {
                 cell.forget(place, is_meant);
             }
         }
+    }
+
+    /// Whether the values of a metric were left out because they mean something else.
+    pub(crate) fn has_forgotten(&self, metric: &str) -> bool {
+        let changed = || changed_metrics(&self.names.catalog);
+        self.has_forgotten_metrics && changed().iter().any(|known| known == metric)
     }
 
     pub(crate) fn version_caution(&self) -> Option<Caution> {

@@ -86,8 +86,13 @@ fn no_gate_holds_turns_against_a_baseline_of_another_version() {
             ..GateContext::default()
         };
         let results = judge_gates(&mut trials, &mut context, &Analysis::default());
-        format!("{:?}", results[0].verdict)
+        (
+            format!("{:?}", results[0].verdict),
+            format!("{:?}", results[0]),
+        )
     };
-    assert_eq!(verdict(2), "Pass");
-    assert_eq!(verdict(1), "Inconclusive");
+    assert_eq!(verdict(2).0, "Pass");
+    let (found, whole) = verdict(1);
+    assert_eq!(found, "Inconclusive");
+    assert!(whole.contains("not comparable: `agent_turns`"), "{whole}");
 }

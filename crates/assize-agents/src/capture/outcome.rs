@@ -4,13 +4,10 @@
 
 use super::session::{Call, Ending, Recording};
 use assize_contracts::{
-    CompletionReason, Fault, ModelUse, PromptResult, ProviderError, VoidCause, Wire,
+    CompletionReason, Fault, ModelUse, PromptResult, ProviderError, VoidCause, Wire, last_words,
 };
 use assize_llm::ModelAnswer;
 use std::time::Duration;
-
-/// The length of the agent's own words in a reason.
-const LONGEST_WORDS: usize = 400;
 
 /// The longest time before the end of its limit at which an agent may seem to have hung up.
 const CLOCK_TOLERANCE_MS: i64 = 250;
@@ -108,8 +105,9 @@ impl Evidence<'_> {
     /// The agent's own words, with what the wire shows.
     fn no_model_answer(&self, own: &Own, seen: &str, code: &str) -> ProviderError {
         let message = match words_of(own) {
-            Some(words) if !words.contains(seen) => format!("{words} ({seen})"),
-            _ => seen.to_owned(),
+            Some(words) if words.contains(seen) => words,
+            Some(words) => format!("{words} ({seen})"),
+            None => seen.to_owned(),
         };
         ProviderError::service(message)
             .with_code(code)
@@ -138,14 +136,8 @@ fn words_of(own: &Own) -> Option<String> {
         Ok(result) => &result.text,
         Err(error) => &error.message,
     };
-    let words = words.trim();
-    let shortened: String = words.chars().take(LONGEST_WORDS).collect();
-    let more = if shortened.len() < words.len() {
-        " …"
-    } else {
-        ""
-    };
-    (!words.is_empty()).then(|| format!("{shortened}{more}"))
+    let words = last_words(words);
+    (!words.is_empty()).then_some(words)
 }
 
 impl Call {

@@ -117,6 +117,11 @@ impl<'a> Side<'a> {
             }
         }
         let count = groups.values().map(|runs| runs.len() as u64).sum();
+        if count == 0 && self.trials.has_forgotten(metric) {
+            return Err(format!(
+                "not comparable: `{metric}` means something else since Assize 0.2"
+            ));
+        }
         let what = format!("measured by `{metric}`");
         let coverage = self.covered(count, &what)?;
         self.check_scenarios(|scenario| groups.contains_key(scenario), &what)?;

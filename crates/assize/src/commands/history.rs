@@ -273,8 +273,11 @@ fn table(all: &[Series], past: &[Past]) -> Table {
         let manifest = one.run.manifest();
         let started = manifest.created_at.as_str().get(..16).unwrap_or_default();
         let value = |series: &Series| {
-            let value = series.values[place]
-                .map_or_else(|| "unknown".to_owned(), |value| series.shown(value));
+            let value = match series.values[place] {
+                Some(value) => series.shown(value),
+                None if !is_comparable(one, past, &series.metric) => "not comparable".to_owned(),
+                None => "unknown".to_owned(),
+            };
             let changed = series.claimed().is_some_and(|change| change.run == place);
             if changed {
                 format!("{value} ←")

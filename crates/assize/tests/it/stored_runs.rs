@@ -137,6 +137,28 @@ fn a_baseline_of_0_1_is_compared_with_a_run() {
 }
 
 #[test]
+fn what_changed_its_meaning_is_called_not_comparable_with_0_1() {
+    let suite = stored("complete");
+    suite.assize(&["run", "--yes", "-n", "2"]);
+    let turns = ["--gate", "agent_turns <= baseline + 10%"];
+    let gated = suite.assize(&[&["gate", "last", "--baseline", "kept"], &turns[..]].concat());
+    assert_eq!(gated.code, Some(4), "{gated:#?}");
+    for expected in [
+        "agent_turns <= baseline + 10% · plain: not comparable",
+        "Renew it: run the baseline's version again",
+    ] {
+        assert!(gated.stdout.contains(expected), "{gated:#?}");
+    }
+    let history = suite.assize(&["history", "--metric", "agent_turns"]);
+    assert!(
+        history
+            .stdout
+            .contains("not comparable        not comparable"),
+        "{history:#?}"
+    );
+}
+
+#[test]
 fn a_run_of_0_1_is_resumed() {
     let suite = stored("resumed");
     let before = lines(suite.run_directory().join("rows.jsonl"));
