@@ -27,6 +27,22 @@ execution: {{ repetitions: {repetitions}, warmup: false, concurrency: 1, seed: 7
 """
 
 
+# Looks after every second repetition; one mode needs far fewer tokens and is decided early, the other one is open to the end.
+ROUNDS = """\
+name: rounds
+provider: {{ uses: simulated, model: m, latency_ms: {latency_ms}, success_rate: 1, scenario_spread: 0.2 }}
+modes:
+  plain: {{ provider_overrides: {{ tokens: {{ input: {{ median: 9000, spread: 0.3 }}, output: {{ median: 10, spread: 0.1 }} }} }} }}
+  fewer: {{ provider_overrides: {{ tokens: {{ input: {{ median: 2500, spread: 0.3 }}, output: {{ median: 10, spread: 0.1 }} }} }} }}
+  same:
+    environment: {{ SERVICE_TOKEN: '${{env:SERVICE_TOKEN}}' }}
+    provider_overrides: {{ tokens: {{ input: {{ median: 9000, spread: 0.3 }}, output: {{ median: 10, spread: 0.1 }} }} }}
+scenarios: {{ paths: ['scenarios/*.yaml'] }}
+execution: {{ warmup: false, concurrency: 1, seed: 7, until: {{ decided: true, looks: 3, max_repetitions: 6 }} }}
+analysis: {{ primary: [tokens_active] }}
+"""
+
+
 def write_suite(directory, scenarios, repetitions, latency_ms):
     (directory / "scenarios").mkdir(parents=True)
     (directory / "assize.yaml").write_text(SUITE.format(repetitions=repetitions, latency_ms=latency_ms))
@@ -110,6 +126,20 @@ class MachineTest(unittest.TestCase):
     def run_of_one_machine(self):
         assize(self.suite, "run", "-q", "-j", "8", "--output", self.directory / "whole")
         return next((self.directory / "whole").iterdir())
+
+    def looks(self, run):
+        """The looks at a run, without the moment and the command."""
+        with open(Path(run) / "looks.jsonl", encoding="utf-8") as lines:
+            looks = [json.loads(line) for line in lines]
+        return [{key: value for key, value in look.items() if key not in ("at", "command")} for look in looks]
+
+    def check_rounds(self, merged):
+        """The looks, decisions and rows of one machine, and fewer trials than planned."""
+        whole = self.run_of_one_machine()
+        self.assertEqual(self.looks(merged), self.looks(whole))
+        self.assertEqual(len(self.looks(merged)), 3)
+        self.assertEqual(comparable(merged), comparable(whole))
+        self.assertLess(len(rows(merged)), self.scenarios * 6 * 3)
 
     def check_merged(self, merged):
         """Every cell once, and the rows of one machine."""

@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import CACHE, MachineTest, assize, environment, files_with_secret, wait_until
+from support import CACHE, ROUNDS, MachineTest, assize, environment, files_with_secret, wait_until
 
 PYTHON = CACHE / "ray/bin/python"
 
@@ -79,6 +79,16 @@ class RayTest(MachineTest):
         assize(self.suite, "submit", "collect")
         self.assertEqual(files_with_secret(self.directory, self.logs), [])
         self.check_merged(submission / "merged")
+
+    def test_rounds_go_on_until_everything_is_decided_or_looked_at(self):
+        (self.suite / "assize.yaml").write_text(ROUNDS.format(latency_ms=20))
+        address = self.start_cluster()
+        assize(
+            self.suite, "submit", "--on", "ray", "--shards", "4", "--cpus", "1", "--address", address, "--python", PYTHON, "--wait", env=environment()
+        )
+        submission = next((self.suite / ".assize/submissions").iterdir())
+        self.check_rounds(submission / "merged")
+        self.assertEqual(files_with_secret(self.directory, self.logs), [])
 
     def test_cancel_ends_the_driver_and_its_tasks(self):
         address = self.start_cluster()

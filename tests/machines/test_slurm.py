@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import MachineTest, assize, environment, files_with_secret, free_port, wait_until
+from support import ROUNDS, MachineTest, assize, environment, files_with_secret, free_port, wait_until
 
 PROGRAMS = ["slurmctld", "slurmd", "sbatch", "munged"]
 MISSING = [name for name in PROGRAMS if not shutil.which(name, path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))]
@@ -228,6 +228,14 @@ class SlurmTest(MachineTest):
         wait_until(self.is_over, 800, "it ends")
         collected = assize(self.suite, "submit", "collect", env=self.slurm.env, expect=(0, 5))
         self.assertNotIn("more than once", collected.stderr)
+
+    def test_rounds_go_on_until_everything_is_decided_or_looked_at(self):
+        (self.suite / "assize.yaml").write_text(ROUNDS.format(latency_ms=20))
+        assize(
+            self.suite, "submit", "--on", "slurm", "--shards", "6", "--cpus", "1", "--memory", "100", "--at-once", "6", "--wait", env=self.slurm.env
+        )
+        self.check_rounds(self.submission() / "merged")
+        self.assertEqual(files_with_secret(self.directory), [])
 
     def test_cancel_ends_the_array_and_removes_the_values(self):
         assize(self.suite, "submit", "--on", "slurm", "--shards", "10", "--cpus", "1", "--memory", "100", env=self.slurm.env)

@@ -35,9 +35,9 @@ pub use profile::{
     EngineError, ProfileSuiteResult, RunTarget, earlier_runs, run_profile_suite, runs_like,
 };
 pub use rescore::{Keeping, Rescored, score_again};
-pub use shard::{Shard, ShardError, ShardPlan};
+pub use shard::{Round, Shard, ShardError, ShardPlan};
 pub use steering::{Look, Steering, StoppedArm};
-pub use suite::{Execution, KeepWorkspace, Mode, Output, ProfileSuite};
+pub use suite::{After, Execution, KeepWorkspace, Mode, Output, ProfileSuite};
 pub use task::{
     Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,
     check_flow, config_hash,

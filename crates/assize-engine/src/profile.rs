@@ -11,7 +11,7 @@ use crate::schedule::Scheduler;
 use crate::shard::ShardPlan;
 use crate::store::{
     CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, ShardRecord, StoreError,
-    WriterHandle, list_named, new_run_id,
+    WriterHandle, append_look, list_named, new_run_id,
 };
 use crate::suite::{Execution, Mode, ProfileSuite};
 use crate::task::UsedRunner;
@@ -96,6 +96,11 @@ pub enum EngineError {
         /// The error.
         message: String,
     },
+    /// The merged run to go on from is of another plan.
+    #[error(
+        "the merged run to go on from has another plan: another suite, other flags, another seed or other variables"
+    )]
+    OtherPlan,
     /// The workspace of a scenario cannot be set up.
     #[error("the workspace of scenario `{scenario}` cannot be set up in mode `{mode}`: {message}")]
     SetUp {
@@ -257,6 +262,10 @@ fn ledger(
     for row in run.warmup_rows() {
         ledger.add(row.spent());
     }
+    // Trials that were run twice were paid twice.
+    for row in run.replaced_trials()? {
+        ledger.add(row.spent());
+    }
     let rows: Vec<ProfileRow> = run.rows()?.collect::<Result<_, _>>()?;
     let mut open_of_block: HashMap<u32, u32> = HashMap::new();
     for position in open {
@@ -328,7 +337,15 @@ fn open(suite: &ProfileSuite, target: RunTarget) -> Result<Opened, EngineError> 
             let shard = suite.execution.shard.as_ref();
             let cells = shard.map(|shard| shard.cells(&plan));
             let manifest = manifest(suite, &plan, shard.zip(cells.as_deref()))?;
+            let after = suite.execution.after.as_ref();
+            if after.is_some_and(|after| after.plan_fingerprint != manifest.plan_fingerprint()) {
+                return Err(EngineError::OtherPlan);
+            }
             let run = OpenRun::create(&results, manifest)?;
+            // A later merge finds the looks again, wherever it is made.
+            for look in after.map_or(&[][..], |after| &after.looks) {
+                append_look(&run.path, look)?;
+            }
             // A new run needs no keys, which for many cells would be the larger part of its memory.
             let open = cells.unwrap_or_else(|| (0..plan.len()).collect());
             return Ok(Opened { run, plan, open });
@@ -360,6 +377,7 @@ fn shard_of(suite: &ProfileSuite, record: &ShardRecord) -> ShardPlan {
     ShardPlan {
         shard: record.shard,
         costs: costs.unwrap_or_else(|| suite.expected_costs()),
+        round: record.round.clone(),
     }
 }
 
@@ -390,7 +408,7 @@ pub fn earlier_runs(
     let shard = suite.execution.shard.as_ref();
     // The directory may hold thousands of other shards, whose manifests need not be read.
     let runs = match shard {
-        Some(plan) => list_named(results, |name| name.ends_with(&plan.shard.suffix()))?,
+        Some(plan) => list_named(results, |name| name.ends_with(&plan.suffix()))?,
         None => list_named(results, |_| true)?,
     };
     runs_like(suite, runs)
@@ -466,7 +484,7 @@ fn manifest(
     let mut run_id = new_run_id(&created_at);
     if let Some((plan, _)) = shard {
         // Many shards start at the same moment, and may share a directory.
-        run_id.push_str(&plan.shard.suffix());
+        run_id.push_str(&plan.suffix());
     }
     let mut manifest = Manifest::new(
         run_id,
@@ -484,6 +502,7 @@ fn manifest(
         cells: cells.len() as u64,
         plan_fingerprint: manifest.plan_fingerprint(),
         division: plan.division(),
+        round: plan.round.clone(),
     });
     let kept = serde_json::json!(suite.output.keep_workspace);
     manifest.provenance.insert("keepWorkspace".to_owned(), kept);

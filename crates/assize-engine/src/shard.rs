@@ -1,6 +1,6 @@
 //! Shards: a plan divided into parts of whole blocks that different machines run. Pure: every machine divides alike.
 
-use crate::plan::Plan;
+use crate::plan::{Arm, Plan};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,9 +22,36 @@ impl std::fmt::Display for Shard {
 }
 
 impl Shard {
-    /// The end of the ids of its runs.
-    pub(crate) fn suffix(self) -> String {
-        format!("-{}of{}", self.index, self.count)
+    /// The end of the ids of its runs in a round.
+    pub(crate) fn suffix(self, round: Option<&Round>) -> String {
+        let round = round.map_or_else(String::new, |round| format!("-r{}", round.number));
+        format!("-{}of{}{round}", self.index, self.count)
+    }
+}
+
+/// The part of a plan between two looks. Shards run it, are merged, and the merged run is looked at before the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Round {
+    /// From 1.
+    pub number: u32,
+    /// Its first repetition, from 0.
+    pub from: u32,
+    /// The repetitions that are done when it is.
+    pub to: u32,
+    /// Arms that earlier looks have stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<Arm>,
+}
+
+impl Round {
+    /// The round in the id of a shard's run. Absent where the run has none.
+    pub fn number_in(run_id: &str) -> Option<u32> {
+        let (rest, number) = run_id.rsplit_once("-r")?;
+        let is_shard = rest
+            .rsplit_once('-')
+            .is_some_and(|(_, shard)| shard.contains("of"));
+        number.parse().ok().filter(|_| is_shard)
     }
 }
 
@@ -58,14 +85,30 @@ pub struct ShardPlan {
     /// The expected cost of one block of each subject (scenarios, then tasks), in any unit. Subjects beyond the end cost as much as
     /// the last; without any, all cost the same.
     pub costs: Vec<u64>,
+    /// Each round is divided for itself, so that all shards have a part of it. Absent: the whole plan at once.
+    pub round: Option<Round>,
 }
 
 impl ShardPlan {
     /// The places of the shard's cells, in the order of the plan.
     pub fn cells(&self, plan: &Plan) -> Vec<u32> {
         let blocks = self.blocks(plan);
-        let is_ours = |position: &u32| blocks[plan.cell(*position).block as usize];
+        let stopped = self.round.as_ref().map(|round| &round.stopped);
+        let is_on: Vec<bool> = plan
+            .arms
+            .iter()
+            .map(|arm| stopped.is_none_or(|stopped| !stopped.contains(arm)))
+            .collect();
+        let is_ours = |position: &u32| {
+            let cell = plan.cell(*position);
+            blocks[cell.block as usize] && is_on[cell.arm as usize]
+        };
         (0..plan.len()).filter(is_ours).collect()
+    }
+
+    /// The end of the ids of its runs.
+    pub(crate) fn suffix(&self) -> String {
+        self.shard.suffix(self.round.as_ref())
     }
 
     /// A number that is equal for equal divisions of one plan.
@@ -74,6 +117,10 @@ impl ShardPlan {
         hasher.update(&self.shard.count.to_le_bytes());
         for cost in &self.costs {
             hasher.update(&cost.to_le_bytes());
+        }
+        if let Some(round) = &self.round {
+            let text = serde_json::to_vec(round).expect("a round is plain data");
+            hasher.update(&text);
         }
         hasher.finalize().to_hex()[..16].to_owned()
     }
@@ -97,9 +144,13 @@ impl ShardPlan {
                 .map(|shard| Reverse((0, shard)))
                 .collect(),
         };
+        let iterations = match &self.round {
+            Some(round) => round.from..round.to.min(repetitions),
+            None => 0..repetitions,
+        };
         let mut next = 0;
         for subject in order {
-            for iteration in 0..repetitions {
+            for iteration in iterations.clone() {
                 let shard = match loads.pop() {
                     None => {
                         let shard = next % self.shard.count;
@@ -144,6 +195,7 @@ mod tests {
         let shard = |index| ShardPlan {
             shard: Shard { index, count },
             costs: costs.to_vec(),
+            round: None,
         };
         (1..=count).map(|index| shard(index).cells(plan)).collect()
     }
@@ -197,6 +249,54 @@ mod tests {
         let plan = plan(2, 2, 1, Order::Blocked);
         let sizes: Vec<usize> = divide(&plan, 5, &[]).iter().map(Vec::len).collect();
         assert_eq!(sizes, [2, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_round_is_divided_over_all_shards_without_stopped_arms() {
+        let plan = plan(4, 3, 6, Order::Blocked);
+        let cells = |from, to, stopped: Vec<Arm>| -> Vec<Vec<u32>> {
+            let shard = |index| ShardPlan {
+                shard: Shard { index, count: 2 },
+                costs: vec![100, 1, 100, 1],
+                round: Some(Round {
+                    number: 1,
+                    from,
+                    to,
+                    stopped: stopped.clone(),
+                }),
+            };
+            (1..=2).map(|index| shard(index).cells(&plan)).collect()
+        };
+        let mut all: Vec<u32> = Vec::new();
+        for (from, to) in [(0, 2), (2, 5), (5, 6)] {
+            let shards = cells(from, to, Vec::new());
+            let difference = shards[0].len().abs_diff(shards[1].len());
+            assert!(difference <= 3, "{shards:?}");
+            all.extend(shards.concat());
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..plan.len()).collect::<Vec<_>>());
+        let fewer = cells(2, 5, vec![plan.arms[1].clone()]);
+        assert!(fewer.concat().iter().all(|at| plan.cell(*at).arm != 1));
+        assert_eq!(fewer.concat().len(), 4 * 2 * 3);
+    }
+
+    #[test]
+    fn ids_of_runs_tell_their_round() {
+        let shard = Shard {
+            index: 3,
+            count: 40,
+        };
+        let round = Round {
+            number: 2,
+            from: 4,
+            to: 8,
+            stopped: Vec::new(),
+        };
+        let id = |round: Option<&Round>| format!("20261118-010203-00ff{}", shard.suffix(round));
+        assert_eq!(Round::number_in(&id(Some(&round))), Some(2));
+        assert_eq!(Round::number_in(&id(None)), None);
+        assert_eq!(Round::number_in("20261118-010203-r1"), None);
     }
 
     #[test]

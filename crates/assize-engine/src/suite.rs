@@ -8,9 +8,9 @@ use crate::shard::ShardPlan;
 use crate::steering::Steering;
 use crate::task::{TaskSet, UsedEvaluator, UsedRunner};
 use assize_contracts::{
-    Analyzer, BaseScenario, Budget, Collector, HookEvent, JsonMap, ModeResolver, PermissionConfig,
-    ProviderScope, ProviderSource, Reading, RunHooks, Sandbox, SandboxPlaces, Scorer,
-    SessionSandbox,
+    Analyzer, BaseScenario, Budget, Collector, HookEvent, JsonMap, LookRecord, ModeResolver,
+    PermissionConfig, ProviderScope, ProviderSource, Reading, RunHooks, Sandbox, SandboxPlaces,
+    Scorer, SessionSandbox,
 };
 use assize_llm::Prices;
 use assize_secrets::Secrets;
@@ -123,6 +123,17 @@ pub struct Execution {
     pub expected_block: Option<Amounts>,
     /// The part of the plan that is run here. Absent: all of it. A resumed run keeps its own.
     pub shard: Option<ShardPlan>,
+    /// The merged run that the shard goes on from. Absent in the first round.
+    pub after: Option<After>,
+}
+
+/// A merged run that shards of the next round go on from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct After {
+    /// The plan it is of; a shard of another one is refused.
+    pub plan_fingerprint: String,
+    /// The looks at it, which the shard's run keeps.
+    pub looks: Vec<LookRecord>,
 }
 
 impl Default for Execution {
@@ -141,6 +152,7 @@ impl Default for Execution {
             budget: Budget::default(),
             expected_block: None,
             shard: None,
+            after: None,
         }
     }
 }

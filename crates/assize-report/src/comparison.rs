@@ -243,8 +243,23 @@ pub(crate) fn compare(
         let (material, analysis) = &materials[*place];
         let mut comparisons = in_order(found, material, set);
         if analysis.unfinished.is_some() {
+            // What a declared look has decided stays decided, though the other mode goes on.
+            let decided = analysis
+                .looks
+                .as_ref()
+                .map(|reading| &reading.looks.decided);
+            let is_decided = |comparison: &Comparison| {
+                let mut known = decided.into_iter().flatten();
+                known.any(|known| {
+                    known.mode_a == comparison.mode_a()
+                        && known.mode_b == comparison.mode_b()
+                        && known.metric == comparison.metric()
+                })
+            };
             for comparison in &mut comparisons {
-                comparison.withhold_if_unbalanced(material);
+                if !is_decided(comparison) {
+                    comparison.withhold_if_unbalanced(material);
+                }
             }
         }
         all[*place].extend(comparisons);

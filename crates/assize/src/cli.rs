@@ -863,6 +863,9 @@ pub(crate) struct ShardArguments {
     /// Shards that run at the same time: each gets its part of the suite's limits per provider
     #[arg(long, value_name = "N", requires = "shard", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) running_shards: Option<u32>,
+    /// Go on from this merged run (or its round.json): the next round of `execution.until`, and what is left of the budget
+    #[arg(long, value_name = "RUN", requires = "shard")]
+    pub(crate) after: Option<PathBuf>,
     /// Upload the shard's results to s3://bucket/prefix, gs://, az:// or file:///directory; `merge` reads them from there
     #[arg(long, value_name = "URL", requires = "shard", env = "ASSIZE_RESULTS")]
     pub(crate) results: Option<String>,
@@ -1499,7 +1502,10 @@ Examples:
 Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first that was finished stands, the other
 is listed and kept beside the rows. What is missing is listed with the command that runs it. Merging again adds to what is there.
 
-Exit codes: 0 every planned trial is there, 5 some are missing.")]
+Where the suite declares looks (`execution.until`), the merged run is looked at when a round is complete, and the commands of the next \
+round are printed.
+
+Exit codes: 0 every planned trial is there, 5 some are missing or another round is next.")]
 pub(crate) struct MergeArguments {
     /// Runs to merge: their directories, directories that hold them, or the URL that shards were uploaded to
     #[arg(required = true, value_name = "DIR|URL")]
@@ -1542,7 +1548,7 @@ pub(crate) struct SubmitArguments {
     /// Print the job file and submit nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Wait until all shards have ended, submit unfinished ones again, then collect
+    /// Wait until all shards have ended, submit unfinished ones again, then collect; round by round where looks are declared
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
     /// Most shards at once; each gets its part of the suite's limits per provider [default: as many as the scheduler places]
@@ -1618,7 +1624,8 @@ pub(crate) enum SubmitAction {
     Status(SubmissionArguments),
     /// Merge the shards, write the report, give the verdict; removes the file with keys
     Collect(CollectArguments),
-    /// Submit the shards with open trials again
+    /// Submit the shards with open trials again, or those of the next round
+    #[command(visible_alias = "next")]
     Retry(SubmissionArguments),
     /// End a submission; finished trials are kept, the file with keys is removed
     Cancel(SubmissionArguments),

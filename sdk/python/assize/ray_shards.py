@@ -35,11 +35,11 @@ def read_environment(path: str) -> dict[str, str]:
     return environment
 
 
-def pack(directory: Path) -> bytes:
-    """The runs in a directory as one archive."""
+def pack(runs: list[Path]) -> bytes:
+    """Run directories as one archive."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
-        for run in sorted(directory.iterdir()):
+        for run in runs:
             archive.add(run, arcname=run.name)
     return packed.getvalue()
 
@@ -50,17 +50,33 @@ def unpack(packed: bytes, directory: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=directory) as beside:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
             archive.extractall(beside, filter="data")
-        for run in Path(beside).iterdir():
+        for run in list(Path(beside).iterdir()):
             target = directory / run.name
-            if not target.exists():
-                run.rename(target)
+            if target.exists():
+                # One that was begun before comes back longer.
+                target.rename(Path(beside) / f".old-{run.name}")
+            run.rename(target)
 
 
-def run_shard(command: list[str], shard: int, count: int, environment: dict[str, str]) -> tuple[int, int, bytes, str]:
-    """One shard, on the machine where the task is placed: its number, exit code, runs, and the end of what it said."""
-    with tempfile.TemporaryDirectory(prefix="assize-shard-") as directory:
+def run_shard(
+    command: list[str], shard: int, count: int, environment: dict[str, str], begun: bytes = b"", record: str = ""
+) -> tuple[int, int, bytes, str]:
+    """One shard, on the machine where the task is placed: its number, exit code, runs, and the end of what it said.
+
+    `begun` holds runs of it that an earlier job left unfinished, `record` tells what was merged before.
+    """
+    with tempfile.TemporaryDirectory(prefix="assize-shard-") as place:
+        directory = Path(place) / "runs"
+        directory.mkdir()
+        if begun:
+            unpack(begun, directory)
+        after: list[str] = []
+        if record:
+            file = Path(place) / "round.json"
+            file.write_text(record, encoding="utf-8")
+            after = ["--after", str(file)]
         done = subprocess.run(
-            [*command, "--output", directory, "--shard", f"{shard}/{count}"],
+            [*command, *after, "--output", str(directory), "--shard", f"{shard}/{count}"],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -70,21 +86,27 @@ def run_shard(command: list[str], shard: int, count: int, environment: dict[str,
         said = done.stderr[-4000:].decode("utf-8", "replace")
         if done.returncode not in FINAL:
             raise RuntimeError(f"shard {shard} of {count} ended with {done.returncode}: {said}")
-        return shard, done.returncode, pack(Path(directory)), said
+        return shard, done.returncode, pack(sorted(directory.iterdir())), said
 
 
-def open_shards(directory: Path, count: int) -> list[int]:
-    """Shards without a complete run here: a driver that is started again does only these."""
+def open_shards(directory: Path, count: int, round_number: int | None) -> dict[int, list[Path]]:
+    """Shards without a complete run here, and the runs that they have begun: a driver that is started again does only these."""
     done = set()
-    for manifest in directory.glob("*/manifest.json"):
+    begun: dict[int, list[Path]] = {shard: [] for shard in range(1, count + 1)}
+    for manifest in sorted(directory.glob("*/manifest.json")):
         try:
             record = json.loads(manifest.read_text(encoding="utf-8"))
         except ValueError:
             continue
         shard = record.get("shard") or {}
-        if record.get("state") == "complete" and shard.get("count") == count:
+        of_round = (shard.get("round") or {}).get("number")
+        if shard.get("count") != count or of_round not in (None, round_number):
+            continue
+        if record.get("state") == "complete":
             done.add(shard.get("index"))
-    return [shard for shard in range(1, count + 1) if shard not in done]
+        elif shard.get("index") in begun:
+            begun[shard["index"]].append(manifest.parent)
+    return {shard: runs for shard, runs in begun.items() if shard not in done}
 
 
 def results(settings: dict[str, Any], ray: Any) -> Iterator[tuple[int, int, bytes, str]]:
@@ -98,14 +120,17 @@ def results(settings: dict[str, Any], ray: Any) -> Iterator[tuple[int, int, byte
         "retry_exceptions": True,
     }
     task = ray.remote(run_shard)
-    waiting = open_shards(Path(settings["results"]), count)
+    record = Path(settings["roundFile"]).read_text(encoding="utf-8") if settings.get("roundFile") else ""
+    unfinished = open_shards(Path(settings["results"]), count, json.loads(record)["round"] if record else None)
+    waiting = list(unfinished)
     at_once = settings.get("atOnce") or len(waiting)
     running: dict[Any, int] = {}
     while waiting or running:
         while waiting and len(running) < at_once:
             shard = waiting.pop(0)
             named = task.options(name=f"assize shard {shard}/{count}", **options)
-            reference = named.remote(settings["command"], shard, count, environment)
+            begun = unfinished[shard]
+            reference = named.remote(settings["command"], shard, count, environment, pack(begun) if begun else b"", record)
             running[reference] = shard
         ready, _ = ray.wait(list(running), num_returns=1)
         for reference in ready:

@@ -12,6 +12,7 @@ use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
 use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord, SessionTrace};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -158,6 +159,34 @@ impl RunDirectory {
         lines
             .filter_map(|line| serde_json::from_slice(line).ok())
             .collect()
+    }
+
+    /// Trials that were replaced by another one of their cell: run twice by restarted jobs, or void and run again. Rows that were only
+    /// scored again are none.
+    pub fn replaced_trials(&self) -> Result<Vec<ProfileRow>, StoreError> {
+        let text = std::fs::read(self.file(RunFile::Superseded)).unwrap_or_default();
+        let trial = |row: &ProfileRow| {
+            let started = row.started_at.as_str().to_owned();
+            (CellKey::of(row), started)
+        };
+        let mut replaced: BTreeMap<_, ProfileRow> = BTreeMap::new();
+        for line in text.split(|byte| *byte == b'\n') {
+            if let Ok(row) = serde_json::from_slice::<ProfileRow>(line) {
+                replaced.insert(trial(&row), row);
+            }
+        }
+        if !replaced.is_empty() {
+            for row in self.rows()? {
+                replaced.remove(&trial(&row?));
+            }
+        }
+        Ok(replaced.into_values().collect())
+    }
+
+    /// Marks a run complete that has all trials it needs, though fewer than its plan: looks have stopped the rest.
+    pub fn mark_complete(&mut self) -> Result<(), StoreError> {
+        self.manifest.state = RunState::Complete;
+        self.manifest.write(&self.path)
     }
 
     /// Keeps what follows from rows and manifest, to save making it again. Nothing is lost where that cannot be done.

@@ -4,7 +4,7 @@ use super::RunFile;
 use super::error::{StoreError, io};
 use super::files;
 use crate::plan::{Arm, Order, Plan};
-use crate::shard::Shard;
+use crate::shard::{Round, Shard};
 use assize_contracts::{Catalog, JsonMap, Metric, Reading, SCHEMA_VERSION, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,16 @@ pub struct ShardRecord {
     pub plan_fingerprint: String,
     /// Equal for shards of the same division of that plan.
     pub division: String,
+    /// The round that the trials are of, where the run is looked at between rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<Round>,
+}
+
+impl ShardRecord {
+    /// The end of the ids of its runs.
+    pub(crate) fn suffix(&self) -> String {
+        self.shard.suffix(self.round.as_ref())
+    }
 }
 
 impl From<&Plan> for PlanRecord {

@@ -19,8 +19,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Trials run twice that are named; the others are only counted.
 const MOST_NAMED: usize = 20;
@@ -42,6 +44,8 @@ pub struct Merged {
     pub superseded: Vec<Superseded>,
     /// Shards that were not found, as far as the others show how many there are.
     pub absent: Vec<Shard>,
+    /// How far each shard is, by round and shard.
+    pub shards: Vec<MergedShard>,
     /// Differences between the runs that do not keep them apart, in words.
     pub remarks: Vec<String>,
 }
@@ -55,12 +59,27 @@ pub struct MergedSource {
     pub run_id: String,
     /// Its part of the plan. Absent: all of it.
     pub shard: Option<Shard>,
+    /// The round that this is a part of, where there are several.
+    pub round: Option<u32>,
     /// The trials it has done.
     pub done: u64,
     /// The trials it was to do.
     pub planned: u64,
     /// Rows of it that count.
     pub taken: u64,
+}
+
+/// How far a shard is that was found in one run or several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergedShard {
+    /// Its part of the plan.
+    pub shard: Shard,
+    /// The round it is of, where there are several.
+    pub round: Option<u32>,
+    /// Its different trials that are done.
+    pub done: u64,
+    /// The trials it was to do.
+    pub planned: u64,
 }
 
 /// A trial that was run although its cell was done elsewhere.
@@ -90,7 +109,7 @@ pub fn restore_shard(directories: &[PathBuf], results: &Path) -> Result<Merged, 
     let shard = first.manifest().shard.clone();
     let mut run_id = super::manifest::new_run_id(&Timestamp::now());
     if let Some(record) = &shard {
-        run_id.push_str(&record.shard.suffix());
+        run_id.push_str(&record.suffix());
     }
     files::create_directory(results)?;
     put_together(directories, &results.join(&run_id), |manifest| {
@@ -118,14 +137,36 @@ fn put_together(
     let family = Family::of(&directories)?;
     let planned = family.reference.plan.cells();
     let mut taken = Taken::new(planned);
+    let mut shards: Vec<MergedShard> = Vec::new();
+    let mut positions: HashSet<u64, FixedState> = HashSet::default();
     for (number, source) in family.sources.iter().enumerate() {
-        taken.scan(number as u32, &source.path)?;
+        let is_same =
+            |known: &MergedShard| (Some(known.shard), known.round) == (source.shard, source.round);
+        if !shards.last().is_some_and(is_same) {
+            positions.clear();
+            shards.extend(source.shard.map(|shard| MergedShard {
+                shard,
+                round: source.round,
+                done: 0,
+                planned: source.planned,
+            }));
+        }
+        let is_counted = source.shard.is_some();
+        taken.scan(number as u32, &source.path, |position| {
+            if is_counted {
+                positions.insert(position);
+            }
+        })?;
+        if let Some(shard) = shards.last_mut().filter(|_| is_counted) {
+            shard.done = positions.len() as u64;
+        }
     }
     let mut manifest = merged_manifest(&family);
     name(&mut manifest);
     if taken.cells >= manifest.planned() {
         manifest.state = RunState::Complete;
     }
+    remove_abandoned(out);
     let beside = unfinished_path(out);
     let mut target = Target::create(&beside, manifest)?;
     let merged = copy_all(&family, &taken, &mut target).and_then(|sources| {
@@ -139,7 +180,8 @@ fn put_together(
         run: RunDirectory::open(out)?,
         rows,
         planned,
-        absent: absent_shards(&sources, rows == planned),
+        absent: absent_shards(&shards, rows == planned),
+        shards,
         sources,
         repeated: target.repeated,
         superseded: std::mem::take(&mut target.named),
@@ -261,11 +303,17 @@ impl Taken {
     }
 
     /// Looks through the rows of a run. Of several trials of one cell the one that was finished first counts.
-    fn scan(&mut self, source: u32, run: &Path) -> Result<(), StoreError> {
+    fn scan(
+        &mut self,
+        source: u32,
+        run: &Path,
+        mut found_at: impl FnMut(u64),
+    ) -> Result<(), StoreError> {
         let path = RunFile::Rows.within(run);
         let mut lines = Lines::open(&path)?;
         while let Some(number) = lines.advance()? {
             let row = RowHead::read(lines.line(), &path, number)?;
+            found_at(row.position.unwrap_or_default());
             let place = self.place(&row, &path, number)?;
             let found = TakenTrial {
                 source,
@@ -341,6 +389,7 @@ fn copy_all(
             path: source.path.clone(),
             run_id: source.run_id.clone(),
             shard: source.shard,
+            round: source.round,
             done: counts.rows,
             planned: source.planned,
             taken: counts.taken,
@@ -373,9 +422,11 @@ fn note_sources(provenance: &mut JsonMap, sources: &[MergedSource]) {
     provenance.insert("merged".to_owned(), all.into());
 }
 
-/// Shards that others know of. Nothing is absent where all trials are there.
-fn absent_shards(sources: &[MergedSource], is_complete: bool) -> Vec<Shard> {
-    let shards = || sources.iter().filter_map(|source| source.shard);
+/// Shards that others of the newest round know of. Nothing is absent where all trials are there.
+fn absent_shards(shards: &[MergedShard], is_complete: bool) -> Vec<Shard> {
+    let newest = shards.iter().map(|shard| shard.round).max().flatten();
+    let of_round = || shards.iter().filter(|shard| shard.round == newest);
+    let shards = || of_round().map(|found| found.shard);
     let counts: Vec<u32> = shards().map(|shard| shard.count).collect();
     let (Some(count), false) = (counts.first().copied(), is_complete) else {
         return Vec::new();
@@ -393,8 +444,36 @@ fn absent_shards(sources: &[MergedSource], is_complete: bool) -> Vec<Shard> {
 
 /// Beside the directory of the merged run: on the same file system, and no run until it is renamed.
 fn unfinished_path(out: &Path) -> PathBuf {
+    out.with_file_name(format!("{}{}", unfinished_name(out), std::process::id()))
+}
+
+fn unfinished_name(out: &Path) -> String {
     let name = out.file_name().unwrap_or_default().to_string_lossy();
-    out.with_file_name(format!(".merging-{name}-{}", std::process::id()))
+    format!(".merging-{name}-")
+}
+
+/// Removes what merges into the same directory left behind when they were killed. One on another machine may still be under way: its
+/// files change.
+fn remove_abandoned(out: &Path) {
+    const LONG: Duration = Duration::from_secs(600);
+    let directory = out.parent().filter(|parent| *parent != Path::new(""));
+    let entries = std::fs::read_dir(directory.unwrap_or(Path::new(".")));
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(&unfinished_name(out));
+        let is_ours = process.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_quiet = |path: &Path| {
+            let changed = std::fs::metadata(path).and_then(|found| found.modified());
+            changed.is_ok_and(|time| time.elapsed().is_ok_and(|passed| passed > LONG))
+        };
+        let files = || std::fs::read_dir(entry.path()).into_iter().flatten();
+        if is_ours
+            && is_quiet(&entry.path())
+            && files().flatten().all(|file| is_quiet(&file.path()))
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Gives the finished directory its name. One that had it is exchanged at once and then removed.

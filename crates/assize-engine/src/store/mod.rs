@@ -12,6 +12,8 @@
 //!   warmup.jsonl       the warm-up trial, kept apart
 //!   superseded.jsonl   rows that were replaced: void ones run again, and those scored again
 //!   superseded-scores.jsonl   scores of tasks that were scored again
+//!   looks.jsonl        every state of the data at which verdicts were shown
+//!   round.json         in merged runs: what shards that go on from it need to know
 //!   scoring.commit     a scoring that is being put in place; whoever finds it completes that
 //!   digest.json        the numbers that are followed over runs; made again when rows or manifest change
 //!   index              where rows and records lie; made again from the rows when it is missing or stale
@@ -46,7 +48,7 @@ pub use looks::{append_look, read_looks};
 pub use manifest::new_run_id;
 pub(crate) use manifest::sorted;
 pub use manifest::{Manifest, PlanRecord, RunState, ShardRecord, TaskPlan};
-pub use merge::{Merged, MergedSource, Superseded, merge, restore_shard, runs_below};
+pub use merge::{Merged, MergedShard, MergedSource, Superseded, merge, restore_shard, runs_below};
 pub(crate) use outside::Outside;
 pub use outside::clean_trace;
 pub use part::{PartMarks, write_part};

@@ -116,6 +116,11 @@ pub fn write_part(
             }
         }
     }
+    let looks = RunFile::Looks.within(run);
+    if looks.exists() {
+        // Whole in every part: merging takes each look once.
+        std::fs::copy(&looks, RunFile::Looks.within(part)).map_err(io("copy", &looks))?;
+    }
     let manifest = RunFile::Manifest.within(run);
     std::fs::copy(&manifest, RunFile::Manifest.within(part)).map_err(io("copy", &manifest))?;
     let mut rows = Lines::open(&RunFile::Rows.within(part))?;

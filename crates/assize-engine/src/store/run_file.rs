@@ -28,6 +28,8 @@ pub enum RunFile {
     SupersededScores,
     /// Every state of the data at which verdicts were shown.
     Looks,
+    /// What shards of the next round need to know of a merged run.
+    Round,
     /// The diagnostic log.
     Log,
     /// The folder of reports.
@@ -53,6 +55,7 @@ impl RunFile {
             Self::Superseded => "superseded.jsonl",
             Self::SupersededScores => "superseded-scores.jsonl",
             Self::Looks => "looks.jsonl",
+            Self::Round => "round.json",
             Self::Log => "log.jsonl",
             Self::Report => "report",
             Self::Uploaded => "uploaded.json",

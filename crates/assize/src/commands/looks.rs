@@ -8,7 +8,7 @@ use assize_contracts::{
     DecidedRecord, LookRecord, Outcome, StoppedRecord, StoppingMethod, Timestamp, UntilSpec,
 };
 use assize_engine::store::{RunDirectory, append_look, read_looks};
-use assize_engine::{Arm, Look, ProfileSuite, RunTarget, Steering, StoppedArm};
+use assize_engine::{Arm, Look, ProfileSuite, Round, RunTarget, Steering, StoppedArm};
 use assize_report::{Comparison, DeclaredRule, LooksReading, Summary, p_value};
 use assize_stats::{
     Decided, Level, LookFacts, Looks, PairRounds, Stopping, Verdict, conditional_power,
@@ -61,7 +61,8 @@ impl State {
         };
         let size = std::fs::metadata(&source.rows).map_or(0, |file| file.len());
         let subjects = (planned.scenarios.len() as u64 + planned.tasks).max(1);
-        if size > LARGEST_READ {
+        // A declared rule needs the rounds themselves, however many there are.
+        if size > LARGEST_READ && source.until().is_none() {
             return Ok(Some(Self {
                 id: format!("bytes-{size}"),
                 blocks: subjects * planned.repetitions,
@@ -145,7 +146,7 @@ impl State {
 pub(crate) struct Until {
     method: StoppingMethod,
     /// Complete rounds at which the run is looked at.
-    rounds: Vec<u32>,
+    pub(crate) rounds: Vec<u32>,
     most: u32,
     futility: bool,
     metrics: Option<Vec<String>>,
@@ -176,6 +177,18 @@ impl Until {
             most,
             futility: spec.futility.unwrap_or(false),
             metrics: spec.metrics.clone(),
+        })
+    }
+
+    /// The repetitions up to a look, which shards run together. Absent after the last look.
+    pub(crate) fn round(&self, number: u32, stopped: Vec<Arm>) -> Option<Round> {
+        let place = number.checked_sub(1)? as usize;
+        let before = place.checked_sub(1).map(|before| self.rounds[before]);
+        Some(Round {
+            number,
+            from: before.unwrap_or(0),
+            to: *self.rounds.get(place)?,
+            stopped,
         })
     }
 }
@@ -354,14 +367,16 @@ pub(crate) fn steer(profile: &mut ProfileSuite, target: &RunTarget) -> Result<()
     let Some(until) = Until::of(declared.as_ref(), profile.execution.repetitions) else {
         return Ok(());
     };
-    if profile.execution.shard.is_some() {
-        return Err(UsageError::new(
-            "`execution.until` looks at the whole run, which a shard is not; leave one of them out",
-        )
-        .into());
+    // A shard runs one round; `assize merge` looks at all of them together.
+    let is_resumed_shard = match target {
+        RunTarget::Resume(run) | RunTarget::ResumeVoid(run) => run.manifest().shard.is_some(),
+        RunTarget::New(_) => false,
+    };
+    if is_resumed_shard || profile.execution.shard.is_some() {
+        return Ok(());
     }
     let arms = profile.plan()?.arms;
-    profile.steering = Some(Arc::new(UntilSteering::new(until, arms)));
+    profile.steering = Some(Arc::new(UntilSteering::new(until, arms, "run")));
     Ok(())
 }
 
@@ -369,11 +384,17 @@ pub(crate) fn steer(profile: &mut ProfileSuite, target: &RunTarget) -> Result<()
 pub(crate) struct UntilSteering {
     until: Until,
     arms: Vec<Arm>,
+    /// The command that looks.
+    command: &'static str,
 }
 
 impl UntilSteering {
-    pub(crate) fn new(until: Until, arms: Vec<Arm>) -> Self {
-        Self { until, arms }
+    pub(crate) fn new(until: Until, arms: Vec<Arm>, command: &'static str) -> Self {
+        Self {
+            until,
+            arms,
+            command,
+        }
     }
 }
 
@@ -387,14 +408,15 @@ impl Steering for UntilSteering {
             // Without a look the run goes on to its end, which costs more but claims nothing.
             Look {
                 stopped: Vec::new(),
-                text: Some(format!("look after {rounds} rounds failed: {error:#}")),
+                text: Some(format!("look after {rounds} repetitions failed: {error:#}")),
             }
         })
     }
 }
 
 impl UntilSteering {
-    fn decide(&self, directory: &Path, rounds: u32) -> Result<Look> {
+    /// Looks at the run unless that was done before, and keeps what was decided.
+    pub(crate) fn decide(&self, directory: &Path, rounds: u32) -> Result<Look> {
         let source = Source::of_run(&RunDirectory::open(directory)?)?;
         let earlier = read_looks(directory);
         let is_this = |record: &&LookRecord| {
@@ -422,12 +444,12 @@ impl UntilSteering {
             rounds: f64::from(rounds),
             decided: judged.decided.clone(),
             stopped: judged.stopped.clone(),
-            ..found.record("run")
+            ..found.record(self.command)
         };
         let kept = append_look(directory, &record);
         let number = reading.number;
         let mut text = format!(
-            "look {number} of {} after {rounds} rounds: {}",
+            "look {number} of {} after {rounds} repetitions: {}",
             self.until.rounds.len(),
             judged.words.join("; ")
         );

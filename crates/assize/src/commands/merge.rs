@@ -1,33 +1,41 @@
 //! `assize merge`: the shards of a run become one run.
 
 use crate::cli::MergeArguments;
-use crate::commands::{UsageError, results};
+use crate::commands::rounds::{self, Standing};
+use crate::commands::{UsageError, results, shards};
 use crate::exit::Exit;
 use crate::terminal::{plain, print, say, warn};
 use anyhow::Result;
 use assize_engine::Shard;
-use assize_engine::store::{Merged, RunFile, merge as merge_runs, runs_below};
+use assize_engine::store::{Merged, MergedShard, RunFile, merge as merge_runs, runs_below};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Shards that are named one by one.
 const MOST_NAMED: usize = 10;
 
 pub(crate) fn merge(arguments: &MergeArguments) -> Result<Exit> {
-    let merged = merge_from(&arguments.sources, &arguments.out)?;
+    let gathered = merge_from(&arguments.sources, &arguments.out)?;
     match arguments.json {
-        true => print(described(&merged).to_string()),
-        false => show(&merged),
+        true => print(gathered.described().to_string()),
+        false => gathered.show(),
     }
-    Ok(match merged.rows == merged.planned {
+    Ok(match gathered.is_complete() {
         true => Exit::Done,
         false => Exit::Incomplete,
     })
 }
 
-/// Merges the runs in these places: directories, or URLs that shards were uploaded to.
-pub(super) fn merge_from(sources: &[String], out: &Path) -> Result<Merged> {
+/// A merged run, where it was merged from, and how far it is.
+pub(super) struct Gathered {
+    pub(super) merged: Merged,
+    pub(super) standing: Standing,
+    /// The first URL that parts were downloaded from.
+    url: Option<String>,
+}
+
+/// Merges the runs in these places: directories, or URLs that shards were uploaded to. Looks at the merged run where looks are declared.
+pub(super) fn merge_from(sources: &[String], out: &Path) -> Result<Gathered> {
     let mut runs = Vec::new();
     // Kept until everything is merged.
     let mut downloads = Vec::new();
@@ -52,7 +60,26 @@ pub(super) fn merge_from(sources: &[String], out: &Path) -> Result<Merged> {
         }
         runs.append(&mut found);
     }
-    Ok(merge_runs(&runs, out)?)
+    let mut merged = merge_runs(&runs, out)?;
+    let open = open_shards(&merged);
+    let standing = rounds::advance(&mut merged, &open)?;
+    let urls: Vec<&String> = sources
+        .iter()
+        .filter(|source| results::is_url(source))
+        .collect();
+    if standing.is_needed {
+        let record = RunFile::Round.within(merged.run.path());
+        let record = std::fs::read(&record)?;
+        for url in &urls {
+            // Where shards find it that share no disk with this machine.
+            results::publish_round(url, &record)?;
+        }
+    }
+    Ok(Gathered {
+        url: urls.first().map(|url| (*url).clone()),
+        merged,
+        standing,
+    })
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {
@@ -60,27 +87,223 @@ fn is_same(a: &Path, b: &Path) -> bool {
     whole(a).is_some_and(|a| whole(b) == Some(a))
 }
 
-/// The part of the words that comes before a verdict.
-pub(super) fn show_briefly(merged: &Merged) {
-    show_remarks(merged);
-    say(format!(
-        "merged {} runs: {} of {} trials",
-        merged.sources.len(),
-        merged.rows,
-        merged.planned
-    ));
+impl Gathered {
+    /// True if no trial is missing and no round is left.
+    pub(super) fn is_complete(&self) -> bool {
+        self.standing.is_finished && self.standing.missing == 0
+    }
+
+    /// The part of the words that comes before a verdict.
+    pub(super) fn show_briefly(&self) {
+        let Self {
+            merged, standing, ..
+        } = self;
+        show_remarks(merged);
+        let done = standing.planned - standing.missing;
+        let trials = match standing.round {
+            Some((round, of)) if standing.begins(merged) => {
+                format!("{done} trials, round {} of {of} is complete", round - 1)
+            }
+            Some((round, of)) => format!(
+                "{done} of {} trials up to the end of round {round} of {of}",
+                standing.planned
+            ),
+            None => format!("{done} of {} trials", standing.planned),
+        };
+        say(format!("merged {} runs: {trials}", merged.sources.len()));
+        for words in &standing.words {
+            say(plain(words));
+        }
+    }
+
+    /// Says what was merged, what was done twice and what is to be done.
+    fn show(&self) {
+        self.show_briefly();
+        let path = plain(&self.merged.run.path().display().to_string());
+        print(format!("run     {path}"));
+        if self.is_complete() {
+            if self.standing.round.is_some() {
+                say("every look is made: no round is left");
+            }
+            say(format!(
+                "next:\n  assize report {path}\n  assize compare {path}"
+            ));
+        } else if self.standing.begins(&self.merged) {
+            self.show_next_round();
+        } else {
+            self.show_missing();
+        }
+    }
+
+    fn show_next_round(&self) {
+        let (round, of) = self.standing.round.unwrap_or((1, 1));
+        say(format!(
+            "round {round} of {of} is next, {} trials; on each machine its own, after which they are merged again:",
+            self.standing.missing
+        ));
+        say_commands(&self.shard_commands());
+    }
+
+    fn show_missing(&self) {
+        let merged = &self.merged;
+        say(format!("{} trials are missing:", self.standing.missing));
+        let mut named = Vec::new();
+        for shard in &merged.absent {
+            named.push(format!("shard {shard}: nothing was found"));
+        }
+        for MergedShard {
+            shard,
+            done,
+            planned,
+            ..
+        } in unfinished(merged)
+        {
+            named.push(format!(
+                "shard {shard}: {done} of {planned} trials are done"
+            ));
+        }
+        for name in named.iter().take(MOST_NAMED) {
+            say(format!("  {}", plain(name)));
+        }
+        if named.len() > MOST_NAMED {
+            say(format!("  and {} more", named.len() - MOST_NAMED));
+        }
+        let commands = self.shard_commands();
+        if let Some(command) = self.resume_command() {
+            say(format!("to run exactly these here:\n  {}", plain(&command)));
+            if !commands.is_empty() {
+                say("or, where the shards run, after which they are merged again:");
+            }
+        } else if !commands.is_empty() {
+            say("to run exactly these where the shards run, after which they are merged again:");
+        }
+        say_commands(&commands);
+    }
+
+    /// The merged run is an ordinary one, and resuming it runs what is missing. Absent between rounds: that would go on to the end.
+    fn resume_command(&self) -> Option<String> {
+        let is_last = self.standing.round.is_none_or(|(round, of)| round == of);
+        let path = self.merged.run.path().display().to_string();
+        let suite = suite_of(&self.merged);
+        (is_last && !self.is_complete())
+            .then(|| command(&["assize", "run", suite, "--resume", &path]))
+    }
+
+    /// The commands of the shards that have something to do.
+    fn shard_commands(&self) -> Vec<String> {
+        let merged = &self.merged;
+        let mut shards = match (self.is_complete(), self.standing.begins(merged)) {
+            (true, _) => Vec::new(),
+            (false, true) => {
+                let newest = merged.shards.last().map_or(0, |shard| shard.shard.count);
+                (1..=newest)
+                    .map(|index| Shard {
+                        index,
+                        count: newest,
+                    })
+                    .collect()
+            }
+            (false, false) => open_shards(merged),
+        };
+        shards.sort_unstable();
+        shards
+            .into_iter()
+            .map(|shard| self.command_of(shard))
+            .collect()
+    }
+
+    fn command_of(&self, shard: Shard) -> String {
+        let merged = &self.merged;
+        // Beside the directory of that shard, or of the others.
+        let mut sources = merged
+            .sources
+            .iter()
+            .filter(|source| source.shard.is_some());
+        let first = sources.clone().next();
+        let beside = sources.find(|source| source.shard == Some(shard)).or(first);
+        let results = beside.and_then(|source| source.path.parent());
+        let results = results.map(|path| path.display().to_string());
+        let shard = shard.to_string();
+        let flags = shards::recorded_flags(merged.run.manifest());
+        let mut parts = vec!["assize", "run", suite_of(merged)];
+        parts.extend(flags.iter().map(String::as_str));
+        parts.extend(["--shard", &shard, "--resume", "auto"]);
+        let after = merged.run.path().display().to_string();
+        match (&self.url, results.as_deref()) {
+            // Shards find the record of the round in the store.
+            (Some(url), _) => parts.extend(["--results", url]),
+            (None, Some(results)) if !results.is_empty() => parts.extend(["--output", results]),
+            _ => {}
+        }
+        if self.standing.is_needed && self.url.is_none() {
+            parts.extend(["--after", &after]);
+        }
+        command(&parts)
+    }
+
+    fn described(&self) -> Value {
+        let Self {
+            merged, standing, ..
+        } = self;
+        let sources: Vec<Value> = merged
+            .sources
+            .iter()
+            .map(|source| {
+                json!({
+                    "runId": source.run_id,
+                    "directory": source.path,
+                    "shard": source.shard.map(|shard| shard.to_string()),
+                    "round": source.round,
+                    "done": source.done,
+                    "planned": source.planned,
+                    "taken": source.taken,
+                })
+            })
+            .collect();
+        let superseded: Vec<Value> = merged
+            .superseded
+            .iter()
+            .map(|again| {
+                json!({ "position": again.position, "runId": again.run_id, "takenFrom": again.taken_from })
+            })
+            .collect();
+        let begins = standing.begins(merged);
+        let round = standing.round.map(|(round, of)| {
+            json!({
+                "number": round,
+                "of": of,
+                "isFinished": standing.is_finished,
+                "begins": begins,
+                "looks": standing.words,
+            })
+        });
+        json!({
+            "runId": merged.run.id(),
+            "directory": merged.run.path(),
+            "rows": merged.rows,
+            "planned": standing.planned,
+            "missing": standing.missing,
+            "round": round,
+            "sources": sources,
+            "repeated": merged.repeated,
+            "superseded": superseded,
+            "absentShards": merged.absent.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "remarks": merged.remarks,
+            "resume": self.resume_command(),
+            "resumeShards": self.shard_commands(),
+        })
+    }
 }
 
-/// Says what was merged, what was done twice and what is missing.
-fn show(merged: &Merged) {
-    show_briefly(merged);
-    let path = plain(&merged.run.path().display().to_string());
-    print(format!("run     {path}"));
-    match merged.rows == merged.planned {
-        true => say(format!(
-            "next:\n  assize report {path}\n  assize compare {path}"
-        )),
-        false => show_missing(merged),
+fn say_commands(commands: &[String]) {
+    for command in commands.iter().take(MOST_NAMED) {
+        say(format!("  {}", plain(command)));
+    }
+    if commands.len() > MOST_NAMED {
+        say(format!(
+            "  and so on for {} more",
+            commands.len() - MOST_NAMED
+        ));
     }
 }
 
@@ -106,74 +329,30 @@ fn show_remarks(merged: &Merged) {
     }
 }
 
-fn show_missing(merged: &Merged) {
-    let missing = merged.planned - merged.rows;
-    say(format!("{missing} trials are missing:"));
-    let mut named = Vec::new();
-    for shard in &merged.absent {
-        named.push(format!("shard {shard}: nothing was found"));
-    }
-    for Unfinished {
-        shard,
-        done,
-        planned,
-    } in unfinished(merged)
-    {
-        named.push(format!(
-            "shard {shard}: {done} of {planned} trials are done"
-        ));
-    }
-    for name in named.iter().take(MOST_NAMED) {
-        say(format!("  {}", plain(name)));
-    }
-    if named.len() > MOST_NAMED {
-        say(format!("  and {} more", named.len() - MOST_NAMED));
-    }
-    say(format!(
-        "to run exactly these here:\n  {}",
-        plain(&resume_command(merged))
-    ));
-    let commands = shard_commands(merged);
-    if !commands.is_empty() {
-        say("or, where the shards run, after which they are merged again:");
-        for command in commands.iter().take(MOST_NAMED) {
-            say(format!("  {}", plain(command)));
-        }
-        if commands.len() > MOST_NAMED {
-            say(format!(
-                "  and so on for {} more",
-                commands.len() - MOST_NAMED
-            ));
-        }
-    }
+/// Shards of the newest round that ended early.
+fn unfinished(merged: &Merged) -> impl Iterator<Item = &MergedShard> {
+    let newest = merged
+        .shards
+        .iter()
+        .map(|shard| shard.round)
+        .max()
+        .flatten();
+    let of_round = merged
+        .shards
+        .iter()
+        .filter(move |shard| shard.round == newest);
+    of_round.filter(|shard| shard.done < shard.planned)
 }
 
-/// A shard with open trials. It may have been found in several runs or parts.
-struct Unfinished {
-    shard: Shard,
-    done: u64,
-    planned: u64,
-}
-
-/// Shards that ended early.
-fn unfinished(merged: &Merged) -> Vec<Unfinished> {
-    let mut shards: BTreeMap<Shard, (u64, u64)> = BTreeMap::new();
-    for source in &merged.sources {
-        if let Some(shard) = source.shard {
-            let (done, planned) = shards.entry(shard).or_default();
-            *done += source.taken;
-            *planned = source.planned;
-        }
-    }
-    let open = shards
-        .into_iter()
-        .filter(|(_, (done, planned))| done < planned);
-    open.map(|(shard, (done, planned))| Unfinished {
-        shard,
-        done,
-        planned,
-    })
-    .collect()
+/// Shards of the newest round with open trials, or of which nothing was found.
+fn open_shards(merged: &Merged) -> Vec<Shard> {
+    let absent = merged.absent.iter().copied();
+    let mut shards: Vec<Shard> = absent
+        .chain(unfinished(merged).map(|open| open.shard))
+        .collect();
+    shards.sort_unstable();
+    shards.dedup();
+    shards
 }
 
 fn suite_of(merged: &Merged) -> &str {
@@ -181,78 +360,6 @@ fn suite_of(merged: &Merged) -> &str {
     path.and_then(Value::as_str).unwrap_or("SUITE")
 }
 
-/// The merged run is an ordinary one, and resuming it runs what is missing.
-fn resume_command(merged: &Merged) -> String {
-    let path = merged.run.path().display().to_string();
-    command(&["assize", "run", suite_of(merged), "--resume", &path])
-}
-
-fn shard_commands(merged: &Merged) -> Vec<String> {
-    let absent = merged.absent.iter().copied();
-    let open = unfinished(merged).into_iter().map(|open| open.shard);
-    let mut shards: Vec<_> = absent.chain(open).collect();
-    shards.sort_unstable();
-    shards.dedup();
-    let of_shard = |shard: Shard| {
-        // Beside the directory of that shard, or of the others.
-        let mut sources = merged
-            .sources
-            .iter()
-            .filter(|source| source.shard.is_some());
-        let first = sources.clone().next();
-        let beside = sources.find(|source| source.shard == Some(shard)).or(first);
-        let results = beside.and_then(|source| source.path.parent());
-        let results = results.map(|path| path.display().to_string());
-        let shard = shard.to_string();
-        let mut parts = vec!["assize", "run", suite_of(merged), "--shard", &shard];
-        parts.extend(["--resume", "auto"]);
-        if let Some(results) = results.as_deref().filter(|results| !results.is_empty()) {
-            parts.extend(["--output", results]);
-        }
-        command(&parts)
-    };
-    shards.into_iter().map(of_shard).collect()
-}
-
 fn command(parts: &[&str]) -> String {
     shlex::try_join(parts.iter().copied()).unwrap_or_else(|_| parts.join(" "))
-}
-
-fn described(merged: &Merged) -> Value {
-    let sources: Vec<Value> = merged
-        .sources
-        .iter()
-        .map(|source| {
-            json!({
-                "runId": source.run_id,
-                "directory": source.path,
-                "shard": source.shard.map(|shard| shard.to_string()),
-                "done": source.done,
-                "planned": source.planned,
-                "taken": source.taken,
-            })
-        })
-        .collect();
-    let superseded: Vec<Value> = merged
-        .superseded
-        .iter()
-        .map(|again| {
-            json!({ "position": again.position, "runId": again.run_id, "takenFrom": again.taken_from })
-        })
-        .collect();
-    let is_complete = merged.rows == merged.planned;
-    json!({
-        "runId": merged.run.id(),
-        "directory": merged.run.path(),
-        "rows": merged.rows,
-        "planned": merged.planned,
-        "missing": merged.planned - merged.rows,
-        "sources": sources,
-        "repeated": merged.repeated,
-        "superseded": superseded,
-        "absentShards": merged.absent.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "remarks": merged.remarks,
-        "resume": (!is_complete).then(|| resume_command(merged)),
-        "resumeShards": shard_commands(merged),
-    })
 }

@@ -41,6 +41,7 @@ mod record;
 mod report;
 mod repository;
 mod results;
+mod rounds;
 mod run;
 mod runs;
 mod schema;

@@ -11,10 +11,20 @@ mod remote;
 #[path = "results/absent.rs"]
 mod remote;
 
-pub(super) use remote::{Uploads, download, progress};
+pub(super) use remote::{Uploads, download, progress, publish_round, round};
 
 use crate::commands::UsageError;
 use anyhow::Result;
+
+/// How far a shard is in a round, as the names of its parts tell.
+pub(super) struct Parts {
+    /// From 1.
+    pub(super) shard: u32,
+    /// Absent where the run is not looked at between rounds.
+    pub(super) round: Option<u32>,
+    pub(super) done: u64,
+    pub(super) planned: u64,
+}
 
 const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
 
@@ -30,7 +40,11 @@ pub(super) fn check_url(url: &str) -> Result<()> {
         hint: Some(hint.to_owned()),
     };
     let Some((scheme, rest)) = url.split_once("://") else {
-        let message = format!("`{url}` is not a URL");
+        // Not repeated where it may hold a password.
+        let message = match url.contains('@') {
+            true => "the place of results is not a URL".to_owned(),
+            false => format!("`{url}` is not a URL"),
+        };
         return Err(problem(
             message,
             "write s3://bucket/prefix, gs://, az:// or file:///directory",
@@ -45,7 +59,8 @@ pub(super) fn check_url(url: &str) -> Result<()> {
         )
         .into());
     }
-    let host = rest.split('/').next().unwrap_or_default();
+    let host = rest.split('/').find(|part| !part.is_empty());
+    let host = host.unwrap_or_default();
     if scheme != "file" && (host.contains('@') || rest.contains(['?', '#'])) {
         // Not repeated: it may hold a password.
         let message = format!("the {scheme}:// URL holds a user, a password or parameters");
@@ -55,7 +70,7 @@ pub(super) fn check_url(url: &str) -> Result<()> {
         )
         .into());
     }
-    if scheme != "file" && host.is_empty() {
+    if scheme != "file" && (host.is_empty() || rest.starts_with('/')) {
         let message = format!("`{url}` names no bucket");
         return Err(problem(message, "write s3://bucket/prefix").into());
     }
@@ -80,6 +95,9 @@ mod tests {
             "s3:///x",
             "file://relative",
             "bucket",
+            "user:hunter2@bucket",
+            "https://user:hunter2@bucket/x",
+            "s3:///user:hunter2@bucket",
         ] {
             let error = check_url(url).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");

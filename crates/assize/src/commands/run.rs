@@ -37,9 +37,15 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         None => fresh(arguments, plugins)?,
     };
     let is_resumed = !matches!(target, RunTarget::New(_));
+    if shards::is_finished(&suite, &arguments.sharding)? {
+        return Ok(Exit::Done);
+    }
     looks::steer(&mut suite.profile, &target)?;
-    budget::prepare(&mut suite)?;
     let is_shard = shards::is_shard(&suite.profile, &target);
+    if is_shard {
+        shards::share_budget(&mut suite, &target, arguments)?;
+    }
+    budget::prepare(&mut suite)?;
     for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
         warn(remark);
     }
@@ -224,7 +230,8 @@ fn resumed(
     let selection = noise::resumed(selection, &run);
     let mut suite = suite::load(&path, &selection, plugins)?;
     if let Some(record) = &run.manifest().shard {
-        shards::choose_again(&mut suite, record.shard, &arguments.sharding)?;
+        let round = record.round.clone();
+        shards::choose_again(&mut suite, record.shard, round, &arguments.sharding)?;
     }
     if arguments.only.is_none() && !arguments.quiet {
         report_if_complete(&run, &suite)?;
@@ -287,7 +294,8 @@ fn report_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
     Ok(())
 }
 
-fn selection(arguments: &RunArguments) -> Selection {
+/// What of the suite the flags choose.
+pub(super) fn selection(arguments: &RunArguments) -> Selection {
     Selection {
         modes: arguments.mode.clone(),
         models: arguments.model.clone(),

@@ -1,45 +1,164 @@
 //! `assize run --shard I/N`: the part of the plan that this machine runs, and the message at the end.
 
 use crate::cli::{RunArguments, ShardArguments};
-use crate::commands::UsageError;
 use crate::commands::results::Uploads;
+use crate::commands::rounds::{self, Own, RoundRecord};
 use crate::commands::run::in_runtime;
+use crate::commands::{UsageError, budget};
 use crate::exit::Exit;
 use crate::suite::LoadedSuite;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
-use assize_engine::store::RunDirectory;
-use assize_engine::{Listener, ProfileSuite, ProfileSuiteResult, RunTarget, Shard, ShardPlan};
+use assize_engine::store::{Manifest, RunDirectory};
+use assize_engine::{
+    Listener, Order, ProfileSuite, ProfileSuiteResult, Round, RunTarget, Shard, ShardPlan,
+};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Narrows a suite down to the shard that was asked for.
+/// Narrows a suite down to the shard that was asked for, in the round that is next.
 pub(super) fn choose(suite: &mut LoadedSuite, sharding: &ShardArguments) -> Result<()> {
-    match sharding.shard {
-        Some(shard) => choose_again(suite, shard, sharding),
-        None => Ok(()),
+    let Some(shard) = sharding.shard else {
+        return Ok(());
+    };
+    let record = record_for(&suite.profile, sharding)?;
+    let round = match &record {
+        // Nothing is left to do, and nothing must be divided.
+        Some(record) if record.is_finished => None,
+        record => rounds::round_of(&suite.profile, record.as_ref())?,
+    };
+    choose_again(suite, shard, round, sharding)?;
+    suite.profile.execution.after = record.and_then(|record| record.after());
+    Ok(())
+}
+
+/// What the merged run tells, where a shard must know of it: where looks or limits are declared.
+fn record_for(profile: &ProfileSuite, sharding: &ShardArguments) -> Result<Option<RoundRecord>> {
+    let is_needed = profile.reading.until.is_some() || !profile.execution.budget.is_unlimited();
+    let url = sharding.results.as_deref().filter(|_| is_needed);
+    RoundRecord::of_shard(sharding.after.as_deref(), url)
+}
+
+/// True if the merged run needs no further round. Said, and a job that asks for it ends well.
+pub(super) fn is_finished(suite: &LoadedSuite, sharding: &ShardArguments) -> Result<bool> {
+    let is_finished = sharding.shard.is_some()
+        && record_for(&suite.profile, sharding)?.is_some_and(|record| record.is_finished);
+    if is_finished {
+        say("the merged run is finished: no round is left");
     }
+    Ok(is_finished)
 }
 
 /// The same with a shard that is known from elsewhere.
 pub(super) fn choose_again(
     suite: &mut LoadedSuite,
     shard: Shard,
+    round: Option<Round>,
     sharding: &ShardArguments,
 ) -> Result<()> {
     let costs = match &sharding.shard_costs {
         None => suite.profile.expected_costs(),
         Some(source) => costs_of(&suite.profile, source, &suite.results_dir)?,
     };
-    suite.profile.execution.shard = Some(ShardPlan { shard, costs });
-    let budget = suite.profile.execution.budget;
-    suite.profile.execution.budget = budget.divided(shard.count);
+    suite.profile.execution.shard = Some(ShardPlan {
+        shard,
+        costs,
+        round,
+    });
     if let Some(running) = sharding.running_shards {
         divide_limits(&mut suite.profile, running as usize);
     }
     Ok(())
+}
+
+/// Gives a shard its share of the budget: an even part, or of what others have left where they were merged before.
+pub(super) fn share_budget(
+    suite: &mut LoadedSuite,
+    target: &RunTarget,
+    arguments: &RunArguments,
+) -> Result<()> {
+    let flags = json!(flags_of(arguments));
+    let provenance = &mut suite.profile.provenance;
+    provenance.insert(FLAGS.to_owned(), flags);
+    let budget = suite.profile.execution.budget;
+    let Some(plan) = suite.profile.execution.shard.as_ref() else {
+        return Ok(());
+    };
+    if budget.is_unlimited() {
+        return Ok(());
+    }
+    let record = record_for(&suite.profile, &arguments.sharding)?;
+    let share = match (&record, target) {
+        (None, _) => budget.divided(plan.shard.count),
+        (Some(record), RunTarget::New(_)) => record.share(&budget, plan.shard, &Own::default())?,
+        (Some(record), RunTarget::Resume(run) | RunTarget::ResumeVoid(run)) => {
+            record.share(&budget, plan.shard, &Own::of(run, record)?)?
+        }
+    };
+    suite.profile.execution.budget = share;
+    let whole = json!(budget);
+    let provenance = &mut suite.profile.provenance;
+    provenance.insert(rounds::BUDGET.to_owned(), whole);
+    Ok(())
+}
+
+/// The key of a shard's provenance that says by which flags it was planned.
+const FLAGS: &str = "runFlags";
+
+/// Flags that decide which trials there are and how they are run, as they would be typed.
+fn flags_of(arguments: &RunArguments) -> Vec<String> {
+    let mut flags = Vec::new();
+    let mut add = |flag: &str, values: Vec<String>| {
+        for value in values {
+            flags.extend([flag.to_owned(), value]);
+        }
+    };
+    fn text(value: Option<impl ToString>) -> Vec<String> {
+        value.iter().map(ToString::to_string).collect()
+    }
+    let design = arguments.design.budget();
+    add("--mode", arguments.mode.clone());
+    add("--model", arguments.model.clone());
+    add("--scenario", arguments.scenario.clone());
+    add("--tag", arguments.tag.clone());
+    add("--scenario-set", text(arguments.scenario_set.as_ref()));
+    add("--repetitions", text(arguments.repetitions));
+    add("--retries", text(arguments.retries));
+    add(
+        "--order",
+        text(arguments.order.map(|order| Order::from(order).as_str())),
+    );
+    add("--concurrency", text(arguments.concurrency));
+    add("--seed", text(arguments.seed));
+    add("--timeout", text(arguments.timeout));
+    add("--max-cost", text(design.usd));
+    add("--max-tokens", text(design.tokens));
+    add("--max-time", text(design.minutes));
+    add(
+        "--shard-costs",
+        text(arguments.sharding.shard_costs.as_ref()),
+    );
+    add("--running-shards", text(arguments.sharding.running_shards));
+    let switches = [
+        ("--skip-warmup", arguments.skip_warmup),
+        ("--no-preflight", arguments.no_preflight),
+        ("--fail-fast", arguments.fail_fast),
+        ("--aa", arguments.design.aa),
+        ("--yes", arguments.yes),
+    ];
+    let given = switches.iter().filter(|(_, is_given)| *is_given);
+    flags.extend(given.map(|(flag, _)| (*flag).to_owned()));
+    flags
+}
+
+/// The flags by which the shards of a run were planned.
+pub(super) fn recorded_flags(manifest: &Manifest) -> Vec<String> {
+    let recorded = manifest.provenance.get(FLAGS).and_then(Value::as_array);
+    let words = recorded.into_iter().flatten().filter_map(Value::as_str);
+    words.map(str::to_owned).collect()
 }
 
 /// True if the run will be, or is, a part of a plan.
@@ -190,13 +309,28 @@ fn conclude(result: &ProfileSuiteResult, arguments: &RunArguments) -> Exit {
         .run()
         .ok()
         .and_then(|run| run.manifest().shard.clone());
-    let name = shard.map_or_else(String::new, |record| format!(" {}", record.shard));
+    let name = shard.map_or_else(String::new, |record| match &record.round {
+        None => format!(" {}", record.shard),
+        Some(round) => format!(
+            " {}, round {} (repetitions {} to {})",
+            record.shard,
+            round.number,
+            round.from + 1,
+            round.to
+        ),
+    });
     if !arguments.json && !arguments.quiet {
         let done = match result.done + result.open {
-            0 => "has no trials: the plan has fewer blocks than shards".to_owned(),
+            0 => "no trials: there are fewer blocks than shards".to_owned(),
             planned => format!("{} of {planned} trials are done", result.done),
         };
         say(format!("shard{name}: {done}"));
+        if let Some(stop) = &result.budget {
+            say(plain(&budget::words(stop)));
+            say(
+                "this is the share of one shard; what others leave goes to it by `--after`, once they are merged",
+            );
+        }
         say("`assize merge DIR… --out RUN` puts the shards together and gives the verdict");
     }
     if !arguments.json {

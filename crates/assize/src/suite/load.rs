@@ -557,6 +557,7 @@ impl Loader<'_> {
             stop_after_voids: spec.stop_after_voids.unwrap_or(default.stop_after_voids),
             preflight: spec.preflight.map_or(PREFLIGHT, Duration::from_secs),
             shard: None,
+            after: None,
             budget: spec.budget.unwrap_or_default().overridden_by(&flags.budget),
             expected_block: None,
         }

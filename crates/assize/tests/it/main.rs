@@ -50,6 +50,7 @@ mod recipes;
 mod record;
 mod renamed;
 mod replay;
+mod rounds;
 mod run;
 mod runs;
 mod sandbox;

@@ -241,6 +241,12 @@ fn of_a_cell_run_twice_the_first_row_counts_and_the_other_is_listed() {
     let out = suite.path().join("merged");
     let superseded = std::fs::read_to_string(out.join("superseded.jsonl")).unwrap();
     assert_eq!(superseded.lines().count(), rows_in(&first).len());
+    // Merging once more lists them again, and keeps them once.
+    let more = suite.done(&["merge", "twice", "shards", "--out", "merged", "--json"]);
+    let more: Value = serde_json::from_str(&more).unwrap();
+    assert_eq!(more["repeated"], rows_in(&first).len());
+    let superseded = std::fs::read_to_string(out.join("superseded.jsonl")).unwrap();
+    assert_eq!(superseded.lines().count(), rows_in(&first).len());
     let started = |rows: Vec<Value>| -> BTreeSet<(u64, String)> {
         rows.iter()
             .map(|row| {
@@ -252,6 +258,30 @@ fn of_a_cell_run_twice_the_first_row_counts_and_the_other_is_listed() {
             .collect()
     };
     assert!(started(rows_in(&first)).is_subset(&started(rows_in(&out))));
+}
+
+#[test]
+fn what_killed_merges_left_is_removed() {
+    let suite = Suite::of(BLOCKS);
+    run_shards(&suite, 2);
+    let (old, new) = (".merging-merged-4194301", ".merging-merged-4194302");
+    for name in [old, new] {
+        suite.write(&format!("{name}/rows.jsonl"), "");
+    }
+    for part in ["rows.jsonl", ""] {
+        let path = suite.path().join(old).join(part);
+        let touched = std::process::Command::new("touch")
+            .args(["-d", "1 hour ago"])
+            .arg(path)
+            .status();
+        assert!(touched.unwrap().success());
+    }
+    suite.done(&["merge", "shards", "--out", "merged"]);
+    assert!(!suite.path().join(old).exists());
+    assert!(
+        suite.path().join(new).exists(),
+        "it may be under way elsewhere"
+    );
 }
 
 #[test]

@@ -260,6 +260,9 @@ fn dry_runs_print_the_job_file_and_write_nothing() {
         "submit", "--on", "slurm", "--shards", "2", "--", "--shard", "1/2",
     ]);
     assert_eq!(own.code, Some(2), "{own:#?}");
+    let wrong = cluster.assize(&["submit", "--on", "slurm", "--shards", "2", "--", "--what"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:#?}");
+    assert!(wrong.stderr.contains("flags after `--`"), "{wrong:#?}");
     let none = cluster.assize(&["submit", "--shards", "2"]);
     assert_eq!(none.code, Some(2), "{none:#?}");
 }

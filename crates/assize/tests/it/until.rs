@@ -43,7 +43,7 @@ fn a_clear_difference_stops_early_and_says_so() {
     assert!(rows < 160, "{rows} of 160 trials");
     assert_eq!(rows % 16, 0, "whole rounds");
     assert!(
-        outcome.stderr.contains("look 1 of 5 after 2 rounds"),
+        outcome.stderr.contains("look 1 of 5 after 2 repetitions"),
         "{outcome:#?}"
     );
     assert!(

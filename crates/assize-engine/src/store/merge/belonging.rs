@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(super) struct Family {
     /// The first manifest; what all have in common is read from it.
     pub(super) reference: Manifest,
-    /// By shard.
+    /// By round and shard.
     pub(super) sources: Vec<Source>,
     pub(super) created_at: Timestamp,
     pub(super) metrics: Catalog,
@@ -24,6 +24,7 @@ pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) run_id: String,
     pub(super) shard: Option<Shard>,
+    pub(super) round: Option<u32>,
     pub(super) planned: u64,
     created_at: Timestamp,
 }
@@ -61,6 +62,16 @@ impl Family {
                 None => reference = Some((manifest.clone(), path.clone(), fingerprint)),
             }
             let reading = manifest.reading()?;
+            if let (Some((_, first, _)), Some(before)) = (&reference, readings.first())
+                && before.until != reading.until
+            {
+                let changed = "`execution.until` differs, which is declared before the first trial and cannot change";
+                return Err(StoreError::Unrelated {
+                    first: first.clone(),
+                    other: path.clone(),
+                    differences: vec![changed.to_owned()],
+                });
+            }
             if !readings.contains(&reading) {
                 readings.push(reading);
             }
@@ -74,6 +85,11 @@ impl Family {
                 path: path.clone(),
                 run_id: manifest.run_id.clone(),
                 shard: manifest.shard.as_ref().map(|record| record.shard),
+                round: manifest
+                    .shard
+                    .as_ref()
+                    .and_then(|record| record.round.as_ref())
+                    .map(|round| round.number),
                 planned: manifest.planned(),
                 created_at: manifest.created_at.clone(),
             });
@@ -84,7 +100,10 @@ impl Family {
         let mut remarks = facts.remarks();
         remarks.extend(Self::settle_readings(&mut reference, readings)?);
         sources.sort_by(|a, b| {
-            let key = |source: &Source| (source.shard, source.created_at.as_str().to_owned());
+            let key = |source: &Source| {
+                let created_at = source.created_at.as_str().to_owned();
+                (source.round, source.shard, created_at)
+            };
             key(a).cmp(&key(b)).then_with(|| a.run_id.cmp(&b.run_id))
         });
         let created = sources.iter().map(|source| &source.created_at);

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,9 @@ pub(super) struct Target {
     superseded: Output,
     superseded_scores: Output,
     looks: Output,
+    /// Hashes of looks, warm-ups, superseded rows and lines of logs that are written: shards of later rounds bring the looks before them
+    /// along, and a run that is added to has what its shards still have.
+    known_lines: HashSet<u64, FixedState>,
     log: Output,
     trace_index: Output,
     /// Not buffered: whole frames are copied by the system.
@@ -94,6 +98,7 @@ impl Target {
             superseded: output(RunFile::Superseded),
             superseded_scores: output(RunFile::SupersededScores),
             looks: output(RunFile::Looks),
+            known_lines: HashSet::default(),
             log: output(RunFile::Log),
             trace_index: Output::new(traces.join(trace_pack::INDEX)),
             traces: None,
@@ -190,7 +195,9 @@ impl Target {
                 });
                 self.rows.write(&line)?;
             } else if counts.trial != row.trial() {
-                self.superseded.write(&line)?;
+                if is_new(&mut self.known_lines, &line) {
+                    self.superseded.write(&line)?;
+                }
                 self.note_superseded(position, old, run_id_of(counts.source));
                 let seed = self.manifest.plan.seed;
                 // The archive is named after the attempt; those of earlier attempts may be there, too.
@@ -360,13 +367,17 @@ impl Target {
                     renamed.clear();
                     let texts = [Some(&row.run_id), row.session_id.as_ref()];
                     rename(line, texts, old, &new, &mut renamed);
-                    output.write(&renamed)?;
+                    if is_new(&mut self.known_lines, &renamed) {
+                        output.write(&renamed)?;
+                    }
                 }
             }
         }
         let mut lines = Lines::open(&RunFile::Looks.within(run))?;
         while let Some(line) = lines.next()? {
-            self.looks.write(line)?;
+            if is_new(&mut self.known_lines, line) {
+                self.looks.write(line)?;
+            }
         }
         let mut lines = Lines::open(&RunFile::SupersededScores.within(run))?;
         while let Some(line) = lines.next()? {
@@ -384,7 +395,9 @@ impl Target {
         }
         let mut lines = Lines::open(&RunFile::Log.within(run))?;
         while let Some(line) = lines.next()? {
-            self.log.write(line)?;
+            if is_new(&mut self.known_lines, line) {
+                self.log.write(line)?;
+            }
         }
         Ok(())
     }
@@ -436,6 +449,10 @@ impl Target {
         self.index.write(&self.path, true)?;
         self.manifest.write(&self.path)
     }
+}
+
+fn is_new(known: &mut HashSet<u64, FixedState>, line: &[u8]) -> bool {
+    known.insert(FixedState::default().hash_one(line))
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! A build without object stores says how to get one with them.
 
+use super::Parts;
 use crate::commands::Obstructed;
 use anyhow::Result;
 use assize_engine::{Event, Listener};
@@ -38,7 +39,15 @@ pub(crate) fn download(_: &str, _: &Path) -> Result<TempDir> {
     Err(missing())
 }
 
-pub(crate) fn progress(_: &str) -> Result<Vec<(u32, u64, u64)>> {
+pub(crate) fn progress(_: &str) -> Result<Vec<Parts>> {
+    Err(missing())
+}
+
+pub(crate) fn publish_round(_: &str, _: &[u8]) -> Result<()> {
+    Err(missing())
+}
+
+pub(crate) fn round(_: &str) -> Result<Option<Vec<u8>>> {
     Err(missing())
 }
 

@@ -1,11 +1,12 @@
 //! Object stores: uploads while a shard runs, downloads for merging. Credentials come from the environment alone.
 
+use super::Parts;
 use super::part::{PartName, pack, unpack};
 use crate::commands::Obstructed;
 use crate::terminal::warn;
 use anyhow::{Context, Result};
-use assize_engine::store::{PartMarks, RunDirectory, restore_shard, runs_below};
-use assize_engine::{Event, Listener, ProfileSuite, Shard, runs_like};
+use assize_engine::store::{PartMarks, RunDirectory, RunFile, restore_shard, runs_below};
+use assize_engine::{Event, Listener, ProfileSuite, Round, Shard, runs_like};
 use futures_util::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -198,18 +199,53 @@ pub(crate) fn download(url: &str, out: &Path) -> Result<TempDir> {
     Ok(directory)
 }
 
-/// Trials done and planned, by shard, from the names of the parts.
-pub(crate) fn progress(url: &str) -> Result<Vec<(u32, u64, u64)>> {
-    let mut shards: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+/// Trials done and planned, by round and shard, from the names of the parts.
+pub(crate) fn progress(url: &str) -> Result<Vec<Parts>> {
+    let mut shards: BTreeMap<(Option<u32>, u32), (u64, u64)> = BTreeMap::new();
     for (part, _) in Place::open(url)?.parts(None)? {
-        let (done, planned) = shards.entry(part.shard.index).or_default();
+        let round = Round::number_in(&part.run_id);
+        let (done, planned) = shards.entry((round, part.shard.index)).or_default();
         *planned = part.planned;
         *done = (*done + part.rows).min(part.planned);
     }
-    Ok(shards
-        .into_iter()
-        .map(|(shard, (done, planned))| (shard, done, planned))
+    let parts = shards.into_iter();
+    Ok(parts
+        .map(|((round, shard), (done, planned))| Parts {
+            shard,
+            round,
+            done,
+            planned,
+        })
         .collect())
+}
+
+/// Puts the record of a round beside the results of shards.
+pub(crate) fn publish_round(url: &str, record: &[u8]) -> Result<()> {
+    let place = Place::open(url)?;
+    let path = place.path(RunFile::Round.name());
+    let content = PutPayload::from(record.to_vec());
+    let put = place.runtime.block_on(place.store.put(&path, content));
+    put.map_err(|error| Obstructed {
+        message: format!(
+            "the merged run is there, but `{url}/{path}` could not be written: {error}"
+        ),
+        hint: "the same command again writes it; shards of the next round read it".to_owned(),
+    })?;
+    Ok(())
+}
+
+/// The record of a round beside the results of shards. Absent before the first merge.
+pub(crate) fn round(url: &str) -> Result<Option<Vec<u8>>> {
+    let place = Place::open(url)?;
+    let path = place.path(RunFile::Round.name());
+    let found = place.runtime.block_on(async {
+        match place.store.get(&path).await {
+            Ok(found) => Ok(Some(found.bytes().await?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    })?;
+    Ok(found.map(|bytes| bytes.to_vec()))
 }
 
 /// The uploads of a shard, which listen to its run.
@@ -252,7 +288,9 @@ impl Uploads {
             return Ok(false);
         };
         let place = Place::open(url)?;
-        let parts = place.parts(Some(plan.shard))?;
+        let mut parts = place.parts(Some(plan.shard))?;
+        let round = plan.round.as_ref().map(|round| round.number);
+        parts.retain(|(part, _)| Round::number_in(&part.run_id) == round);
         if parts.is_empty() {
             return Ok(false);
         }

@@ -14,13 +14,13 @@ use crate::cli::{
     SubmitArguments,
 };
 use crate::commands::estimate::last_run_like;
-use crate::commands::{UsageError, merge, shards};
+use crate::commands::{UsageError, merge, rounds, shards};
 use crate::exit::Exit;
-use crate::suite::{self, LoadedSuite, Selection};
+use crate::suite::{self, LoadedSuite};
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{Plugins, Timestamp};
-use assize_engine::store::{self, new_run_id};
+use assize_engine::store::{self, RunFile, new_run_id};
 use assize_engine::{Plan, ProfileSuite, ProfileSuiteResult, ShardPlan};
 use progress::Progress;
 use record::Submission;
@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use template::Values;
 
-/// Restarts of a shard that was killed or failed, and rounds in which `--wait` submits unfinished shards again.
+/// Restarts of a shard that was killed or failed, and how often `--wait` submits the shards of a round.
 const ATTEMPTS: u32 = 3;
-const ROUNDS: u32 = 3;
+const ATTEMPTS_OF_JOBS: u32 = 3;
 
 /// Default memory of Assize itself and of one trial: an agent with its tools.
 const OWN_MEMORY_MB: u64 = 512;
@@ -41,8 +41,10 @@ pub(crate) fn submit(arguments: &SubmitArguments, plugins: &Plugins) -> Result<E
     match &arguments.action {
         None => submit_suite(arguments, plugins),
         Some(SubmitAction::Status(which)) => status(which),
-        Some(SubmitAction::Collect(collect)) => collect_shards(&find(&collect.which)?, collect),
-        Some(SubmitAction::Retry(which)) => retry(&find(which)?, plugins),
+        Some(SubmitAction::Collect(arguments)) => {
+            Ok(collect(&find(&arguments.which)?, arguments)?.exit)
+        }
+        Some(SubmitAction::Retry(which)) => retry(&find(which)?),
         Some(SubmitAction::Cancel(which)) => cancel(&find(which)?),
         Some(SubmitAction::Template { scheduler }) => {
             print(template_of(*scheduler).trim_end());
@@ -115,6 +117,10 @@ impl Job<'_> {
         if let Some(results) = &submission.results {
             flag(&["--results", results]);
         }
+        // Drivers of Ray send the file's content along: nodes need no shared disk. Pods find it in the object store.
+        if submission.has_rounds && submission.on == SchedulerArgument::Slurm {
+            flag(&["--after", &submission.round_file().display().to_string()]);
+        }
         command.extend(submission.run_flags.iter().cloned());
         command
     }
@@ -158,7 +164,27 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
     if let Some(url) = &arguments.results {
         crate::commands::results::check_url(url)?;
     }
-    let suite = suite::load(path, &Selection::default(), plugins)?;
+    // Time, memory and trials follow from the flags as well.
+    let flags = super::run::of_words(&arguments.run_flags).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        UsageError {
+            message: format!("flags after `--`: {}", first.trim_start_matches("error: ")),
+            hint: Some("they are flags of `assize run`".to_owned()),
+        }
+    })?;
+    let suite = suite::load(path, &super::run::selection(&flags), plugins)?;
+    let has_looks = suite.profile.reading.until.is_some();
+    let is_limited = !suite.profile.execution.budget.is_unlimited();
+    if has_looks && on == SchedulerArgument::Kubernetes && arguments.results.is_none() {
+        return Err(UsageError {
+            message:
+                "the rounds of `execution.until` need a place where pods find what was decided"
+                    .to_owned(),
+            hint: Some("give an object store with `--results s3://bucket/prefix`".to_owned()),
+        }
+        .into());
+    }
     let id = format!(
         "{}-{}",
         new_run_id(&Timestamp::now()),
@@ -175,6 +201,7 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
         run_flags: arguments.run_flags.clone(),
         variables: variables(on, &suite.profile, arguments)?,
         results: arguments.results.clone(),
+        has_rounds: has_looks || is_limited,
         namespace: arguments.kubernetes.namespace.clone(),
         python: arguments.ray.python.clone(),
         directory: std::path::absolute(submissions_of(
@@ -211,7 +238,7 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
         plain(&submission.directory.display().to_string())
     ));
     if arguments.wait {
-        return wait_and_collect(submission, plugins);
+        return wait_and_collect(submission);
     }
     let name = plain(&submission.id);
     say(format!(
@@ -263,22 +290,28 @@ fn status(which: &SubmissionArguments) -> Result<Exit> {
     })
 }
 
-/// Looks after the job until it has ended, submits unfinished shards again, and merges.
-fn wait_and_collect(mut submission: Submission, plugins: &Plugins) -> Result<Exit> {
-    for round in 1..=ROUNDS {
-        wait(&submission)?;
-        let open = Progress::of(&submission)?.open_shards();
-        if open.is_empty() || round == ROUNDS || submission.on == SchedulerArgument::Kubernetes {
-            break;
+/// Looks after the job until it has ended, submits unfinished shards again, and merges; round by round where looks are declared.
+fn wait_and_collect(mut submission: Submission) -> Result<Exit> {
+    loop {
+        for attempt in 1..=ATTEMPTS_OF_JOBS {
+            wait(&submission)?;
+            let open = Progress::of(&submission)?.open_shards();
+            let is_last = attempt == ATTEMPTS_OF_JOBS;
+            if open.is_empty() || is_last || submission.on == SchedulerArgument::Kubernetes {
+                break;
+            }
+            say(format!(
+                "{} shards are unfinished and submitted again",
+                open.len()
+            ));
+            submission = start(submission, Some(&open))?;
         }
-        say(format!(
-            "{} shards are unfinished and submitted again",
-            open.len()
-        ));
-        submission = start(submission, Some(&open))?;
+        let collected = collect(&submission, &CollectArguments::default())?;
+        if !collected.is_next_round {
+            return Ok(collected.exit);
+        }
+        submission = submit_open(submission)?;
     }
-    let _ = plugins;
-    collect_shards(&submission, &CollectArguments::default())
 }
 
 fn wait(submission: &Submission) -> Result<()> {
@@ -301,8 +334,15 @@ fn wait(submission: &Submission) -> Result<()> {
     }
 }
 
+/// What came of merging.
+struct Collected {
+    exit: Exit,
+    /// The round is complete, and another one is next.
+    is_next_round: bool,
+}
+
 /// Merges the shards, removes the values they needed, writes the report and gives the verdict.
-fn collect_shards(submission: &Submission, arguments: &CollectArguments) -> Result<Exit> {
+fn collect(submission: &Submission, arguments: &CollectArguments) -> Result<Collected> {
     let is_over = activity(submission)?.is_over();
     if !is_over && !arguments.partial {
         return Err(UsageError {
@@ -323,50 +363,73 @@ fn collect_shards(submission: &Submission, arguments: &CollectArguments) -> Resu
         (None, Some(url)) => url.clone(),
         (None, None) => submission.shards_directory().display().to_string(),
     };
-    let merged = merge::merge_from(&[from], &out)?;
-    merge::show_briefly(&merged);
+    let gathered = merge::merge_from(&[from], &out)?;
+    gathered.show_briefly();
+    if submission.has_rounds {
+        let record = std::fs::read(RunFile::Round.within(&out))?;
+        submission.write_file(RunFile::Round.name(), &record)?;
+    }
+    let (merged, standing) = (&gathered.merged, &gathered.standing);
+    let is_next_round = standing.begins(merged);
     let result = ProfileSuiteResult {
         run_id: merged.run.id().to_owned(),
         directory: out,
         done: merged.rows,
-        open: merged.planned - merged.rows,
+        open: standing.missing,
         budget: None,
         voids: Vec::new(),
     };
     let judged = super::run::judge(&result, None)?;
     super::run::print_result(&judged.summary, &result.directory);
-    if result.open > 0 && is_over {
+    let directory = plain(&submission.directory.display().to_string());
+    if let (true, Some((round, of))) = (is_next_round, standing.round) {
         say(format!(
-            "{} trials are missing; to submit exactly the shards that have open ones:\n  assize submit retry {}",
-            result.open,
-            plain(&submission.directory.display().to_string())
+            "round {round} of {of} is next, {} trials:\n  assize submit next {directory}",
+            standing.missing
+        ));
+    } else if result.open > 0 && is_over {
+        say(format!(
+            "{} trials are missing; to submit exactly the shards that have open ones:\n  assize submit retry {directory}",
+            result.open
         ));
     }
-    Ok(judged.exit)
+    Ok(Collected {
+        exit: judged.exit,
+        is_next_round,
+    })
 }
 
-/// Submits the shards with open trials again.
-fn retry(submission: &Submission, _: &Plugins) -> Result<Exit> {
+/// Submits the shards with open trials again, or those of the next round.
+fn retry(submission: &Submission) -> Result<Exit> {
     if !activity(submission)?.is_over() {
         return Err(UsageError::new("shards are still waiting or running").into());
     }
-    let open = Progress::of(submission)?.open_shards();
+    submit_open(submission.clone())?;
+    Ok(Exit::Done)
+}
+
+fn submit_open(submission: Submission) -> Result<Submission> {
+    let open = Progress::of(&submission)?.open_shards();
     if open.is_empty() {
-        say("every shard is done");
-        return Ok(Exit::Done);
+        let next = match submission.has_rounds {
+            true => "; `assize submit collect` merges them, and says whether another round is next",
+            false => "",
+        };
+        say(format!("every shard is done{next}"));
+        return Ok(submission);
     }
     if submission.on == SchedulerArgument::Kubernetes {
         // A job of the same name must be gone before it can be made again; finished shards end at once.
-        kubernetes::cancel(submission)?;
+        kubernetes::cancel(&submission)?;
     }
-    let submission = start(submission.clone(), Some(&open))?;
+    let submission = start(submission, Some(&open))?;
     say(format!(
-        "submitted {} shards again as {} {}",
+        "submitted {} shards as {} {}",
         open.len(),
         submission.on.job_word(),
         submission.job.as_deref().unwrap_or_default()
     ));
-    Ok(Exit::Done)
+    Ok(submission)
 }
 
 fn cancel(submission: &Submission) -> Result<Exit> {
@@ -462,27 +525,34 @@ fn job<'a>(
 fn longest_minutes(profile: &ProfileSuite, shards: u32) -> Result<u64> {
     const AROUND: u64 = 10;
     let plan: Plan = profile.plan()?;
-    let first = ShardPlan {
-        shard: assize_engine::Shard {
-            index: 1,
-            count: shards,
-        },
-        costs: profile.expected_costs(),
-    };
-    let mut total_ms = 0;
-    for position in first.cells(&plan) {
-        let cell = plan.cell(position);
-        total_ms += match (
-            profile.scenarios.get(cell.scenario as usize),
-            &profile.tasks,
-        ) {
-            (Some(scenario), _) => scenario.timeout_ms * u64::from(scenario.allowed_retries + 1),
-            (None, Some(tasks)) => tasks.timeout_ms * u64::from(tasks.allowed_retries + 1),
-            (None, None) => 0,
+    let mut longest_ms = 0;
+    for round in rounds::all(profile) {
+        let first = ShardPlan {
+            shard: assize_engine::Shard {
+                index: 1,
+                count: shards,
+            },
+            costs: profile.expected_costs(),
+            round,
         };
+        let mut total_ms = 0;
+        for position in first.cells(&plan) {
+            let cell = plan.cell(position);
+            total_ms += match (
+                profile.scenarios.get(cell.scenario as usize),
+                &profile.tasks,
+            ) {
+                (Some(scenario), _) => {
+                    scenario.timeout_ms * u64::from(scenario.allowed_retries + 1)
+                }
+                (None, Some(tasks)) => tasks.timeout_ms * u64::from(tasks.allowed_retries + 1),
+                (None, None) => 0,
+            };
+        }
+        longest_ms = longest_ms.max(total_ms);
     }
     let at_once = profile.execution.concurrency.max(1) as u64;
-    Ok((total_ms / at_once).div_ceil(60_000) * 11 / 10 + AROUND)
+    Ok((longest_ms / at_once).div_ceil(60_000) * 11 / 10 + AROUND)
 }
 
 /// Variables by name. In Kubernetes only what the suite needs stands in the Secret: an image has its own PATH.
@@ -537,7 +607,8 @@ fn say_what_else(job: &Job<'_>) {
 
 /// Flags that shards get from the submission itself.
 fn refuse_flags(flags: &[String]) -> Result<()> {
-    const OWN: [&str; 7] = [
+    const OWN: [&str; 8] = [
+        "--after",
         "--shard",
         "--shard-costs",
         "--resume",

@@ -4,14 +4,17 @@ use super::Activity;
 use super::record::Submission;
 use crate::cli::SchedulerArgument;
 use crate::commands::results;
+use crate::commands::rounds::RoundRecord;
 use crate::terminal::{plain, print, say};
 use anyhow::Result;
-use assize_engine::store::{RunDirectory, runs_below};
+use assize_engine::store::{RunDirectory, ShardRecord, runs_below};
 use serde_json::{Value, json};
 
 /// The trials of every shard, by its number from 1.
 pub(super) struct Progress {
     shards: Vec<Option<ShardProgress>>,
+    /// What they know of earlier rounds.
+    round: Option<RoundRecord>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,17 +27,28 @@ impl Progress {
     pub(super) fn of(submission: &Submission) -> Result<Self> {
         let mut progress = Self {
             shards: vec![None; submission.shards as usize],
+            round: submission.round()?,
         };
+        if progress.is_finished() {
+            return Ok(progress);
+        }
+        // Runs of earlier rounds are merged and done with.
+        let round = progress.round.as_ref().map(|record| record.round);
+        let is_now = |number: Option<u32>| number.is_none() || number == round;
         for path in runs_below(&submission.shards_directory())? {
             let run = RunDirectory::open(&path)?;
-            if let Some(record) = &run.manifest().shard {
+            let record = run.manifest().shard.as_ref();
+            let number = |record: &ShardRecord| record.round.as_ref().map(|round| round.number);
+            if let Some(record) = record.filter(|record| is_now(number(record))) {
                 let done = run.counts()?.rows;
                 progress.note(record.shard.index, done, record.cells);
             }
         }
         if let Some(url) = &submission.results {
-            for (shard, done, planned) in results::progress(url)? {
-                progress.note(shard, done, planned);
+            for parts in results::progress(url)? {
+                if is_now(parts.round) {
+                    progress.note(parts.shard, parts.done, parts.planned);
+                }
             }
         }
         Ok(progress)
@@ -52,12 +66,20 @@ impl Progress {
         }
     }
 
+    /// The merged run needs no further trial.
+    fn is_finished(&self) -> bool {
+        self.round.as_ref().is_some_and(|record| record.is_finished)
+    }
+
     fn is_done(shard: Option<ShardProgress>) -> bool {
         shard.is_some_and(|shard| shard.done >= shard.planned)
     }
 
     /// Shards with open trials, by number.
     pub(super) fn open_shards(&self) -> Vec<u32> {
+        if self.is_finished() {
+            return Vec::new();
+        }
         let shards = self.shards.iter().zip(1..);
         shards
             .filter(|(shard, _)| !Self::is_done(**shard))
@@ -85,6 +107,7 @@ impl Progress {
             "complete": self.shards.len() - self.open_shards().len(),
             "trials": self.trials(),
             "open": self.open_shards(),
+            "round": self.round.as_ref().and_then(|record| record.of.map(|_| record.round)),
         })
     }
 
@@ -109,6 +132,11 @@ impl Progress {
         if submission.on == SchedulerArgument::Kubernetes && submission.results.is_none() {
             say("trials on a volume of the cluster are not seen from here");
             return;
+        }
+        if let Some(record) = &self.round
+            && let Some(of) = record.of
+        {
+            print(format!("round      {} of {of}", record.round));
         }
         let directory = plain(&submission.directory.display().to_string());
         match (open.is_empty(), active.running + active.waiting) {

@@ -36,6 +36,7 @@ pub(super) fn settings(job: &Job<'_>) -> String {
         "environmentFile": submission.environment_file(),
         "results": submission.shards_directory(),
         "uploads": submission.results.is_some(),
+        "roundFile": submission.has_rounds.then(|| submission.round_file()),
     });
     format!("{settings:#}\n")
 }

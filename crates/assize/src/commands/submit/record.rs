@@ -1,9 +1,11 @@
 //! The record of a submission: a directory with the job file, the shards, their logs, and `submission.json`.
 
 use crate::cli::SchedulerArgument;
+use crate::commands::rounds::RoundRecord;
 use crate::commands::{Obstructed, UsageError};
 use anyhow::{Context, Result};
 use assize_contracts::Timestamp;
+use assize_engine::store::RunFile;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -39,6 +41,9 @@ pub(super) struct Submission {
     /// The Python that drives a Ray job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) python: Option<PathBuf>,
+    /// Looks or limits are declared, so that shards read `round.json`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_rounds: bool,
     #[serde(skip)]
     pub(super) directory: PathBuf,
 }
@@ -50,6 +55,9 @@ impl Submission {
             let mut builder = std::fs::DirBuilder::new();
             let made = builder.recursive(true).mode(0o700).create(&directory);
             made.with_context(|| format!("cannot create `{}`", directory.display()))?;
+        }
+        if self.has_rounds {
+            self.write_file(RunFile::Round.name(), &RoundRecord::first().text())?;
         }
         self.write()
     }
@@ -137,6 +145,19 @@ impl Submission {
     /// The merged run, unless it is wanted elsewhere.
     pub(super) fn merged(&self) -> PathBuf {
         self.directory.join("merged")
+    }
+
+    /// What the shards that run now need to know of those before.
+    pub(super) fn round_file(&self) -> PathBuf {
+        RunFile::Round.within(&self.directory)
+    }
+
+    /// The round that shards run now. Absent where no looks are declared, or nothing was merged.
+    pub(super) fn round(&self) -> Result<Option<RoundRecord>> {
+        match self.has_rounds {
+            true => RoundRecord::read(&self.round_file()).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// The file with values of environment variables, while shards need it.
