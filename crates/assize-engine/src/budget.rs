@@ -53,7 +53,7 @@ impl Amounts {
 pub enum BudgetStop {
     /// The rest of the budget does not cover another block.
     Reached {
-        /// What is limited.
+        /// The limits.
         budget: Budget,
         /// Spent so far.
         spent: Amounts,

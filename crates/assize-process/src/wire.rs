@@ -29,9 +29,9 @@ pub(crate) struct Order {
     pub(crate) cgroup_parent: Option<PathBuf>,
     /// The soft limit of open files to give the program, where the host raised its own.
     pub(crate) open_files: Option<u64>,
-    /// What the program may do, where that is limited. Without its lists where the keeper is handed the rules themselves.
+    /// The permissions of the program, where they are limited. Without its lists where the keeper is handed the rules themselves.
     pub(crate) guard: Option<Guard>,
-    /// How that is ended for which the program only speaks.
+    /// The way to end something that the program only stands for.
     pub(crate) elsewhere: Option<Elsewhere>,
 }
 

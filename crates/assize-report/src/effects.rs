@@ -291,7 +291,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// How void trials are read.
+/// The reading of void trials.
 #[derive(Clone, Copy)]
 enum VoidsRead {
     LeftOut,

@@ -59,7 +59,7 @@ pub(crate) struct SkillLine {
     pub(crate) cells: Vec<String>,
 }
 
-/// How often skills were offered and used, and what came before the first use. Without lines where nobody looked for skills.
+/// The counts of offered and used skills, and what came before the first use. Without lines where skills were not looked for.
 pub(crate) fn uses(summary: &Summary) -> SkillTable {
     let modes: Vec<&ModeSummary> = summary.modes.iter().map(|(_, mode)| mode).collect();
     let is_known = |column: &&Column| {
@@ -86,7 +86,7 @@ pub(crate) fn uses(summary: &Summary) -> SkillTable {
     }
 }
 
-/// Whether the skill is used when it should be, with intervals. Without lines where no scenario says when that is.
+/// The use of the skill compared with its expected use, with intervals. Without lines where no scenario states one.
 pub(crate) fn triggers(summary: &Summary) -> SkillTable {
     let rate =
         |rate: &Option<TriggerRate>| rate.as_ref().map_or_else(not_available, TriggerRate::words);
@@ -161,7 +161,7 @@ fn cell(summary: &Summary, mode: &ModeSummary, column: &Column) -> String {
     }
 }
 
-/// How often each text came: `main agent 12, subagent 3`.
+/// The count of each text: `main agent 12, subagent 3`.
 fn counts(mode: &ModeSummary, metric: &str) -> String {
     let Some(found) = mode.texts.find(metric) else {
         return not_available();

@@ -62,7 +62,7 @@ impl SummaryBuilder {
         }
     }
 
-    /// Whether the values of a metric were left out because they mean something else.
+    /// True when the values of a metric were left out because they mean something else.
     pub(crate) fn has_forgotten(&self, metric: &str) -> bool {
         let changed = || changed_metrics(&self.names.catalog);
         self.has_forgotten_metrics && changed().iter().any(|known| known == metric)

@@ -76,7 +76,7 @@ impl Walk {
         std::fs::canonicalize(link).is_ok_and(|target| self.linked.insert(target))
     }
 
-    /// What a link leads to is often found without it, too: then it counts under its own name.
+    /// The target of a link is often found without it, too: then it counts under its own name.
     fn finish(mut self) -> Vec<PathBuf> {
         // As texts: paths compare part by part, which is slow for thousands of them.
         self.found

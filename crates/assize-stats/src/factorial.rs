@@ -369,7 +369,7 @@ const FEW_TASKS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectEstimate {
-    /// What it speaks about: new tasks like these, or exactly these.
+    /// The tasks that it applies to: new tasks like these, or exactly these.
     pub scope: Scope,
     /// Scale of the effect.
     pub measure: Measure,

@@ -44,7 +44,7 @@ pub struct Merged {
     pub superseded: Vec<Superseded>,
     /// Shards that were not found, as far as the others show how many there are.
     pub absent: Vec<Shard>,
-    /// How far each shard is, by round and shard.
+    /// The progress of each shard, by round and shard.
     pub shards: Vec<MergedShard>,
     /// Differences between the runs that do not keep them apart, in words.
     pub remarks: Vec<String>,
@@ -69,7 +69,7 @@ pub struct MergedSource {
     pub taken: u64,
 }
 
-/// How far a shard is that was found in one run or several.
+/// The progress of a shard that was found in one run or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergedShard {
     /// Its part of the plan.

@@ -28,7 +28,7 @@ pub enum RunFile {
     SupersededScores,
     /// Every state of the data at which verdicts were shown.
     Looks,
-    /// What shards of the next round need to know of a merged run.
+    /// The facts about a merged run that shards of the next round need.
     Round,
     /// The diagnostic log.
     Log,

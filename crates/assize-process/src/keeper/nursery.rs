@@ -170,7 +170,7 @@ pub(super) enum Served {
     HostGone,
 }
 
-/// What came with a request.
+/// The files of a request.
 struct Received {
     files: [OwnedFd; FILES],
     rules: Option<OwnedFd>,

@@ -87,7 +87,7 @@ fn is_json(path: &Path) -> bool {
     has_ending(path, "json")
 }
 
-/// What the messages of a session need to know of it.
+/// The facts about a session that its messages need.
 #[derive(Clone, Copy)]
 struct SessionFacts {
     /// Milliseconds since 1970.

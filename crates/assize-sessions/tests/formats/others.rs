@@ -449,7 +449,7 @@ fn a_sub_agent_of_cline_belongs_to_the_session_that_started_it() {
     assert_eq!(kinds, [Some("subagent")]);
 }
 
-/// What goose writes at first is in the write-ahead log alone; not even the tables are in the file.
+/// The first writes of goose are in the write-ahead log alone; not even the tables are in the file.
 #[test]
 fn a_database_whose_tables_are_only_in_its_log_is_recognized() {
     let logs = Logs::new(&[]);

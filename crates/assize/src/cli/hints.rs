@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
-/// What other tools call a command, and what to type here.
+/// Other tools' names of a command, and what to type here.
 const OTHER_WORDS: [(&[&str], &str); 17] = [
     (
         &[
@@ -97,7 +97,7 @@ const OTHER_WORDS: [(&[&str], &str); 17] = [
     ),
 ];
 
-/// What other tools call a flag, and its names here; the first that the command has is meant.
+/// Other tools' names of a flag, and its names here; the first that the command has is meant.
 const OTHER_FLAGS: [(&[&str], &[&str]); 12] = [
     (
         &[
@@ -168,7 +168,7 @@ const OTHER_FLAGS: [(&[&str], &[&str]); 12] = [
 /// Flags that name a suite elsewhere; here it stands without one.
 const SUITE_FLAGS: [&str; 6] = ["suite", "config", "file", "path", "f", "c"];
 
-/// What to type instead. None where clap has said all there is to say.
+/// The words to type instead. None where clap has said all there is to say.
 pub(super) fn hint(error: &clap::Error, given: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -309,7 +309,7 @@ fn is_command(word: &str) -> bool {
     Arguments::command().find_subcommand(word).is_some()
 }
 
-/// What stands behind a flag, as `--flag=value` or as the next word.
+/// The value of a flag, as `--flag=value` or as the next word.
 fn argument_value(argument: &str, given: &[String]) -> Option<String> {
     let place = given.iter().position(|part| part.starts_with(argument))?;
     match given[place].split_once('=') {

@@ -299,7 +299,7 @@ pub(crate) fn not_judged() -> Caution {
     Caution::about_all(CautionCode::NothingChecked, text)
 }
 
-/// What all analyzers find, with what the waste cost.
+/// The findings of all analyzers, with the cost of the waste.
 pub(crate) fn explain(trace: &SessionTrace) -> BTreeMap<String, AnalysisResult> {
     let found = ALL.iter().map(|analyzer| analyzer.find(trace));
     let mut results: BTreeMap<String, AnalysisResult> =

@@ -16,7 +16,7 @@ pub(super) use remote::{Uploads, download, progress, publish_round, round};
 use crate::commands::UsageError;
 use anyhow::Result;
 
-/// How far a shard is in a round, as the names of its parts tell.
+/// The progress of a shard in a round, from the names of its parts.
 pub(super) struct Parts {
     /// From 1.
     pub(super) shard: u32,

@@ -14,7 +14,7 @@ use std::path::Path;
 
 const FORMAT: &str = "assize-round";
 
-/// What shards need to know of the merged run that they go on from.
+/// The facts about a merged run that the shards after it need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RoundRecord {
@@ -33,7 +33,7 @@ pub(crate) struct RoundRecord {
     /// The looks at the merged run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) looks: Vec<LookRecord>,
-    /// What all trials so far have spent. Absent before the first merge, and where nothing is limited.
+    /// The sum that all trials so far have spent. Absent before the first merge, and where nothing is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spent: Option<SpentRecord>,
     /// Shards of the round that have begun, or should have, and have open trials. Empty: all of them begin.
@@ -117,7 +117,7 @@ impl RoundRecord {
         text
     }
 
-    /// What the engine checks and keeps of it. Absent before the first merge.
+    /// The part that the engine checks and keeps. Absent before the first merge.
     pub(crate) fn after(&self) -> Option<After> {
         let plan_fingerprint = self.plan_fingerprint.clone()?;
         Some(After {
@@ -169,7 +169,7 @@ impl RoundRecord {
     }
 }
 
-/// What the run of a shard had spent when the runs were merged.
+/// The sum that the run of a shard had spent when the runs were merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Own {
     pub(crate) usd: f64,
@@ -246,7 +246,7 @@ pub(crate) fn all(profile: &ProfileSuite) -> Vec<Option<Round>> {
     }
 }
 
-/// How far a merged run is.
+/// The progress of a merged run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Standing {
     /// The round that is to be done now, of so many. Absent where no looks are declared.
@@ -421,7 +421,7 @@ fn count_trials(run: &RunDirectory) -> Result<HashMap<(String, String, i64), u64
     Ok(counts)
 }
 
-/// What all trials of a run have spent, those that do not count included; time only before this repetition.
+/// The sum that all trials of a run have spent, those that do not count included; time only before this repetition.
 fn spent(run: &RunDirectory, from: u32) -> Result<SpentRecord> {
     let (mut usd, mut tokens) = (Some(0.0), Some(0_u64));
     let mut last = String::new();

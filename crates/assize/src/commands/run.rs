@@ -294,7 +294,7 @@ fn report_if_complete(run: &RunDirectory, suite: &LoadedSuite) -> Result<()> {
     Ok(())
 }
 
-/// What of the suite the flags choose.
+/// The part of the suite that the flags choose.
 pub(super) fn selection(arguments: &RunArguments) -> Selection {
     Selection {
         modes: arguments.mode.clone(),

@@ -35,7 +35,7 @@ pub(super) fn choose(suite: &mut LoadedSuite, sharding: &ShardArguments) -> Resu
     Ok(())
 }
 
-/// What the merged run tells, where a shard must know of it: where looks or limits are declared.
+/// The facts about the merged run, where a shard must know them: where looks or limits are declared.
 fn record_for(profile: &ProfileSuite, sharding: &ShardArguments) -> Result<Option<RoundRecord>> {
     let is_needed = profile.reading.until.is_some() || !profile.execution.budget.is_unlimited();
     let url = sharding.results.as_deref().filter(|_| is_needed);

@@ -129,7 +129,7 @@ fn with_mode(
     Ok((name, mode))
 }
 
-/// Whether a mode is like any other.
+/// True when a mode is like any other.
 fn changes_nothing(mode: &ModeSpec) -> bool {
     let ModeSpec {
         provider,

@@ -147,7 +147,7 @@ impl Document {
     }
 }
 
-/// What to write instead, where the message alone does not say it.
+/// The text to write instead, where the message alone does not show it.
 fn way_out(words: &str) -> Option<String> {
     if let Some(key) = words.strip_prefix("missing key `") {
         let key = key.split('`').next().unwrap_or_default();

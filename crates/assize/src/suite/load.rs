@@ -64,7 +64,7 @@ pub struct LoadedSuite {
 /// Files of a directory that are looked at for a suite that was meant.
 const MOST_NEIGHBOURS: usize = 1000;
 
-/// How long trying things out before the first trial may take.
+/// The time limit for trying things out before the first trial.
 const PREFLIGHT: Duration = Duration::from_secs(60);
 
 /// Loads a suite: a file, or a directory with an `assize.yaml` or the like.

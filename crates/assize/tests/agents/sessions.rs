@@ -246,7 +246,7 @@ opencode run --format json --session $id 'After the compaction'
     );
 }
 
-/// What the main agent hands over, with what this agent's tool for it wants beside the task.
+/// The order of the main agent, with the further arguments that its tool for sub-agents wants.
 fn delegation(arguments: Value) -> Option<Value> {
     Some(
         json!({"tool": "agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate.", "args": arguments}),

@@ -79,7 +79,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What holds for every test.
+    /// The keys that hold for every test.
     fn default_test(&mut self, value: &Value) -> Result<Value> {
         let default = match value.get("defaultTest") {
             Some(Value::String(reference)) => {
@@ -357,7 +357,7 @@ fn is_chat(prompt: &str) -> bool {
     })
 }
 
-/// Whether a text of an assertion still has a place for a variable.
+/// True when a text of an assertion still has a place for a variable.
 fn has_places(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("{{"),

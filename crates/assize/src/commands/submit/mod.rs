@@ -334,7 +334,7 @@ fn wait(submission: &Submission) -> Result<()> {
     }
 }
 
-/// What came of merging.
+/// The result of merging.
 struct Collected {
     exit: Exit,
     /// The round is complete, and another one is next.

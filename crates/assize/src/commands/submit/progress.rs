@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The trials of every shard, by its number from 1.
 pub(super) struct Progress {
     shards: Vec<Option<ShardProgress>>,
-    /// What they know of earlier rounds.
+    /// The facts that they know about earlier rounds.
     round: Option<RoundRecord>,
 }
 

@@ -147,7 +147,7 @@ impl Submission {
         self.directory.join("merged")
     }
 
-    /// What the shards that run now need to know of those before.
+    /// The file with the facts about earlier rounds that the present shards need.
     pub(super) fn round_file(&self) -> PathBuf {
         RunFile::Round.within(&self.directory)
     }

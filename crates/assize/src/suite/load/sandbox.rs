@@ -375,7 +375,7 @@ fn schema_files(scenario: &Value) -> impl Iterator<Item = &str> {
     own.chain(of_checks).filter_map(Value::as_str)
 }
 
-/// What a suite shows must be there, and must not be what trials are judged by.
+/// A path that a suite shows must exist, and must not be one by which trials are judged.
 fn shown_answer(
     document: &Document,
     keys: &[&str],
