@@ -183,3 +183,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pieces_make_the_same_document() {
+    let sessions = [trial(), Session::default(), session(), trial()];
+    let timed: Vec<Session> = [&sessions[0], &sessions[2], &sessions[3]]
+        .map(Clone::clone)
+        .into();
+    let mut document = chrome::Document::default();
+    let pieces = sessions.iter().filter_map(|one| document.add(one).ok());
+    let text = pieces.collect::<String>() + document.end();
+    let made: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(made, chrome::write(&timed).unwrap());
+
+    let mut document = speedscope::Document::default();
+    let pieces = sessions.iter().filter_map(|one| document.add(one).ok());
+    let text = pieces.collect::<String>() + &document.end();
+    let made: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(made, speedscope::write(&timed).unwrap());
+    check_balance(&made);
+}
