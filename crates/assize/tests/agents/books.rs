@@ -50,6 +50,10 @@ for_agent!(gemini, GEMINI);
 for_agent!(gemini_acp, GEMINI_ACP);
 for_agent!(opencode_acp, OPENCODE_ACP);
 for_agent!(goose, GOOSE);
+for_agent!(qwen, QWEN);
+for_agent!(pi, PI);
+for_agent!(cline, CLINE);
+for_agent!(copilot, COPILOT);
 
 /// The same for APIs whose usage can be missing.
 macro_rules! without_usage {
@@ -67,6 +71,8 @@ without_usage! {
     gemini_acp_without_usage, GEMINI_ACP;
     opencode_acp_without_usage, OPENCODE_ACP;
     goose_without_usage, GOOSE;
+    qwen_without_usage, QWEN;
+    pi_without_usage, PI;
 }
 
 const CLASSES: [&str; 5] = ["input", "cacheRead", "cacheWrite", "output", "reasoning"];
@@ -197,7 +203,7 @@ fn check(row: &Value, offline: &Offline) {
 fn start_up(agent: &Agent) -> u32 {
     match agent.section {
         "opencode" | "acp" => 45,
-        "gemini" => 20,
+        "gemini" | "qwen" | "pi" | "cline" | "copilot" => 20,
         _ => 10,
     }
 }
@@ -256,22 +262,6 @@ fn every_number_is_the_served_one(agent: &Agent) {
         measured(&row, &calls),
         "the table in docs/agents.md"
     );
-}
-
-/// The same for agents that have nothing but a recipe.
-macro_rules! by_recipe {
-    ($($name:ident, $agent:ident;)+) => {
-        $(pub(crate) fn $name() {
-            every_number_is_the_served_one(&crate::agents::$agent);
-        })+
-    };
-}
-
-by_recipe! {
-    qwen, QWEN;
-    pi, PI;
-    cline, CLINE;
-    copilot, COPILOT;
 }
 
 /// Nothing stands in the table that no test measures.

@@ -30,6 +30,12 @@ macro_rules! for_agent {
             pub(crate) fn no_key() {
                 super::no_key(&$agent);
             }
+            pub(crate) fn unknown_model() {
+                super::unknown_model(&$agent);
+            }
+            pub(crate) fn wrong_address() {
+                super::wrong_address(&$agent);
+            }
             pub(crate) fn every_stream_is_cut() {
                 super::every_stream_is_cut(&$agent);
             }
@@ -75,6 +81,12 @@ pub(crate) mod goose {
     pub(crate) fn no_key() {
         super::no_key(&GOOSE);
     }
+    pub(crate) fn unknown_model() {
+        super::unknown_model(&GOOSE);
+    }
+    pub(crate) fn wrong_address() {
+        super::wrong_address(&GOOSE);
+    }
     pub(crate) fn a_prompt_that_grew_too_long() {
         super::a_prompt_that_grew_too_long(&GOOSE);
     }
@@ -86,6 +98,31 @@ pub(crate) mod goose {
     }
     pub(crate) fn time_is_over_while_a_tool_sleeps() {
         super::time_is_over_while_a_tool_sleeps(&GOOSE);
+    }
+}
+
+/// The agents behind recipes: whatever keeps a model from answering, there is no verdict.
+pub(crate) mod no_model {
+    use crate::agents::*;
+
+    macro_rules! no_model {
+        ($($name:ident, $agent:ident;)+) => {
+            $(pub(crate) fn $name() {
+                super::no_key(&$agent);
+                super::unknown_model(&$agent);
+                super::wrong_address(&$agent);
+                super::a_page_in_place_of_a_model(&$agent);
+            })+
+        };
+    }
+
+    no_model! {
+        qwen, QWEN;
+        pi, PI;
+        cline, CLINE;
+        copilot, COPILOT;
+        aider, AIDER;
+        mini_swe_agent, MINI_SWE_AGENT;
     }
 }
 
@@ -152,6 +189,30 @@ fn a_page_in_place_of_a_model(agent: &Agent) {
     assert_eq!(row["voidCause"], "no_model_answer", "{row:#}");
 }
 
+/// The API knows no such model, whatever it is asked for.
+fn unknown_model(agent: &Agent) {
+    let offline = failing(agent, TIMEOUT_OF_FAILURES, &["404", "--fault-side"]);
+    let row = the_row(agent, &offline);
+    assert_eq!(row["outcome"], "void", "{row:#}");
+    assert_eq!(row["errorCode"], "llm_404", "{row:#}");
+    assert_eq!(row["voidCause"], "no_model_answer", "{row:#}");
+    assert_ne!(failures(&offline), 0);
+}
+
+/// A wrong base URL behind which nobody listens.
+fn wrong_address(agent: &Agent) {
+    let offline = agent.suite(&limited(SCENARIO, TIMEOUT_OF_FAILURES));
+    let nobody = "http://127.0.0.1:9";
+    let offline = offline
+        .and_environment("ANTHROPIC_BASE_URL", nobody)
+        .and_environment("OPENAI_BASE_URL", &format!("{nobody}/v1"))
+        .and_environment("GOOGLE_GEMINI_BASE_URL", nobody);
+    let row = the_row(agent, &offline);
+    assert_eq!(row["outcome"], "void", "{row:#}");
+    assert_eq!(row["errorCode"], "llm_unreachable", "{row:#}");
+    assert_eq!(row["voidCause"], "no_model_answer", "{row:#}");
+}
+
 /// Whoever has no key gets no verdict, also without the look beforehand, and hears it in the agent's own words.
 fn no_key(agent: &Agent) {
     let scenario = limited(SCENARIO, TIMEOUT_OF_FAILURES);
@@ -171,6 +232,9 @@ fn no_key(agent: &Agent) {
         ("codex", _) => "Missing environment variable",
         ("gemini", _) => "GEMINI_API_KEY",
         ("acp", "gemini") => "API key",
+        ("qwen" | "pi" | "aider", _) => "OPENAI_API_KEY",
+        ("cline", _) => "--apikey",
+        ("mini-swe-agent", _) => "Missing credentials",
         // These ask anyway, and there is no such host.
         _ => "cannot be reached",
     };
@@ -227,12 +291,12 @@ fn time_is_over_while_a_tool_sleeps(agent: &Agent) {
         _ => 20_000,
     };
     let scenario = format!("{SCENARIO}timeout_ms: {timeout_ms}\n");
-    let offline = agent.suite(&scenario);
-    let running = offline.path("running");
-    let command = format!("touch {}; sleep 3600", running.display());
-    let offline = offline.with_llm(&["--command", &command]);
+    // Outside of its workspace an agent can write nothing that is found afterwards.
+    let command = "touch running; sleep 3600";
+    let offline = agent.suite(&scenario).with_llm(&["--command", command]);
     let row = the_row(agent, &offline);
-    assert!(running.exists(), "no tool was running: {row:#}");
+    let added = row["extensions"]["files_added"].as_u64();
+    assert!(added > Some(0), "no tool was running: {row:#}");
     assert_eq!(row["outcome"], "fail", "{row:#}");
     assert_eq!(row["completionReason"], "timeout", "{row:#}");
     assert_eq!(row["censored"], true, "{row:#}");

@@ -110,10 +110,28 @@ const TESTS: &[Test] = tests! {
         books::goose::large_output_of_a_tool_fails_nobody,
         books::goose::not_a_byte_of_an_answer_is_no_verdict, books::goose::an_error_inside_every_answer_is_no_verdict, books::goose_tools_do_not_tell_whether_they_failed;
     quick []: books::the_table_has_no_other_rows;
-    slow ["qwen"]: books::qwen;
-    slow ["pi"]: books::pi;
-    slow ["cline"]: books::cline;
-    slow ["copilot"]: books::copilot;
+    slow ["qwen"]: books::qwen::every_number_is_the_served_one, books::qwen::a_broken_decoder_is_noticed,
+        books::qwen::a_cut_answer_leaves_a_lower_bound, books::qwen::time_is_over_while_an_answer_streams,
+        books::qwen::a_tool_hangs_when_time_is_over, books::qwen::large_output_of_a_tool_fails_nobody,
+        books::qwen::not_a_byte_of_an_answer_is_no_verdict, books::qwen::an_error_inside_every_answer_is_no_verdict;
+    slow ["pi"]: books::pi::every_number_is_the_served_one, books::pi::a_broken_decoder_is_noticed,
+        books::pi::a_cut_answer_leaves_a_lower_bound, books::pi::time_is_over_while_an_answer_streams,
+        books::pi::a_tool_hangs_when_time_is_over, books::pi::large_output_of_a_tool_fails_nobody,
+        books::pi::not_a_byte_of_an_answer_is_no_verdict, books::pi::an_error_inside_every_answer_is_no_verdict;
+    slow ["cline"]: books::cline::every_number_is_the_served_one, books::cline::a_broken_decoder_is_noticed,
+        books::cline::a_cut_answer_leaves_a_lower_bound, books::cline::time_is_over_while_an_answer_streams,
+        books::cline::a_tool_hangs_when_time_is_over, books::cline::large_output_of_a_tool_fails_nobody,
+        books::cline::not_a_byte_of_an_answer_is_no_verdict, books::cline::an_error_inside_every_answer_is_no_verdict;
+    slow ["copilot"]: books::copilot::every_number_is_the_served_one, books::copilot::a_broken_decoder_is_noticed,
+        books::copilot::a_cut_answer_leaves_a_lower_bound, books::copilot::time_is_over_while_an_answer_streams,
+        books::copilot::a_tool_hangs_when_time_is_over, books::copilot::large_output_of_a_tool_fails_nobody,
+        books::copilot::not_a_byte_of_an_answer_is_no_verdict, books::copilot::an_error_inside_every_answer_is_no_verdict;
+    slow ["qwen"]: books::qwen_without_usage, faults::no_model::qwen;
+    slow ["pi"]: books::pi_without_usage, faults::no_model::pi;
+    slow ["cline"]: faults::no_model::cline;
+    slow ["copilot"]: faults::no_model::copilot;
+    slow ["aider"]: faults::no_model::aider;
+    slow ["mini"]: faults::no_model::mini_swe_agent;
     slow ["gemini"]: mcp::gemini;
     slow ["opencode"]: mcp::opencode_acp;
     slow ["qwen"]: mcp::qwen;
@@ -127,35 +145,35 @@ const TESTS: &[Test] = tests! {
     slow ["aider"]: recipes::aider;
     slow ["mini"]: recipes::mini_swe_agent;
     quick ["gemini"]: good_runs::gemini, record::gemini;
-    slow ["claude"]: isolation::claude_code, faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401, faults::claude_code::no_key,
+    slow ["claude"]: isolation::claude_code, faults::claude_code::llm_500, faults::claude_code::llm_429, faults::claude_code::llm_401, faults::claude_code::no_key, faults::claude_code::unknown_model, faults::claude_code::wrong_address,
         faults::claude_code::a_prompt_that_grew_too_long, faults::claude_code::a_page_in_place_of_a_model,
         faults::claude_code::every_stream_is_cut, faults::claude_code::one_stream_is_cut, faults::claude_code::a_void_attempt_is_tried_again,
         faults::claude_code::time_is_over_while_a_tool_sleeps, faults::claude_code::tools_in_parallel,
         faults::claude_code::several_prompts;
-    slow ["codex"]: isolation::codex, faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401, faults::codex::no_key,
+    slow ["codex"]: isolation::codex, faults::codex::llm_500, faults::codex::llm_429, faults::codex::llm_401, faults::codex::no_key, faults::codex::unknown_model, faults::codex::wrong_address,
         faults::codex::a_prompt_that_grew_too_long, faults::codex::a_page_in_place_of_a_model,
         faults::codex::every_stream_is_cut, faults::codex::one_stream_is_cut, faults::codex::a_void_attempt_is_tried_again,
         faults::codex::time_is_over_while_a_tool_sleeps, faults::codex::tools_in_parallel,
         faults::codex::several_prompts;
-    slow ["opencode"]: isolation::opencode, faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401, faults::opencode::no_key,
+    slow ["opencode"]: isolation::opencode, faults::opencode::llm_500, faults::opencode::llm_429, faults::opencode::llm_401, faults::opencode::no_key, faults::opencode::unknown_model, faults::opencode::wrong_address,
         faults::opencode::a_prompt_that_grew_too_long, faults::opencode::a_page_in_place_of_a_model,
         faults::opencode::every_stream_is_cut, faults::opencode::one_stream_is_cut, faults::opencode::a_void_attempt_is_tried_again,
         faults::opencode::time_is_over_while_a_tool_sleeps, faults::opencode::tools_in_parallel,
         faults::opencode::several_prompts;
-    slow ["gemini"]: isolation::gemini, faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401, faults::gemini::no_key,
+    slow ["gemini"]: isolation::gemini, faults::gemini::llm_500, faults::gemini::llm_429, faults::gemini::llm_401, faults::gemini::no_key, faults::gemini::unknown_model, faults::gemini::wrong_address,
         faults::gemini::a_prompt_that_grew_too_long, faults::gemini::a_page_in_place_of_a_model,
         faults::gemini::every_stream_is_cut, faults::gemini::one_stream_is_cut, faults::gemini::a_void_attempt_is_tried_again,
         faults::gemini::time_is_over_while_a_tool_sleeps, faults::gemini::tools_in_parallel,
         faults::gemini::several_prompts;
-    slow ["gemini"]: faults::gemini_acp::llm_500, faults::gemini_acp::llm_429, faults::gemini_acp::llm_401, faults::gemini_acp::no_key,
+    slow ["gemini"]: faults::gemini_acp::llm_500, faults::gemini_acp::llm_429, faults::gemini_acp::llm_401, faults::gemini_acp::no_key, faults::gemini_acp::unknown_model, faults::gemini_acp::wrong_address,
         faults::gemini_acp::a_prompt_that_grew_too_long, faults::gemini_acp::a_page_in_place_of_a_model,
         faults::gemini_acp::every_stream_is_cut, faults::gemini_acp::one_stream_is_cut, faults::gemini_acp::a_void_attempt_is_tried_again,
         faults::gemini_acp::time_is_over_while_a_tool_sleeps, faults::gemini_acp::tools_in_parallel,
         faults::gemini_acp::several_prompts;
-    slow ["goose"]: faults::goose::llm_500, faults::goose::llm_429, faults::goose::llm_401, faults::goose::no_key,
+    slow ["goose"]: faults::goose::llm_500, faults::goose::llm_429, faults::goose::llm_401, faults::goose::no_key, faults::goose::unknown_model, faults::goose::wrong_address,
         faults::goose::a_prompt_that_grew_too_long, faults::goose::a_page_in_place_of_a_model,
         faults::goose::every_stream_is_cut, faults::goose::time_is_over_while_a_tool_sleeps;
-    slow ["opencode"]: faults::opencode_acp::llm_500, faults::opencode_acp::llm_429, faults::opencode_acp::llm_401, faults::opencode_acp::no_key,
+    slow ["opencode"]: faults::opencode_acp::llm_500, faults::opencode_acp::llm_429, faults::opencode_acp::llm_401, faults::opencode_acp::no_key, faults::opencode_acp::unknown_model, faults::opencode_acp::wrong_address,
         faults::opencode_acp::a_prompt_that_grew_too_long, faults::opencode_acp::a_page_in_place_of_a_model,
         faults::opencode_acp::every_stream_is_cut, faults::opencode_acp::one_stream_is_cut, faults::opencode_acp::a_void_attempt_is_tried_again,
         faults::opencode_acp::time_is_over_while_a_tool_sleeps, faults::opencode_acp::tools_in_parallel,
