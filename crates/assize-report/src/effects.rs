@@ -552,17 +552,22 @@ fn word(effect: &FactorEffect) -> String {
 
 /// Pairs of runs with the factor on and off, where runs were cut off.
 fn limited_sentence(effect: &FactorEffect, head: &str, limited: &LimitedComparison) -> String {
+    let is_less = limited.score.is_some_and(|score| score < 0.0);
     let share = |score: Option<f64>| {
-        let share = score.map_or(0.5, |score| (1.0 + score) / 2.0);
-        number(100.0 * share.clamp(0.0, 1.0))
+        let score = score.map_or(0.0, |score| if is_less { -score } else { score });
+        number(50.0 * (1.0 + score.clamp(-1.0, 1.0)))
+    };
+    let (more, low, high) = match is_less {
+        true => ("less", limited.upper, limited.lower),
+        false => ("more", limited.lower, limited.upper),
     };
     format!(
-        "{head}: {}, more {} in {} % of pairs of runs ({} to {} %; {}{}); some runs were cut off by the limit, so that no size is given",
+        "{head}: {}, {more} {} in {} % of pairs of runs ({} to {} %; {}{}); some runs were cut off by the limit, so that no size is given",
         word(effect),
         effect.label,
         share(limited.score),
-        share(limited.lower),
-        share(limited.upper),
+        share(low),
+        share(high),
         p_value(effect.p_adjusted),
         mixed(effect)
     )
