@@ -35,7 +35,10 @@ pub(crate) fn parse() -> Arguments {
         if hint.is_some() {
             // One way out is enough, and clap guesses by letters only.
             error.remove(ContextKind::SuggestedSubcommand);
-            error.remove(ContextKind::SuggestedArg);
+            if error.remove(ContextKind::SuggestedArg).is_some() {
+                // It shows the flag that clap guessed.
+                error.remove(ContextKind::Usage);
+            }
             error.remove(ContextKind::Suggested);
         }
         // Nobody is left to tell when stderr is gone.
