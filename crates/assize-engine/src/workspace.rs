@@ -64,7 +64,7 @@ pub(crate) fn fixtures(suite: &ProfileSuite) -> BTreeMap<&str, String> {
     let names: BTreeSet<&str> = specs.filter_map(|spec| spec.from.as_deref()).collect();
     let fingerprint = |name: &str| {
         Some(
-            Snapshot::of(&suite.directory.join(name))
+            Snapshot::of_source(&suite.directory.join(name))
                 .ok()?
                 .fingerprint(),
         )

@@ -174,6 +174,17 @@ impl Error {
 
     /// The error with its cause and the way out, on one line: for records that have room for one.
     pub fn explained(&self) -> String {
+        // Where the reason is known, the words of the system and the place add nothing.
+        if let Self::NotStarted {
+            program,
+            hint: Some(hint),
+            source,
+            ..
+        } = self
+            && source.kind() == io::ErrorKind::NotFound
+        {
+            return format!("cannot start `{}`: {hint}", program.display());
+        }
         let mut text = self.to_string();
         if let Some(cause) = std::error::Error::source(self) {
             text.push_str(&format!(": {cause}"));

@@ -35,7 +35,10 @@ pub(crate) fn parse() -> Arguments {
         if hint.is_some() {
             // One way out is enough, and clap guesses by letters only.
             error.remove(ContextKind::SuggestedSubcommand);
-            error.remove(ContextKind::SuggestedArg);
+            if error.remove(ContextKind::SuggestedArg).is_some() {
+                // It shows the flag that clap guessed.
+                error.remove(ContextKind::Usage);
+            }
             error.remove(ContextKind::Suggested);
         }
         // Nobody is left to tell when stderr is gone.
@@ -100,11 +103,19 @@ fn command() -> clap::Command {
 
 /// A whole number from 1 on.
 fn positive<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
-    let expected = || "expected a whole number, 1 or more".to_owned();
+    let is_long = text.len() > 9 && text.bytes().all(|digit| digit.is_ascii_digit());
     let number = text.parse::<u64>().ok().filter(|number| *number > 0);
-    number
-        .and_then(|number| T::try_from(number).ok())
-        .ok_or_else(expected)
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| match is_long {
+        true => "the number is too large".to_owned(),
+        false => "expected a whole number, 1 or more".to_owned(),
+    })
+}
+
+/// A whole number, 0 or more.
+fn whole(text: &str) -> Result<u64, String> {
+    let expected = |_| "expected a whole number, 0 to 18446744073709551615".to_owned();
+    text.parse().map_err(expected)
 }
 
 /// The arguments of `assize run`, from the words of a command line.
@@ -791,7 +802,8 @@ pub(crate) struct RunArguments {
         long,
         value_name = "N",
         env = "ASSIZE_SEED",
-        help_heading = "How to run"
+        help_heading = "How to run",
+        value_parser = whole
     )]
     pub(crate) seed: Option<u64>,
     /// Time limit of every trial, in milliseconds

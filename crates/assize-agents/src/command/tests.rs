@@ -165,9 +165,7 @@ async fn a_program_that_cannot_be_started_teaches_nothing() {
         (Fault::Service, Some("program_not_started"))
     );
     assert!(
-        error
-            .message
-            .contains("hint: it is in no directory of PATH"),
+        error.message.contains("it is in no directory of PATH"),
         "{}",
         error.message
     );

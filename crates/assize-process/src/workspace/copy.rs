@@ -1,6 +1,7 @@
 //! Copying a directory: files share their blocks where the filesystem can (the system's copy clones them on btrfs, XFS
 //! and APFS), never their inode. Symbolic links stay what they are.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -39,12 +40,36 @@ pub(super) enum Content {
     Shared,
 }
 
+/// True for what Assize keeps beside people's files: results of other trials, which an agent must not see, and which change while it works.
+pub(super) fn is_kept_apart(relative: &Path) -> bool {
+    const KEPT: [&str; 3] = ["runs", "recordings", "submissions"];
+    let parts: Vec<&OsStr> = relative.iter().collect();
+    let mut pairs = parts.windows(2);
+    pairs.any(|pair| pair[0] == ".assize" && KEPT.iter().any(|kept| pair[1] == *kept))
+}
+
+/// Copies what people have prepared: without `without`, which may hold the destination, and without what Assize keeps beside it.
+pub(super) fn copy_template(from: &Path, to: &Path, without: &Path) -> Result<Copied> {
+    copy_tree_unless(from, to, Content::Copied, |relative, metadata| {
+        is_same(metadata, without) || is_kept_apart(relative)
+    })
+}
+
 /// Leaves out the directory `without`, wherever it is met: it may hold the destination.
 pub(super) fn copy_tree_without(
     from: &Path,
     to: &Path,
     without: &Path,
     content: Content,
+) -> Result<Copied> {
+    copy_tree_unless(from, to, content, |_, metadata| is_same(metadata, without))
+}
+
+fn copy_tree_unless(
+    from: &Path,
+    to: &Path,
+    content: Content,
+    is_left_out: impl Fn(&Path, &Metadata) -> bool,
 ) -> Result<Copied> {
     let mut copier = Copier {
         content,
@@ -56,7 +81,7 @@ pub(super) fn copy_tree_without(
     while let Some(relative) = waiting.pop() {
         let source = from.join(&relative);
         let metadata = fs::metadata(&source).map_err(Error::file("read", &source))?;
-        if !relative.as_os_str().is_empty() && is_same(&metadata, without) {
+        if !relative.as_os_str().is_empty() && is_left_out(&relative, &metadata) {
             continue;
         }
         let target = to.join(&relative);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::copy::{Content, copy_mode_and_times, copy_tree_without};
+use super::copy::{Content, copy_mode_and_times, copy_template, copy_tree_without};
 use super::look::Look;
 use super::overlay::{Mount, Sealed};
 use super::recycle::Slot;
@@ -53,7 +53,7 @@ impl Draft {
 
     pub(super) fn copy_from(&mut self, template: &Path) -> Result<()> {
         let without = &self.home.root;
-        let copied = copy_tree_without(template, &self.path, without, Content::Copied)?;
+        let copied = copy_template(template, &self.path, without)?;
         self.skipped = copied.skipped;
         Ok(())
     }

@@ -296,6 +296,26 @@ mod tests {
     }
 
     #[test]
+    fn runs_beside_a_template_are_not_copied_and_do_not_count() {
+        let template = tempfile::tempdir().unwrap();
+        let run = template.path().join(".assize/runs/1");
+        fs::create_dir_all(&run).unwrap();
+        fs::create_dir(template.path().join("runs")).unwrap();
+        fs::write(template.path().join("runs/file"), "x").unwrap();
+        fs::write(template.path().join(".assize/note"), "x").unwrap();
+        let before = Snapshot::of_source(template.path()).unwrap().fingerprint();
+        fs::write(run.join("rows.jsonl"), "{}").unwrap();
+        let after = Snapshot::of_source(template.path()).unwrap().fingerprint();
+        assert_eq!(before, after);
+        let root = tempfile::tempdir().unwrap();
+        let workspaces = Workspaces::open(root.path()).unwrap();
+        let draft = workspaces.copy_of(template.path()).unwrap();
+        assert!(draft.path().join("runs/file").exists());
+        assert!(draft.path().join(".assize/note").exists());
+        assert!(!draft.path().join(".assize/runs").exists());
+    }
+
+    #[test]
     fn a_kept_workspace_stays() {
         let root = tempfile::tempdir().unwrap();
         let workspaces = Workspaces::open(&root.path().join("work")).unwrap();

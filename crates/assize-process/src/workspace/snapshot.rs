@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::copy::is_kept_apart;
 use super::look::{LeftOut, Look};
 use crate::error::{Error, Result};
 
@@ -99,6 +100,13 @@ impl Snapshot {
             hash(path, metadata, &look)
         })?;
         Ok(Self { taken, entries })
+    }
+
+    /// The snapshot of a directory that workspaces are copied from, without what is not copied.
+    pub fn of_source(directory: &Path) -> Result<Self> {
+        let mut snapshot = Self::of(directory)?;
+        snapshot.entries.retain(|path, _| !is_kept_apart(path));
+        Ok(snapshot)
     }
 
     /// The snapshot of a directory with nothing in it: everything there now counts as added.

@@ -1,6 +1,7 @@
 //! The way out of a wrong command line: words of other tools, flags in the wrong place, a command that stands without `--`.
 
 use super::Arguments;
+use crate::suite::nearest;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
@@ -210,8 +211,18 @@ fn command_hint(word: &str, given: &[String]) -> Option<String> {
         return Some((*hint).to_owned());
     }
     let first = word.split_whitespace().next().unwrap_or_default();
-    (first != word && is_command(first))
-        .then(|| format!("write it without quotes: `assize {word}`"))
+    if first != word && is_command(first) {
+        return Some(format!("write it without quotes: `assize {word}`"));
+    }
+    let all = Arguments::command();
+    let names = all.get_subcommands().map(clap::Command::get_name);
+    // Of two that are equally near, such as `run` and `runs`, the one with as many letters is meant.
+    let mut names: Vec<&str> = names.collect();
+    names.sort_by_key(|name| name.len().abs_diff(word.len()));
+    match nearest(word, names) {
+        Some(name) => Some(format!("did you mean `assize {name}`?")),
+        None => Some("`assize --help` lists the commands".to_owned()),
+    }
 }
 
 fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option<String> {
@@ -226,6 +237,18 @@ fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option
             .then(|| "name a command first: `assize --help` lists them".to_owned());
     };
     let name = given.get(at)?;
+    let is_number = argument
+        .strip_prefix('-')
+        .is_some_and(|number| number.parse::<f64>().is_ok());
+    let before = place.and_then(|place| given.get(place.checked_sub(1)?));
+    if let Some(before) = before.filter(|before| is_number && before.starts_with('-')) {
+        return Some(format!("`{before}` takes no negative number"));
+    }
+    if name == "try" && !argument.starts_with('-') {
+        return Some(format!(
+            "commands stand behind `-m`: `assize try -m '{argument}' -m '…' --prompt '…'`"
+        ));
+    }
     if place.is_some_and(|place| place < at) {
         return Some(format!(
             "flags stand behind the command: `assize {name} … {argument}`"
@@ -348,6 +371,8 @@ mod tests {
             "assize suite.yaml -n 3",
             "write `assize run suite.yaml -n 3`",
         );
+        check("assize rnu", "`assize run`");
+        check("assize comapre", "`assize compare`");
         check("assize 'run demo'", "without quotes: `assize run demo`");
     }
 
@@ -358,6 +383,8 @@ mod tests {
         check("assize run --suite demo", "`assize run demo`");
         check("assize check -f demo", "`assize check demo`");
         check("assize run --verbose", "`-v`");
+        check("assize run -n -1", "`-n` takes no negative number");
+        check("assize try cat tac", "assize try -m 'cat'");
         check("assize run one two", "one suite at a time");
         check("assize show --dry-run", "is a flag of ");
         check(

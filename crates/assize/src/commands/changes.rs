@@ -115,7 +115,7 @@ impl Origin {
 
     /// A directory that is still what it was when the run began.
     fn directory(path: PathBuf, recorded: Option<&str>) -> Self {
-        let now = Snapshot::of(&path).map(|snapshot| snapshot.fingerprint());
+        let now = Snapshot::of_source(&path).map(|snapshot| snapshot.fingerprint());
         match (now, recorded) {
             (Err(_), _) => Self::Lost(format!("`{}` cannot be read any more", path.display())),
             (Ok(now), Some(recorded)) if now != recorded => {

@@ -112,6 +112,13 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         refuse_to_overwrite(arguments, Path::new("assize.yaml"))?;
         next = &["assize check", "assize run"];
     }
+    if directory.is_file() {
+        return Err(UsageError {
+            message: format!("`{}` is a file", directory.display()),
+            hint: Some("name a directory: `assize init DIR`".to_owned()),
+        }
+        .into());
+    }
     let files: Vec<Written> = match (&arguments.from_git, &arguments.from_session) {
         (Some(range), _) => init_git::files(arguments, range)?,
         (None, Some(session)) => init_session::files(arguments, session)?,

@@ -134,8 +134,10 @@ fn scenario(repository: &Repository, tests: Option<&Tests>) -> String {
          prompt: |\n  Find a function in this repository that no test covers, and write a good test for it.\n{also}\
          timeout_ms: 900000\n\
          workspace:\n  git: {{ repo: {}, ref: HEAD }}\n{}\
-         checks:\n{check}\
-         \x20 - command: {{ run: 'test -n \"$(git status --porcelain)\"' }}\n    id: something-changed\n    description: something was changed\n",
+         checks:\n\
+         \x20 # First, because running the tests may leave files behind.\n\
+         \x20 - command: {{ run: 'test -n \"$(git status --porcelain)\"' }}\n    id: something-changed\n    description: something was changed\n\
+         {check}",
         quoted(&repository.from_suite),
         setup.unwrap_or_default(),
     )

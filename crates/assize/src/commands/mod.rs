@@ -205,10 +205,25 @@ fn usual_results() -> (PathBuf, Option<RunDirectory>) {
     }
 }
 
-/// A run by its id, a part of it, `last`, or its directory.
+/// A run by its id, a part of it, `last`, its directory, or the suite whose last run is meant.
 fn find_run(id: &str, place: &Where, plugins: &Plugins) -> Result<RunDirectory> {
+    if let Some(results) = results_of_suite(id) {
+        return RunDirectory::find(&results, "last").map_err(|error| missing_run(error, place));
+    }
     let results = results_dir(place, plugins)?;
     RunDirectory::find(&results, id).map_err(|error| missing_run(error, place))
+}
+
+/// The runs of a suite that is named where a run is expected, as in `assize show demo`.
+fn results_of_suite(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let is_suite_file = || {
+        let name = path.file_name().and_then(|name| name.to_str());
+        path.is_file() && name.is_some_and(|name| suite::FILE_NAMES.contains(&name))
+    };
+    let is_suite = (path.is_dir() && suite::find(path).is_ok()) || is_suite_file();
+    let results = is_suite.then(|| suite::configured_results_dir(path).ok())?;
+    results.filter(|_| !path.join("manifest.json").exists())
 }
 
 /// Says how to list the runs of the place that was looked into, or that there is none yet.

@@ -3,9 +3,9 @@
 use crate::cli::{RunsAction, RunsArguments};
 use crate::commands::containers;
 use crate::commands::verdict::{self, Source, Wanted};
-use crate::commands::{find_run, results_dir, run::print_result};
+use crate::commands::{find_run, missing_run, results_dir, run::print_result};
 use crate::exit::Exit;
-use crate::terminal::{plain, print, say};
+use crate::terminal::{plain, print, say, say_hint};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunState};
@@ -22,7 +22,11 @@ pub(crate) fn runs(arguments: &RunsArguments, plugins: &Plugins) -> Result<Exit>
         }
         Some(RunsAction::Rm { ids }) => {
             // All are looked up before any is removed, so that a typo removes nothing.
-            let find = |id: &String| find_run(id, &arguments.place, plugins);
+            // A suite stands for no run here: its name would take the last run away.
+            let find = |id: &String| {
+                let run = RunDirectory::find(&results, id);
+                run.map_err(|error| missing_run(error, &arguments.place))
+            };
             remove(ids.iter().map(find).collect::<Result<_>>()?)
         }
         Some(RunsAction::Prune { keep, dry_run }) => prune(&results, *keep, *dry_run),
@@ -42,6 +46,7 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
             "no runs in {}",
             plain(&results.display().to_string())
         ));
+        say_hint("`assize run SUITE` makes one, `assize init demo` writes a suite to begin with");
         return Ok(Exit::Done);
     }
     let mut table = Table::new();

@@ -1,7 +1,9 @@
 //! The sources of rows, and the summary of them: what `run`, `runs`, `report` and `compare` share.
 
 use crate::cli::Where;
-use crate::commands::{UsageError, baseline, looks, missing_run, noise, results_dir};
+use crate::commands::{
+    UsageError, baseline, find_run, looks, missing_run, noise, results_dir, results_of_suite,
+};
 use crate::terminal::plain;
 use anyhow::{Context, Result};
 use assize_contracts::{Catalog, CautionCode, Plugins, Reading, UntilSpec, WallRecord};
@@ -90,7 +92,7 @@ impl Source {
         u32::try_from(planned).unwrap_or(u32::MAX)
     }
 
-    /// A file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
+    /// A suite for its last run, a file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
     pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
         let path = Path::new(name);
         let is_rows_of_run = path.file_name() == Some(RunFile::Rows.name().as_ref());
@@ -98,6 +100,9 @@ impl Source {
             && let Ok(run) = RunDirectory::open(directory)
         {
             return Self::of_run(&run);
+        }
+        if results_of_suite(name).is_some() {
+            return Self::of_run(&find_run(name, place, plugins)?);
         }
         if path.is_file() {
             return Ok(Self::of_rows(path.to_owned()));

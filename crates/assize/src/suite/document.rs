@@ -128,6 +128,10 @@ impl Document {
                 return self.problem(&path, message).hint("leave it out for now");
             }
             let problem = self.problem(&path, format!("unknown key `{name}`{inside}"));
+            let known = without_twins(&known);
+            if let Some(hint) = belongs_elsewhere(name, &path[..path.len() - 1]) {
+                return problem.hint(hint);
+            }
             return match suggestion(name, &known) {
                 Some(hint) => problem.hint(hint),
                 None => problem,
@@ -140,7 +144,7 @@ impl Document {
         };
         let words = in_plain_words(message);
         let problem = self.problem(&path, format!("{place}{words}"));
-        match way_out(&words) {
+        match way_out(&path, &words) {
             Some(hint) => problem.hint(hint),
             None => problem,
         }
@@ -148,20 +152,109 @@ impl Document {
 }
 
 /// The text to write instead, where the message alone does not show it.
-fn way_out(words: &str) -> Option<String> {
+fn way_out(path: &[&str], words: &str) -> Option<String> {
     if let Some(key) = words.strip_prefix("missing key `") {
         let key = key.split('`').next().unwrap_or_default();
         return Some(format!("add `{key}: …`"));
     }
-    let (_, expected) = words.split_once(", expected ")?;
-    let hint = match expected {
-        "a whole number" | "a number" => "write digits without quotes",
-        "`true` or `false`" => "write it without quotes",
-        "a list" => "write `[ …, … ]`, or one line with `- …` for each",
-        "keys and values" => "write `{ key: value }`, or one indented line `key: value` for each",
+    let (found, expected) = words.split_once(", expected ")?;
+    let text = found.strip_prefix("found the text \"");
+    let text = text.and_then(|text| text.strip_suffix('"'));
+    let number = found.strip_prefix("found the number `");
+    let hint = match (expected, text, number) {
+        ("a whole number", _, Some(number)) if number.starts_with('-') => "write 0 or more",
+        ("a whole number", _, Some(number)) if number.contains('.') => {
+            "write it without a fraction"
+        }
+        ("a whole number", _, Some(_)) => "write a smaller number",
+        ("a whole number" | "a number", ..) => "write digits only, without quotes or units",
+        ("`true` or `false`", ..) => "write `true` or `false`, without quotes",
+        ("a list", Some(text), _) => return Some(as_list(path, text)),
+        ("a list", ..) => "write `[ …, … ]`, or one line with `- …` for each",
+        ("keys and values", Some(text), _) if path == ["scenarios"] => {
+            return Some(format!("write `scenarios: {{ paths: [\"{text}\"] }}`"));
+        }
+        ("keys and values", Some(text), _) if path == ["workspace"] => {
+            return Some(format!("write `workspace: {{ from: {text} }}`"));
+        }
+        ("keys and values", ..) => {
+            "write `{ key: value }`, or one indented line `key: value` for each"
+        }
+        ("text", ..) if found == "found a list" => {
+            "write one text; `|` behind the key allows several lines"
+        }
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// A text as the list it was meant to be; a command in its words.
+fn as_list(path: &[&str], text: &str) -> String {
+    let words = match path.last() {
+        Some(&"command") => shlex::split(text).unwrap_or_default(),
+        _ => vec![text.to_owned()],
+    };
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| Value::from(word.as_str()).to_string())
+        .collect();
+    format!("write `[{}]`", words.join(", "))
+}
+
+/// Keys of suites that people look for in other places than they have.
+fn belongs_elsewhere(key: &str, inside: &[&str]) -> Option<String> {
+    const EXECUTION: [&str; 8] = [
+        "repetitions",
+        "concurrency",
+        "order",
+        "seed",
+        "warmup",
+        "until",
+        "budget",
+        "limits",
+    ];
+    let in_mode = inside.len() == 2 && inside[0] == "modes";
+    Some(match key {
+        key if inside.is_empty() && EXECUTION.contains(&key) => {
+            format!("it belongs into `execution`: `execution: {{ {key}: … }}`")
+        }
+        "results_dir" if inside.is_empty() => {
+            "it belongs into `output`: `output: { results_dir: … }`".to_owned()
+        }
+        "model" if in_mode || inside.is_empty() => {
+            "it belongs to the provider: `provider: { uses: …, model: … }`; `models: [ …, … ]` of the suite compares several"
+                .to_owned()
+        }
+        "system_instructions" if inside.is_empty() => {
+            "it belongs to a mode: `modes: { careful: { system_instructions: … } }`".to_owned()
+        }
+        "system_prompt" | "prompt" if in_mode => {
+            "what a mode tells the agent is `system_instructions`; prompts stand in scenarios".to_owned()
+        }
+        "paths" if inside.is_empty() => {
+            "it belongs into `scenarios`: `scenarios: { paths: [ … ] }`".to_owned()
+        }
+        "uses" if inside.is_empty() => {
+            "it belongs into `provider`: `provider: { uses: … }`".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Many keys may be written in two ways; one of them is enough to read.
+fn without_twins<'a>(known: &[&'a str]) -> Vec<&'a str> {
+    let snake = |key: &str| {
+        let mut text = String::new();
+        for letter in key.chars() {
+            if letter.is_ascii_uppercase() {
+                text.push('_');
+            }
+            text.push(letter.to_ascii_lowercase());
+        }
+        text
+    };
+    let is_twin = |key: &&&str| key.contains(char::is_uppercase) && known.contains(&&*snake(key));
+    known.iter().filter(|key| !is_twin(key)).copied().collect()
 }
 
 fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {
@@ -304,19 +397,47 @@ fn parse_yaml(path: &Path, text: &str) -> Result<Node, Problem> {
         let message = message.split(" at line ").next().unwrap_or(&message);
         let line = place.and_then(|place| text.lines().nth(place.line as usize - 1));
         let problem = Problem::new(path, about_yaml(message, line)).at(place);
-        match message {
-            text if text.contains("tab") => problem.hint("write spaces instead of the tab"),
-            text if text.contains("block mapping") || text.contains("block collection") => {
-                problem.hint("give it as many spaces as the lines beside it have")
-            }
-            _ => problem,
+        match hint_about_yaml(message) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
         }
+    })
+}
+
+fn hint_about_yaml(message: &str) -> Option<&'static str> {
+    let says = |part: &str| message.contains(part);
+    Some(match () {
+        () if says("tabs disallowed") || says("tab character") => "write spaces instead of the tab",
+        () if says("block mapping") || says("block collection") => {
+            "give it as many spaces as the lines beside it have"
+        }
+        () if says("mapping values are not allowed") => "put the text into quotes",
+        () if says("flow mapping") => {
+            "close it with `}`; text with a colon, a comma or a brace needs quotes"
+        }
+        () if says("flow sequence") => {
+            "close it with `]`; text with a comma or a bracket needs quotes"
+        }
+        () if says("quoted scalar") => {
+            "close it; an apostrophe inside single quotes is written twice, as in 'it''s'"
+        }
+        () if says("unclosed bracket") => "close it",
+        () if says("duplicate mapping key") => "keep one of them, or give one another name",
+        () if says("multiple YAML documents") => "write what follows `---` into a file of its own",
+        () => return None,
     })
 }
 
 /// The message of the YAML reader, for people who write it, and the line it stumbled over.
 fn about_yaml(message: &str, line: Option<&str>) -> String {
+    let twice = message.strip_prefix("duplicate mapping key: ");
+    let twice = twice.map(|rest| rest.split(", set ").next().unwrap_or(rest));
+    let twice = twice.map(|key| format!("the key `{key}` stands there twice"));
     let plain = match message {
+        _ if twice.is_some() => twice.as_deref().unwrap_or_default(),
+        text if text.contains("multiple YAML documents") => {
+            "found a second document after `---`, expected one per file"
+        }
         text if text.contains("tabs disallowed") || text.contains("tab character") => {
             "found a tab, expected spaces: YAML is indented by spaces only"
         }
@@ -466,7 +587,18 @@ fn parse_json(path: &Path, text: &str) -> Result<Node, Problem> {
             .next()
             .unwrap_or(&message)
             .to_owned();
-        Problem::new(path, message).at(Some(place))
+        let hint = match message.as_str() {
+            "expected value" if place.line == 1 && place.column == 1 => {
+                "this is no JSON; a file in YAML is called .yaml, one in TOML .toml"
+            }
+            "trailing comma" => "take the last comma away",
+            "EOF while parsing an object" | "EOF while parsing a list" => {
+                "a bracket is never closed"
+            }
+            "key must be a string" => "put keys into double quotes",
+            _ => "JSON has double quotes around keys and texts, and a comma between items",
+        };
+        Problem::new(path, message).at(Some(place)).hint(hint)
     })?;
     let located = serde_saphyr::from_str_with_options::<Node>(text, yaml_options()).ok();
     Ok(with_places(value, located))

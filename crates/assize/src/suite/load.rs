@@ -61,6 +61,19 @@ pub struct LoadedSuite {
     pub log_level: Option<LogLevel>,
 }
 
+/// Keys of a suite that hold keys and values.
+const OBJECTS: [&str; 9] = [
+    "scenarios",
+    "execution",
+    "output",
+    "capture",
+    "analysis",
+    "judge",
+    "permissions",
+    "sandbox",
+    "provider",
+];
+
 /// Files of a directory that are looked at for a suite that was meant.
 const MOST_NEIGHBOURS: usize = 1000;
 
@@ -87,6 +100,27 @@ fn read_suite(path: &Path) -> Result<Document, Problem> {
             "the file is empty, expected a suite with `modes` and `scenarios`",
         )
         .hint("`assize init DIR` writes one that runs at once"));
+    }
+    if document.value().is_array() {
+        return Err(document
+            .problem(
+                &[],
+                "found a list, expected a suite with `modes` and `scenarios`",
+            )
+            .hint("`assize init DIR` writes one to look at"));
+    }
+    // A list could pass for keys and values by its order.
+    for key in OBJECTS {
+        if document.value().get(key).is_some_and(Value::is_array) {
+            let message = format!("`{key}`: found a list, expected keys and values");
+            let hint = match key {
+                "scenarios" => {
+                    "scenarios stand in files of their own, which the suite names: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"
+                }
+                _ => "write `{ key: value }`, or one indented line `key: value` for each",
+            };
+            return Err(document.problem(&[key], message).hint(hint));
+        }
     }
     if has("prompt") && !has("modes") {
         let id = document.value().get("id").and_then(Value::as_str);
@@ -328,7 +362,10 @@ impl Loader<'_> {
         let directory = directory_of(self.document.path());
         if file.version != 1 {
             let message = format!("found version {}, expected 1", file.version);
-            self.problem(&["version"], message);
+            let problem = self.document.problem(&["version"], message);
+            self.add(problem.hint(
+                "it is the version of the form of suites, not yours: write 1 or leave it out",
+            ));
         }
         for duplicate in self.plugins.duplicates() {
             self.problem(&[], duplicate.clone());

@@ -37,8 +37,8 @@ pub(crate) use load::{
     configured_results_dir, find, has_layers, is_meant, names_programs, start_programs,
 };
 pub use plugin_programs::PluginEntry;
-pub(crate) use problem::suggestion as suggest;
 pub use problem::{Place, Problem, SuiteError};
+pub(crate) use problem::{nearest, suggestion as suggest};
 pub use scenario::{ScenarioFile, WorkspaceFile};
 pub use selection::{Selection, TaskSelection};
 

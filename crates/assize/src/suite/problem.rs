@@ -104,11 +104,29 @@ pub(crate) fn nearest<'a>(
 
 /// `did you mean …?`, or what there is.
 pub(crate) fn suggestion(wrong: &str, known: &[&str]) -> Option<String> {
-    match nearest(wrong, known.iter().copied()) {
+    if wrong.contains(',') && wrong.split(',').all(|part| known.contains(&part.trim())) {
+        return Some("name each of them by itself: flags may be repeated".to_owned());
+    }
+    match nearest(wrong, known.iter().copied()).or_else(|| akin(wrong, known)) {
         Some(name) => Some(format!("did you mean `{name}`?")),
         None if known.is_empty() => None,
         None => Some(format!("known are {}", listed(known))),
     }
+}
+
+/// The only name that begins like the wrong one, or whose first part is nearly it: `claude` for `claude-code`.
+fn akin<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let is_akin = |name: &&&str| {
+        let first = name.split(['-', '_']).next().unwrap_or(name);
+        let is_short = wrong.chars().count() < 3 || first.chars().count() < 3;
+        !is_short
+            && (name.starts_with(&wrong)
+                || wrong.starts_with(first)
+                || nearest(&wrong, [first]).is_some())
+    };
+    let mut akin = known.iter().filter(is_akin);
+    akin.next().filter(|_| akin.next().is_none()).copied()
 }
 
 /// Names as people read them: `a`, `b`, `c`.

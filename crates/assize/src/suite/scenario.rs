@@ -129,6 +129,12 @@ pub(super) fn load(
         return Err(Problem::new(document.path(), message)
             .hint("`assize schema scenario` describes what a scenario can hold"));
     }
+    if document.value().is_array() {
+        let message = "found a list, expected one scenario with `id` and `prompt`";
+        return Err(document
+            .problem(&[], message)
+            .hint("write each scenario into a file of its own"));
+    }
     let file: ScenarioFile = document.read_as(LATER)?;
     check(&document, &file)?;
     let schema = output_schema(&document, &file)?;

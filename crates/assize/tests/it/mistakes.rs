@@ -490,6 +490,216 @@ const MISTAKES: &[Mistake] = &[
         arguments: &["show", "oen"],
         ..DEFAULT
     },
+    Mistake {
+        title: "40 a command of other tools",
+        arguments: &["eval"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40b a suite where a command is expected",
+        arguments: &["assize.yaml"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40c two letters in the wrong order",
+        arguments: &["rnu"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40d a flag of other tools",
+        arguments: &["run", "--reps", "3"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40e a flag in front of the command",
+        arguments: &["-n", "3", "run"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40f a suite behind a flag",
+        arguments: &["run", "--suite", "assize.yaml"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40g a negative number",
+        arguments: &["run", "-n", "-1"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "40h two modes in one flag",
+        arguments: &["run", "--mode", "plain,careful"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "41 a key outside its section",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\nrepetitions: 5\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "41b a model in a mode",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: { model: x } }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "41c a text where a file is expected",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: { instructions: be brief } }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42 scenarios as a list",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: [scenarios/one.yaml]\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42b scenarios as a text",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: scenarios/*.yaml\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42c a command as a text",
+        files: &[(
+            "assize.yaml",
+            "provider: { uses: command, command: 'echo hi' }\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42d a number in quotes",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\nexecution: { repetitions: '5' }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42e a fraction",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\nexecution: { repetitions: 5.5 }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "42f no modes",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: {}\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "43 a mode that stands there twice",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes:\n  a: {}\n  a: {}\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "43b a brace that is never closed",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {}\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "43c an apostrophe",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes:\n  a: { system_instructions: 'It's }\nscenarios: { paths: ['scenarios/*.yaml'] }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "44 two scenarios in one file",
+        files: &[(
+            "scenarios/one.yaml",
+            "id: one\nprompt: hi\n---\nid: three\nprompt: ho\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "44b a list of scenarios",
+        files: &[("scenarios/one.yaml", "- id: one\n  prompt: hi\n")],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "44c a workspace as a text",
+        files: &[(
+            "scenarios/one.yaml",
+            "id: one\nprompt: hi\nworkspace: project\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "45 a JSON file with a comma too many",
+        files: &[("other.json", "{\"modes\": {\"a\": {}},}")],
+        arguments: &["check", "other.json"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "45b YAML in a file for JSON",
+        files: &[("other.json", "modes: { a: {} }\n")],
+        arguments: &["check", "other.json"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46 a suite that is misspelt",
+        files: &[("demo/assize.yaml", "modes: {}\n")],
+        arguments: &["run", "dmeo"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46b a program to try that is not there",
+        arguments: &["try", "-m", "nosuchprogram", "-m", "cat", "--prompt", "hi"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46c a workspace that is not there",
+        arguments: &[
+            "try",
+            "-m",
+            "cat",
+            "-m",
+            "tac",
+            "--prompt",
+            "hi",
+            "--workspace",
+            "nosuch",
+        ],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46d commands to try without -m",
+        arguments: &["try", "cat", "tac"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46e an agent that is misspelt",
+        arguments: &["init", "new", "--agent", "cluade"],
+        ..DEFAULT
+    },
+    Mistake {
+        title: "46f a file where a directory is expected",
+        arguments: &["init", "assize.yaml"],
+        ..DEFAULT
+    },
 ];
 
 /// The output of a mistake, without what differs from run to run.

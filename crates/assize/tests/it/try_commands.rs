@@ -1,6 +1,6 @@
 //! `assize try`: the closing lines, what is exported, what is saved.
 
-use crate::sandbox::{Sandbox, words};
+use crate::sandbox::Sandbox;
 use serde_json::Value;
 
 /// Far enough apart for a machine that is busy with something else.
@@ -173,9 +173,14 @@ fn a_program_that_cannot_run_is_said_and_claims_nothing() {
         "-n",
         "2",
     ];
-    let output = sandbox.assize(&arguments).output().unwrap();
-    let said = words(&output);
-    has(&said, &["cannot start `no-such-program`"]);
+    has(
+        &sandbox.refused(&arguments),
+        &[
+            "the program `no-such-program`",
+            "is in no directory of PATH",
+            "hint: ",
+        ],
+    );
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub(super) fn verdict(report: &HtmlReport<'_>) -> Markup {
     let pairs = summary.decisive_pairs().filter(|pair| !pair.is_empty());
     let content = html! {
         @if summary.comparisons.is_empty() { p.empty { (why_nothing_is_compared(summary)) } }
+        @if let Some(words) = summary.nothing_worked() {
+            p.problem { strong { (words) } " " a href="#failures" { "What went wrong" } }
+        }
+        // Of many modes people first want to know the order.
+        (ranking(summary))
         div.cards { @for pair in pairs { (card(&pair, summary)) } }
         @if !summary.comparisons.is_empty() {
             p.legend {
@@ -29,7 +34,6 @@ pub(super) fn verdict(report: &HtmlReport<'_>) -> Markup {
         }
         (effects(summary))
         (gates(&summary.gates))
-        (ranking(summary))
         (care(summary))
     };
     section("verdict", "Verdict", content)
@@ -115,7 +119,7 @@ fn card(pair: &[&Comparison], summary: &Summary) -> Markup {
     html! {
         article.card {
             h3 { (a) " " span.against { "against " (b) } }
-            p.headline { (capital(&line)) }
+            p.headline { (unbroken(&capital(&line))) }
             ul.verdicts { @for comparison in pair { (verdict_item(comparison, summary)) } }
             details {
                 summary { "In full sentences" }
@@ -124,6 +128,11 @@ fn card(pair: &[&Comparison], summary: &Summary) -> Markup {
         }
         "\n"
     }
+}
+
+/// Numbers stay with their sign where a line ends.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn verdict_item(comparison: &Comparison, summary: &Summary) -> Markup {
@@ -138,7 +147,7 @@ fn verdict_item(comparison: &Comparison, summary: &Summary) -> Markup {
                     " " span.values { (old) " → " (new) }
                 }
             }
-            span.clause { (capital(&Clause::of(comparison).without_name())) }
+            span.clause { (unbroken(&capital(&Clause::of(comparison).without_name()))) }
             (bar(comparison))
         }
     }

@@ -175,10 +175,15 @@ fn yaml(comment: &str, object: &Value) -> String {
 fn split(text: &str) -> Result<Vec<String>, UsageError> {
     let mut argv = shlex::split(text).ok_or_else(|| UsageError {
         message: format!("the command `{text}` has a quote that is never closed"),
-        hint: None,
+        hint: Some("put the command into single quotes, and texts in it into double ones: -m 'claude -p \"{prompt}\"'".to_owned()),
     })?;
     let Some(program) = argv.first_mut() else {
-        return Err(UsageError::new("found an empty command"));
+        return Err(UsageError {
+            message: "found an empty command".to_owned(),
+            hint: Some(
+                "`-m` takes a command as you would type it: -m 'claude -p {prompt}'".to_owned(),
+            ),
+        });
     };
     // Relative programs lie here, not where the suite is written.
     if program.contains('/') {
@@ -201,7 +206,23 @@ fn unused_name(taken: &[TriedCommand], text: &str) -> String {
 
 fn scenario(arguments: &TryArguments) -> Result<Value> {
     if arguments.prompt.trim().is_empty() {
-        return Err(UsageError::new("the prompt is empty").into());
+        return Err(UsageError {
+            message: "the prompt is empty".to_owned(),
+            hint: Some("write what the commands are asked: --prompt 'Fix the tests'".to_owned()),
+        }
+        .into());
+    }
+    let workspace = arguments.workspace.as_ref();
+    if let Some(missing) = workspace.filter(|directory| !directory.is_dir()) {
+        let what = match missing.exists() {
+            true => "is no directory",
+            false => "is not there",
+        };
+        return Err(UsageError {
+            message: format!("the workspace `{}` {what}", missing.display()),
+            hint: Some("`--workspace DIR` names the directory that every run gets a copy of; without it, runs begin in an empty one".to_owned()),
+        }
+        .into());
     }
     let workspace = match &arguments.workspace {
         Some(directory) => json!({"from": absolute(directory)}),

@@ -8,7 +8,7 @@ use crate::cli::TryArguments;
 use crate::commands::last_run::Remembering;
 use crate::commands::open_page::open_page;
 use crate::commands::run::{self, in_runtime};
-use crate::commands::{UsageError, own_results_dir};
+use crate::commands::{UsageError, own_results_dir, preflight};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
 use crate::terminal::{Progress, plain, print, say, warn};
@@ -30,6 +30,7 @@ pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exi
     if !passed.is_empty() {
         say(format!("the commands get {}", plain(&passed.join(", "))));
     }
+    refuse_missing_programs(&experiment, plugins)?;
     if let Some(directory) = &arguments.save {
         save(&experiment, directory)?;
     }
@@ -64,6 +65,32 @@ pub(crate) fn try_out(arguments: &TryArguments, plugins: &Plugins) -> Result<Exi
         ));
     }
     Ok(exit)
+}
+
+/// A command whose program is not there would only give void trials.
+fn refuse_missing_programs(experiment: &Experiment, plugins: &Plugins) -> Result<()> {
+    let suite = experiment
+        .unwritten()
+        .load(&Selection::default(), plugins)?;
+    let obstacles = preflight::foresee(&suite);
+    let Some(first) = obstacles.first() else {
+        return Ok(());
+    };
+    let messages: Vec<&str> = obstacles
+        .iter()
+        .map(|found| found.message.as_str())
+        .collect();
+    let hint = match first.hint.starts_with("install it, or") {
+        true => {
+            "`-m` takes a command as you would type it here: -m 'claude -p {prompt}'".to_owned()
+        }
+        false => first.hint.clone(),
+    };
+    Err(UsageError {
+        message: messages.join("; "),
+        hint: Some(hint),
+    }
+    .into())
 }
 
 /// Runs every command beforehand; nothing of it is kept. Returns whether all of it was run.

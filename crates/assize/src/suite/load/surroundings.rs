@@ -87,7 +87,8 @@ impl Loader<'_> {
                 false => "found no modes, expected at least one",
             };
             let keys: &[&str] = if missing { &[] } else { &["modes"] };
-            self.problem(keys, message);
+            let problem = self.document.problem(keys, message);
+            self.add(problem.hint("name what is compared: `modes: { plain: {}, careful: { system_instructions: … } }`"));
         }
         file
     }
@@ -238,7 +239,11 @@ impl Loader<'_> {
             }),
             Err(reason) => {
                 let message = format!("cannot read `{}`: {reason}", path.display());
-                self.problem_of(mode, "instructions", None, message);
+                let hint =
+                    "`instructions` names a file; a text for the agent is `system_instructions`";
+                let place = self.place_of_surroundings(mode, "instructions");
+                let problem = self.document.problem(&place, message).hint(hint);
+                self.add(problem);
                 None
             }
         }
