@@ -92,12 +92,15 @@ def is_text_item(c):
 
 
 def turn_chat(b):
-    n = 0
-    for m in reversed(b.get("messages", [])):
-        r = m.get("role")
+    n, messages = 0, b.get("messages", [])
+    for i in reversed(range(len(messages))):
+        r = messages[i].get("role")
         if r == "user":
-            break
-        if r == "assistant" and m.get("tool_calls"):
+            # The text of a skill, and other news, may stand between a tool's result and the answer; that is no prompt of the user.
+            before = [m.get("role") for m in messages[:i] if m.get("role") not in ("user", "system", "developer")]
+            if not before or before[-1] != "tool":
+                break
+        if r == "assistant" and messages[i].get("tool_calls"):
             n += 1
     tools = {t["function"]["name"]: t["function"].get("parameters") or {}
              for t in b.get("tools") or [] if t.get("type") == "function" and t.get("function")}

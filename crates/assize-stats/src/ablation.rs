@@ -446,11 +446,11 @@ mod tests {
 
     /// Seeds that were never looked at while [`CLAIM_ERROR`] and the powers above were chosen.
     #[test]
-    #[ignore = "3000 ablations take minutes; docs/skills.md has what came out"]
+    #[ignore = "2700 ablations take minutes; docs/skills.md has what came out"]
     #[expect(clippy::print_stdout, reason = "its numbers stand in the docs")]
     fn the_same_holds_for_seeds_that_nothing_was_chosen_by() {
         let mut all = Rates::default();
-        for range in 0..10 {
+        for range in 0..9 {
             let first = 5_000_000 + 1000 * range;
             let rates = Rates::over(first..first + 300);
             println!("{rates:?}");

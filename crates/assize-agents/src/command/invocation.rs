@@ -34,6 +34,9 @@ pub(crate) struct Invocation {
     lodging: Option<Lodging>,
 }
 
+/// Linux takes no longer single argument.
+const LONGEST_ARGUMENT: usize = 100_000;
+
 /// Variables of this machine that mean the same inside a container.
 const SHARED_VARIABLES: [&str; 4] = ["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
@@ -351,7 +354,18 @@ impl Invocation {
                 fed.extend(argv);
                 (fed, Stdin::Closed)
             }
-            None => (argv, stdin),
+            None => match std::str::from_utf8(bytes) {
+                Ok(text)
+                    if !is_shared && bytes.len() <= LONGEST_ARGUMENT && !bytes.contains(&0) =>
+                {
+                    // Elsewhere no file is shared; the text is an argument of a shell that passes it on.
+                    let script = "t=$0; printf %s \"$t\" | \"$@\"";
+                    let fed = ["sh", "-c", script, text].map(str::to_owned);
+                    let argv = fed.into_iter().chain(argv).collect();
+                    (argv, Stdin::Closed)
+                }
+                _ => (argv, stdin),
+            },
         }
     }
 

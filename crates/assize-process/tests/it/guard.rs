@@ -246,7 +246,7 @@ async fn what_is_replaced_between_starts_stays_readable() {
     fs::write(hidden.join("answer"), "forty-two").unwrap();
     fs::create_dir_all(&built).unwrap();
     let guard = Guard {
-        surroundings: Arc::new(Surroundings::without(&[hidden.clone()])),
+        surroundings: Arc::new(Surroundings::without(std::slice::from_ref(&hidden))),
         writable: vec![place.own.clone()],
         ..Guard::default()
     };

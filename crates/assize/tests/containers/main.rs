@@ -347,7 +347,7 @@ fn twenty_at_once() {
 
 fn memory_that_is_used_up_is_named() {
     let place = Place::of(
-        "x=$(head -c 300000000 /dev/zero | tr '\\\\0' a); echo ${#x}",
+        "x=$(head -c 300000000 /dev/zero | tr '\\0' a); echo ${#x}",
         "sandbox: { container: { image: \"localhost/assize-test:1\", network: none, memory_mb: 64 } }\nexecution: { repetitions: 1 }",
         "",
     );

@@ -289,7 +289,7 @@ pub(crate) fn node_image() -> String {
             mkdir -p "$root$(dirname "$library")"; cp -L "$library" "$root$library"
         done
         mkdir -p "$root/usr/bin"; ln -s /bin/env "$root/usr/bin/env"
-        cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
+        cp -L "${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}" "$root/etc/ssl/certs/ca-certificates.crt" 2>/dev/null || true
         cp /etc/resolv.conf "$root/etc/" 2>/dev/null || true
         printf 'FROM localhost/assize-test:1\nCOPY . /\n' > "$root/Dockerfile"
         podman build --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 -q -t localhost/assize-test-node:1 "$root" >/dev/null
@@ -310,7 +310,11 @@ pub(crate) fn npm_variables() -> Vec<String> {
         .output()
         .unwrap();
     let registry = String::from_utf8_lossy(&registry.stdout).trim().to_owned();
-    let mut variables = vec![format!("NPM_CONFIG_REGISTRY={registry}")];
+    // What the machine trusts, as `node_image` puts it there.
+    let mut variables = vec![
+        format!("NPM_CONFIG_REGISTRY={registry}"),
+        "NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt".to_owned(),
+    ];
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"] {
         if let Ok(value) = std::env::var(name) {
             variables.push(format!("{name}={value}"));

@@ -159,8 +159,9 @@ fn the_page_tells_the_use_of_skills() {
     for part in [
         "Tokens before it",
         "Does it trigger?",
-        "100 % (3 of 3; ",
-        "0 % (0 of 3; ",
+        "100 % (3 of 3)",
+        "100 % (3 of 3; 21 % to 100 %)",
+        "0 % (0 of 3)",
         "Should be used",
         "main agent 3",
         "none 3, review 3",

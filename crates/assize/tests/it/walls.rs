@@ -90,8 +90,9 @@ fn the_answers_are_out_of_reach() {
         // A directory that becomes a link to the suite while it is read.
         "mkdir -p x && echo mine > x/notes.txt && ln -s $1 y; for i in 1 2 3 4 5 6 7 8 9; do mv x z; mv -T y x; cat x/notes.txt; mv -T x y; mv z x; done",
         "git init -q r && git -C r worktree add $1/w; git clone -q $1 copy && cat copy/notes.txt; git diff --no-index /dev/null $1/notes.txt",
-        "python3 -c 'import ctypes, os, sys; c = ctypes.CDLL(None)\nfor p in os.getppid(), int(open(\"/proc/%d/stat\" % os.getppid()).read().split()[3]):\n\
-         \x20 d = c.syscall(434, p, 0)\n  [print(\"got in\") for f in range(12) if c.syscall(438, d, f, 0) >= 0]\n  c.ptrace(16, p, 0, 0) == 0 and print(\"got in\")'",
+        "python3 -c 'import ctypes, sys; c = ctypes.CDLL(None)\nfor p in map(int, sys.argv[1:]):\n\
+         \x20 d = c.syscall(434, p, 0)\n  [print(\"got in\") for f in range(12) if c.syscall(438, d, f, 0) >= 0]\n\
+         \x20 c.ptrace(16, p, 0, 0) == 0 and print(\"got in\")' $PPID $(cut -d' ' -f4 /proc/$PPID/stat)",
         "python3 -c 'import os,sys; d=os.open(sys.argv[1], os.O_PATH); print(os.read(os.open(\"notes.txt\", os.O_RDONLY, dir_fd=d), 99))' $1",
     ] {
         fails(&format!("{script}\necho tried"), "");
@@ -426,28 +427,25 @@ fn what_trials_are_judged_by_cannot_be_shown() {
             "{shown}: {said}"
         );
     }
-    // Schemas of checks, programs of scorers, and links to any of these.
-    for shown in ["shape.json", "data/form.json", "data", "grade.py", "link"] {
-        let settings = format!(
-            "sandbox: {{ guard: {{ show: ['{shown}'] }} }}\nscorer: {{ composite: [{{ uses: checks }}, {{ uses: ./grade.py }}] }}"
-        );
+    // Schemas of checks and of answers, and links to any of these.
+    for shown in [
+        "shape.json",
+        "data/form.json",
+        "data",
+        "scenarios/answer.json",
+        "link",
+    ] {
+        let settings = format!("sandbox: {{ guard: {{ show: ['{shown}'] }} }}");
         let sandbox = attack("true", &settings);
-        for schema in ["scenarios/shape.json", "data/form.json"] {
+        for schema in ["shape.json", "data/form.json", "scenarios/answer.json"] {
             sandbox.write(schema, r#"{"type": "string"}"#);
         }
-        sandbox.write("grade.py", "");
         std::os::unix::fs::symlink(sandbox.path("scenarios"), sandbox.path("link")).unwrap();
-        let scenario = sandbox.read("scenarios/s.yaml")
-            + "  - output: { schema: shape.json }\n  - not: { file: { path: a.json, schema: ../data/form.json } }\n";
-        let scenario = scenario.replace("workspace: { from: fixture }\n", "");
-        sandbox.write(
-            "scenarios/s.yaml",
-            &format!("{scenario}workspace: {{ from: fixture }}\n"),
+        let scenario = sandbox.read("scenarios/s.yaml").replace(
+            "workspace:",
+            "  - output: { schema: shape.json }\n  - not: { file: { path: a.json, schema: data/form.json } }\noutput_schema: answer.json\nworkspace:",
         );
-        let shown_settings = sandbox
-            .read("assize.yaml")
-            .replace("'shape.json'", "'scenarios/shape.json'");
-        sandbox.write("assize.yaml", &shown_settings);
+        sandbox.write("scenarios/s.yaml", &scenario);
         let said = sandbox.refused(&["check"]);
         assert!(
             said.contains("what trials are judged by stays hidden"),

@@ -108,9 +108,9 @@ impl Loader<'_> {
         file: &SuiteFile,
         modes: &[Mode],
     ) -> Vec<Arc<dyn Collector>> {
-        let runs_programs = modes
-            .iter()
-            .any(|mode| mode.provider == "command" || self.has_recipe(&mode.provider));
+        let runs_programs = modes.iter().any(|mode| {
+            ["command", "acp"].contains(&mode.provider.as_str()) || self.has_recipe(&mode.provider)
+        });
         let usual = DEFAULT_COLLECTORS
             .into_iter()
             .chain(runs_programs.then_some("program"));

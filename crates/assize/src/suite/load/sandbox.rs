@@ -260,8 +260,11 @@ impl Loader<'_> {
                     .filter_map(|(_, source)| source.as_str());
                 files.extend(sources.map(|source| suite.join(source)));
             }
-            let schemas = schema_files(document.value());
-            files.extend(schemas.map(|schema| document.path().with_file_name(schema)));
+            // Those of answers lie beside the scenario, those of checks are named from the suite.
+            for schema in schema_files(document.value()) {
+                files.insert(document.path().with_file_name(schema));
+                files.insert(suite.join(schema));
+            }
         }
         files
     }
