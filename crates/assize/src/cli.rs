@@ -177,7 +177,7 @@ pub(crate) enum Command {
     Baseline(BaselineArguments),
     /// Run any agent command and print what it did and took
     Record(Box<RecordArguments>),
-    /// Run the capture proxy alone, for agents that are started elsewhere
+    /// Run the capture proxy alone, for agents started elsewhere
     Proxy(ProxyArguments),
     /// Show what the agents of this machine took, from their logs
     Sessions(SessionsArguments),

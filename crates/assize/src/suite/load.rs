@@ -326,7 +326,10 @@ fn way_to_a_suite(missing: &Path) -> String {
     let absolute = std::path::absolute(here).unwrap_or_default();
     let above = absolute.ancestors().skip(1).find(|path| is_suite(path));
     match above.filter(|_| name.is_none()) {
-        Some(above) => format!("there is a suite in `{}`", above.display()),
+        Some(above) => format!(
+            "there is a suite in `{}`; `assize init` writes one that runs at once",
+            above.display()
+        ),
         None => "`assize init` writes one that runs at once".to_owned(),
     }
 }

@@ -257,7 +257,7 @@ fn a_suite_that_is_not_there_says_how_to_make_one() {
         let outcome = suite.assize(&["run", path]);
         assert_eq!(outcome.code, Some(2));
         assert!(
-            outcome.stderr.contains("hint: `assize init`"),
+            outcome.stderr.contains("`assize init`"),
             "{outcome:?}"
         );
     }

@@ -163,7 +163,9 @@ fn subcommands(help: &str) -> Vec<String> {
         .filter_map(|line| line.strip_prefix("  "))
         .filter(|line| !line.starts_with(' '))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
+        .filter(|name| {
+            *name != "help" && name.starts_with(|first: char| first.is_ascii_lowercase())
+        })
         .map(str::to_owned)
         .collect()
 }

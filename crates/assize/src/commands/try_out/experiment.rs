@@ -214,12 +214,12 @@ fn scenario(arguments: &TryArguments) -> Result<Value> {
     }
     let workspace = arguments.workspace.as_ref();
     if let Some(missing) = workspace.filter(|directory| !directory.is_dir()) {
-        let what = match missing.exists() {
-            true => "is no directory",
-            false => "is not there",
-        };
+        let path = missing.display();
         return Err(UsageError {
-            message: format!("the workspace `{}` {what}", missing.display()),
+            message: match missing.exists() {
+                true => format!("the workspace `{path}` is no directory"),
+                false => format!("there is no directory `{path}` for the workspace"),
+            },
             hint: Some("`--workspace DIR` names the directory that every run gets a copy of; without it, runs begin in an empty one".to_owned()),
         }
         .into());
