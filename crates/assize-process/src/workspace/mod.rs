@@ -304,7 +304,7 @@ mod tests {
         fs::write(template.path().join("runs/file"), "x").unwrap();
         fs::write(template.path().join(".assize/note"), "x").unwrap();
         let before = Snapshot::of_source(template.path()).unwrap().fingerprint();
-        fs::write(run.join("rows.jsonl"), "{}").unwrap();
+        fs::write(run.join("row"), "{}").unwrap();
         let after = Snapshot::of_source(template.path()).unwrap().fingerprint();
         assert_eq!(before, after);
         let root = tempfile::tempdir().unwrap();
