@@ -209,10 +209,24 @@ class Round:
     def kill_baseline(self):
         self.suite("run")
         self.complete()
-        self.killed("baseline", "save", "main", longest=0.1)
-        self.done("baseline", "list")
-        self.done("baseline", "save", "main", "--force", codes=(0, 2))
+        kept = self.random.random() < 0.5
+        if kept:
+            self.done("baseline", "set", "main")
+        for _ in range(self.random.randint(1, 4)):
+            self.killed("baseline", "set", "main", longest=0.1)
+            self.check_baseline(may_miss=not kept)
+        self.done("baseline", "set", "main")
+        self.check_baseline()
         self.check()
+
+    def check_baseline(self, may_miss=False):
+        """It is whole, or was never there."""
+        listed = [json.loads(line)["name"] for line in self.done("baseline", "list", "--json").decode().splitlines()]
+        if listed not in (["main"], *([[]] if may_miss else [])):
+            raise Lost(f"the baselines are {listed}")
+        rows = [lines(path) for path in (self.place / ".assize").rglob("main/rows.jsonl")]
+        if listed and [len(found) for found in rows] != [TRIALS["run"]]:
+            raise Lost(f"the baseline has {[len(found) for found in rows]} rows")
 
     def fill_disk(self):
         self.suite(self.random.choice(WITHOUT_PLUGIN))

@@ -65,6 +65,25 @@ fn directories_of_any_depth_hold_up_nobody() {
 }
 
 #[test]
+fn texts_that_are_hard_to_compare_hold_up_nobody() {
+    // Keys that begin everywhere, and a file in the order that takes longest to compare.
+    let script = "tac seen > new; mv new seen; python3 -c 'print(\"sk-\" * 300000)'; echo done";
+    let suite = "output: { keep_workspace: all }\nexecution: { repetitions: 1 }";
+    let checks = "workspace: { from: source }\nchecks:\n  - output: { contains: done }";
+    let sandbox = Sandbox::of(script, suite, checks);
+    let lines: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    sandbox.write("source/seen", &lines);
+    let began = Instant::now();
+    assert_eq!(sandbox.run(&[])[0]["outcome"], "pass");
+    sandbox.done(&["show", "last/0"]);
+    assert!(
+        began.elapsed() < Duration::from_secs(120),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
 fn pipes_devices_and_circles_of_links_are_judged_and_not_read() {
     let script = "mkfifo pipe; ln -s pipe link; ln -s b a; ln -s a b; ln -s /dev/zero zero; ln -s . c; echo x > ok; echo done";
     let checks = "workspace: {}\nchecks:\n  - file: { path: pipe, contains: x }\n  - file: { path: link, equals: x }\n  \

@@ -94,7 +94,7 @@ fn no_file_of_a_run_holds_a_secret_in_any_form() {
         let llm = Llm::new();
         let sandbox = sandbox(&llm, fail);
         let commands = "run -q --skip-warmup -n 2 | report last | report last --format benchmark --out out/report | show last | show last/0 | \
-            show last/0 --json | compare last | gate last | history | runs --json | analyze last | baseline save kept last | \
+            show last/0 --json | compare last | gate last --gate success>=0.1 | history | runs --json | analyze last | baseline set kept last | \
             export atif last --out out/atif | export otlp last --out out/otlp | export chrome last --out out/chrome | \
             export speedscope last --out out/speedscope | export folded last --out out/folded | export atif last/0 | \
             score last --yes | report last | run -q --skip-warmup --shard 1/2 --output shards | \
