@@ -31,7 +31,7 @@ struct Work(usize);
 
 impl Work {
     fn on(text: &[u8]) -> Self {
-        Self((text.len().saturating_mul(64)).saturating_add(1 << 20))
+        Self((text.len().saturating_mul(32)).saturating_add(1 << 20))
     }
 
     /// `false`: there is no more.

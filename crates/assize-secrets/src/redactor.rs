@@ -362,7 +362,7 @@ mod tests {
             "xox",
             "aaaa\"",
         ] {
-            let text = piece.repeat(300_000 / piece.len());
+            let text = piece.repeat(60_000 / piece.len());
             let clean = redactor.text(&text);
             redactor.concerns(text.as_bytes());
             assert!(clean.len() <= text.len() * 4, "{piece}");
