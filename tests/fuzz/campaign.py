@@ -68,8 +68,8 @@ WORDS = {
 }
 JSON = ['{"', '":', '",', '"]', "}]", "[[", "null", "true", "false", "-1", "0", "1e999", "-0.0", "1.5", "18446744073709551616", '\\"', "\\u0000", "\\ud800", "\n", "{}", "[]", '""']
 # Longer inputs than this bring nothing but time; the seeds of some are longer than those of others.
-LENGTHS = {"gates": 256, "mcp": 1024, "prices": 2048, "secrets": 1024, "acp": 2048, "plugin_messages": 4096, "records": 4096, "wire": 4096,
-           "suite_files": 4096, "data_sets": 2048, "run_directory": 4096, "cassettes": 4096, "rows": 4096, "agent_output": 4096, "session_logs": 8192,
+LENGTHS = {"gates": 256, "mcp": 1024, "prices": 2048, "secrets": 1024, "acp": 2048, "plugin_messages": 4096, "records": 4096, "wire": 2048,
+           "suite_files": 4096, "data_sets": 2048, "run_directory": 4096, "cassettes": 4096, "rows": 4096, "agent_output": 2048, "session_logs": 8192,
            "stored_run": 16384}
 
 
