@@ -1,7 +1,9 @@
 #![no_main]
 
+// The three parts are divided by zero bytes, which a mutation can move.
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (rows, index) = bytes.split_at(bytes.len() / 2);
-    assize_engine::fuzzing::run_directory(directory.path(), rows, index);
+    let mut parts = bytes.splitn(3, |byte| *byte == 0);
+    let mut part = || parts.next().unwrap_or_default();
+    assize_engine::fuzzing::run_directory(directory.path(), part(), part(), part());
 });

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Kills Assize at random moments and compares what is left with what must be there.
 
-    chaos.py BINARY [--rounds N] [--seed S]
+    chaos.py BINARY [--rounds N] [--seed S] [--at-once K]
 
 Every round makes a run, breaks it in one way (kill -9, a full disk, a dead plugin, a clock that jumps), lets Assize go on, and looks at
 the files. The seed of a round repeats it: `--rounds 1 --seed S`. Nothing lost is the only good end.
 """
 
-import argparse, json, os, random, resource, shutil, signal, subprocess, sys, tempfile, time
+import argparse, json, os, random, resource, shutil, signal, subprocess, sys, tempfile, threading, time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -49,10 +49,13 @@ class Lost(Exception):
 
 
 class Round:
+    # How long each command took when nobody killed it, by suite: kills come at moments within that time, however busy the machine is.
+    took = {}
+
     def __init__(self, binary, seed):
         self.binary, self.seed, self.random = binary, seed, random.Random(seed)
         self.place = Path(tempfile.mkdtemp(prefix="assize-chaos-"))
-        self.log = []
+        self.log, self.name = [], None
 
     def suite(self, name, evaluator="exact"):
         for path, text in SUITES[name].items():
@@ -75,21 +78,27 @@ class Round:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def done(self, *arguments, codes=(0,)):
+        began = time.monotonic()
         child = self.start(*arguments)
         try:
-            out, err = child.communicate(timeout=120)
+            out, err = child.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             child.kill()
             raise Lost(f"`{' '.join(arguments)}` does not end")
         if child.returncode not in codes:
             raise Lost(f"`{' '.join(arguments)}` ends with {child.returncode}: {err.decode(errors='replace')[-600:]}")
+        if "--resume" not in arguments:
+            self.took[self.name, arguments[0]] = time.monotonic() - began
         return out
 
     def killed(self, *arguments, longest=0.6):
         """Kills it at a random moment. Its programs are on their own."""
         child = self.start(*arguments)
-        time.sleep(self.random.random() ** 2 * longest)
-        child.kill()
+        longest = max(longest, 1.1 * self.took.get((self.name, arguments[0]), 0))
+        try:
+            child.wait(self.random.random() * longest)
+        except subprocess.TimeoutExpired:
+            child.kill()
         child.communicate()
 
     def runs(self):
@@ -200,18 +209,32 @@ class Round:
     def kill_baseline(self):
         self.suite("run")
         self.complete()
-        self.killed("baseline", "save", "main", longest=0.1)
-        self.done("baseline", "list")
-        self.done("baseline", "save", "main", "--force", codes=(0, 2))
+        kept = self.random.random() < 0.5
+        if kept:
+            self.done("baseline", "set", "main")
+        for _ in range(self.random.randint(1, 4)):
+            self.killed("baseline", "set", "main", longest=0.1)
+            self.check_baseline(may_miss=not kept)
+        self.done("baseline", "set", "main")
+        self.check_baseline()
         self.check()
+
+    def check_baseline(self, may_miss=False):
+        """It is whole, or was never there."""
+        listed = [json.loads(line)["name"] for line in self.done("baseline", "list", "--json").decode().splitlines()]
+        if listed not in (["main"], *([[]] if may_miss else [])):
+            raise Lost(f"the baselines are {listed}")
+        rows = [lines(path) for path in (self.place / ".assize").rglob("main/rows.jsonl")]
+        if listed and [len(found) for found in rows] != [TRIALS["run"]]:
+            raise Lost(f"the baseline has {[len(found) for found in rows]} rows")
 
     def fill_disk(self):
         self.suite(self.random.choice(WITHOUT_PLUGIN))
         for _ in range(self.random.randint(1, 3)):
-            limit = self.random.choice([0, 100, 1000, 10_000, 50_000])
+            limit = int(10 ** self.random.uniform(0, 5.3))
             child = self.start("run", "-q", *(["--resume", "last"] if self.has_run() else []), limit=limit)
             try:
-                child.communicate(timeout=120)
+                child.communicate(timeout=300)
             except subprocess.TimeoutExpired:
                 child.kill()
                 raise Lost("a run on a full disk does not end")
@@ -230,7 +253,7 @@ class Round:
             except (OSError, ValueError):
                 continue
         try:
-            child.communicate(timeout=120)
+            child.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             child.kill()
             raise Lost("a run whose plugin was killed does not end")
@@ -260,18 +283,38 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--rest-while", metavar="FILE", help="rests while this file exists")
     arguments = parser.parse_args()
     binary = str(Path(arguments.binary).resolve())
-    counts, losses = {}, 0
-    for number in range(arguments.rounds):
-        seed = arguments.seed + number
-        way, lost = Round(binary, seed).play()
-        counts[way] = counts.get(way, 0) + 1
-        if lost:
-            losses += 1
-            print(f"round {seed}, {way}: {lost}", flush=True)
-        elif (number + 1) % 50 == 0:
-            print(f"{number + 1} rounds", flush=True)
+    counts, losses, lock = {}, 0, threading.Lock()
+    seeds = iter(range(arguments.seed, arguments.seed + arguments.rounds))
+    began = time.monotonic()
+
+    def work():
+        nonlocal losses
+        while True:
+            with lock:
+                seed = next(seeds, None)
+            if seed is None:
+                return
+            while arguments.rest_while and os.path.exists(arguments.rest_while):
+                time.sleep(1)
+            way, lost = Round(binary, seed).play()
+            with lock:
+                counts[way] = counts.get(way, 0) + 1
+                losses += bool(lost)
+                done = sum(counts.values())
+                if lost:
+                    print(f"round {seed}, {way}: {lost}", flush=True)
+                if done % 50 == 0:
+                    print(f"{done} rounds in {time.monotonic() - began:.0f} s", flush=True)
+
+    workers = [threading.Thread(target=work) for _ in range(arguments.at_once)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     made = ", ".join(f"{way} {count}" for way, count in sorted(counts.items()))
     print(f"{arguments.rounds} rounds ({made}): {losses or 'nothing'} lost")
     sys.exit(1 if losses else 0)

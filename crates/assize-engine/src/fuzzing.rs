@@ -4,11 +4,12 @@ use crate::store::{RecordIds, RunDirectory, RunFile, repair};
 use std::path::Path;
 
 /// Repairs a run directory whose files hold these bytes. A second repair must find nothing more to do.
-pub fn run_directory(directory: &Path, rows: &[u8], index: &[u8]) {
+pub fn run_directory(directory: &Path, rows: &[u8], index: &[u8], pack: &[u8]) {
     let write = |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes);
     let _ = std::fs::create_dir_all(directory.join("traces"));
-    let written =
-        write(RunFile::Rows.name(), rows).and_then(|()| write("traces/index.jsonl", index));
+    let written = write(RunFile::Rows.name(), rows)
+        .and_then(|()| write("traces/index.jsonl", index))
+        .and_then(|()| write("traces/traces.zst", pack));
     if written.is_err() {
         return;
     }

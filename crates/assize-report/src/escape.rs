@@ -38,7 +38,7 @@ fn is_inside_word(before: Option<char>, after: Option<char>) -> bool {
 }
 
 /// Control characters, and those that turn the direction of writing.
-fn is_hidden(letter: char) -> bool {
+pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
 }

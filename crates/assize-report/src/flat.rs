@@ -2,6 +2,7 @@
 
 mod row;
 
+use crate::escape::is_hidden;
 use crate::{ReportError, Row};
 use assize_contracts::Catalog;
 use row::{COLUMNS, FlatRow, Scalar};
@@ -124,7 +125,7 @@ fn text_cell(text: &str) -> Cow<'_, str> {
     ];
     let may_split = |letter| matches!(letter, ';' | '\t');
     let is_plain = !text.starts_with(BEGINNINGS) && !text.starts_with(['\r', '\n']);
-    if is_plain && !text.contains(|letter: char| may_split(letter) || letter.is_control()) {
+    if is_plain && !text.contains(|letter: char| may_split(letter) || is_hidden(letter)) {
         return Cow::Borrowed(text);
     }
     let mut cell = String::with_capacity(text.len() + 1);
@@ -141,7 +142,7 @@ fn text_cell(text: &str) -> Cow<'_, str> {
             '\n' | '\t' => cell.push(letter),
             '\r' if letters.peek() == Some(&'\n') => cell.push(letter),
             // A terminal would obey them, and spreadsheets show nothing of them.
-            letter if letter.is_control() => cell.extend(letter.escape_default()),
+            letter if is_hidden(letter) => cell.extend(letter.escape_default()),
             letter => cell.push(letter),
         }
         is_start = may_split(letter);

@@ -6,7 +6,8 @@ use crate::{Redactor, Secrets};
 pub fn secrets(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (secret, text) = text.split_once('\n').unwrap_or((&text, ""));
-    if secret.len() < 8 || "[redacted-1]".contains(secret) {
+    // A placeholder beside the right text may look like a value with brackets.
+    if secret.len() < 8 || secret.contains(['[', ']']) {
         return;
     }
     let secrets = Secrets::default();

@@ -22,6 +22,25 @@ const BITS: u32 = 16;
 /// Marks of a cut, besides the two ends of a text. Quotes count, since what was cut may have been quoted afterwards.
 const CUTS: [&[u8]; 6] = ["…".as_bytes(), b"...", b"\\u2026", b"\"", b"`", b"'"];
 
+/// No key of a service is longer. A private key in its armour is, and has a limit of its own in `KEY`.
+const LONGEST_KEY: usize = 17 << 10;
+
+/// How many bytes may be compared while a text is searched. Text may be made to be compared with everything, everywhere; whoever does
+/// that loses more of it than the values.
+struct Work(usize);
+
+impl Work {
+    fn on(text: &[u8]) -> Self {
+        Self((text.len().saturating_mul(32)).saturating_add(1 << 20))
+    }
+
+    /// `false`: there is no more.
+    fn spend(&mut self, bytes: usize) -> bool {
+        self.0 = self.0.saturating_sub(bytes + 1);
+        self.0 > 0
+    }
+}
+
 /// A value to find, and its number.
 #[derive(Clone, Debug)]
 pub(crate) struct Needle {
@@ -119,7 +138,8 @@ impl Matcher {
 
     /// Calls `on_found` until it returns `false`.
     fn search(&self, text: &[u8], on_found: &mut dyn FnMut(Found) -> bool) {
-        if !self.places.is_empty() && !self.search_blocks(text, on_found) {
+        let mut work = Work::on(text);
+        if !self.places.is_empty() && !self.search_blocks(text, &mut work, on_found) {
             return;
         }
         let short = self.short.iter();
@@ -128,16 +148,31 @@ impl Matcher {
             range: hit.range(),
             number: Some(self.needles[self.short_needles[hit.pattern()]].number),
         });
-        let keys = KEY_BEGINNINGS.find_iter(text);
-        let keys = keys.filter_map(|hit| key_at(text, hit.start()));
-        for found in short.chain(keys) {
+        for found in short {
             if !on_found(found) {
                 return;
             }
         }
+        let mut work = Work::on(text);
+        let mut done = 0;
+        for hit in KEY_BEGINNINGS.find_iter(text) {
+            // Within a key nothing else begins.
+            let found = (hit.start() >= done).then(|| key_at(text, hit.start(), &mut work));
+            if let Some(found) = found.flatten() {
+                done = found.range.end;
+                if !on_found(found) {
+                    return;
+                }
+            }
+        }
     }
 
-    fn search_blocks(&self, text: &[u8], on_found: &mut dyn FnMut(Found) -> bool) -> bool {
+    fn search_blocks(
+        &self,
+        text: &[u8],
+        work: &mut Work,
+        on_found: &mut dyn FnMut(Found) -> bool,
+    ) -> bool {
         for (number, bytes) in text.chunks_exact(BLOCK).enumerate() {
             let block = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             let slot = slot(block);
@@ -148,12 +183,19 @@ impl Matcher {
                 continue;
             };
             let at = number * BLOCK;
-            let found = places
-                .iter()
-                .filter_map(|place| self.found(text, at, *place));
-            for found in found {
-                if !on_found(found) {
+            for place in places {
+                let found = match work.spend(0) {
+                    true => self.found(text, at, *place, work),
+                    false => Some(Found {
+                        range: at..at + BLOCK,
+                        number: None,
+                    }),
+                };
+                if found.is_some_and(|found| !on_found(found)) {
                     return false;
+                }
+                if !work.spend(0) {
+                    break;
                 }
             }
         }
@@ -161,13 +203,14 @@ impl Matcher {
     }
 
     /// The value, or the part of it, to which a block at this place belongs.
-    fn found(&self, text: &[u8], at: usize, place: Place) -> Option<Found> {
+    fn found(&self, text: &[u8], at: usize, place: Place, work: &mut Work) -> Option<Found> {
         let (needle, range) = match place {
             Place::Head { needle, offset } => {
                 let start = at.checked_sub(offset)?;
                 let value = &self.needles[needle].text;
                 let pairs = text[start..].iter().zip(value);
                 let same = pairs.take_while(|(a, b)| a == b).count();
+                work.spend(same);
                 let is_end =
                     |length: &usize| *length == value.len() || is_cut_behind(text, start + length);
                 (needle, start..start + parts(same).find(is_end)?)
@@ -177,6 +220,7 @@ impl Matcher {
                 let value = &self.needles[needle].text;
                 let pairs = text.get(..end)?.iter().rev().zip(value.iter().rev());
                 let same = pairs.take_while(|(a, b)| a == b).count();
+                work.spend(same);
                 let is_start =
                     |length: &usize| *length == value.len() || is_cut_before(text, end - length);
                 (needle, end - parts(same).find(is_start)?..end)
@@ -277,11 +321,23 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Something that looks like a key. Not in the middle of a word: `task-…` is none.
-fn key_at(text: &[u8], at: usize) -> Option<Found> {
-    let is_within_word = at > 0 && text[at - 1].is_ascii_alphanumeric();
-    let range = KEY.find(&text[at..]).filter(|_| !is_within_word)?.range();
+fn key_at(text: &[u8], at: usize, work: &mut Work) -> Option<Found> {
+    if at > 0 && text[at - 1].is_ascii_alphanumeric() {
+        return None;
+    }
+    let text = &text[at..text.len().min(at + LONGEST_KEY)];
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let length = match text.starts_with(b"-----BEGIN ") {
+        true => text.len(),
+        false => text.iter().take_while(is_part).count(),
+    };
+    let end = match work.spend(length) {
+        true => KEY.find(&text[..length])?.end(),
+        // The word that it begins, whatever it is.
+        false => text.iter().take_while(is_part).count(),
+    };
     Some(Found {
-        range: at..at + range.end,
+        range: at..at + end,
         number: None,
     })
 }

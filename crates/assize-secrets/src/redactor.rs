@@ -339,6 +339,48 @@ mod tests {
         assert!(!format!("{:?}{:?}", secrets.hashes(), secrets.removed()).contains("hunter22"));
     }
 
+    /// Text that is made to be compared with everything, and values that are made for such text.
+    #[test]
+    fn hostile_text_takes_no_longer_than_any_other() {
+        let secrets = Secrets::default();
+        for number in 0..1_000 {
+            let key = format!("{}{number}", "a".repeat(7_990));
+            secrets.learn("x-api-key", &key);
+        }
+        assert!(secrets.removed().len() < 20);
+        let redactor = Redactor::new(&secrets);
+        let began = std::time::Instant::now();
+        for piece in [
+            "a",
+            "sk-",
+            "-eyJ",
+            "eyJ",
+            "-eyJaaaaaaaaaaa.",
+            "-----BEGIN ",
+            "-----BEGIN PRIVATE KEY-----",
+            "ghp_",
+            "xox",
+            "aaaa\"",
+        ] {
+            let text = piece.repeat(60_000 / piece.len());
+            let clean = redactor.text(&text);
+            redactor.concerns(text.as_bytes());
+            assert!(clean.len() <= text.len() * 4, "{piece}");
+        }
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn many_keys_in_a_text_are_all_removed() {
+        let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz";
+        let text = format!("{key}\n").repeat(5_000) + "the rest";
+        let clean = redactor(&["hunter22"]).text(&text).into_owned();
+        assert!(!clean.contains("sk-") && clean.ends_with("the rest"));
+        let text = "hunter22 ".repeat(50_000);
+        let clean = redactor(&["hunter22"]).text(&text).into_owned();
+        assert_eq!(clean, "[redacted-1] ".repeat(50_000));
+    }
+
     proptest::proptest! {
         #[test]
         fn no_value_survives_in_any_text(

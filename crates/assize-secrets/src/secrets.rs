@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Values beyond this are not learnt from requests: an agent may send any number of keys.
-const MOST_VALUES: usize = 2_000;
+/// Values beyond this are not learnt from requests: an agent may send any number of keys, and each of them is looked for in many forms.
+const MOST_VALUES: usize = 500;
+
+/// Nor are values that are longer than this together.
+const MOST_LEARNT: usize = 128 << 10;
 
 /// Things that only look like keys are numbered up to here.
 const MOST_NUMBERED: usize = 10_000;
@@ -37,6 +40,8 @@ struct Known {
     /// The suite's own declarations about values.
     declared: HashMap<String, bool>,
     found: Vec<Secret>,
+    /// Bytes of those that were learnt from requests.
+    learnt: usize,
     /// Numbers of values, by their hash.
     numbers: HashMap<[u8; 32], usize>,
 }
@@ -131,10 +136,11 @@ impl Secrets {
 
     /// Learns a key from a request. `user:password` in base64, as in basic authentication, is two more.
     pub fn learn(&self, name: &str, value: &str) {
-        if value.len() > LONGEST_LEARNT || self.known().found.len() >= MOST_VALUES {
-            return;
-        }
-        if value.len() >= SHORT {
+        let has_room = {
+            let known = self.known();
+            known.found.len() < MOST_VALUES && known.learnt + value.len() <= MOST_LEARNT
+        };
+        if has_room && (SHORT..=LONGEST_LEARNT).contains(&value.len()) {
             self.find(name, value.to_owned(), Reason::Request);
         }
     }
@@ -236,6 +242,9 @@ impl Secrets {
             return;
         }
         known.number(*blake3::hash(value.as_bytes()).as_bytes());
+        if reason == Reason::Request {
+            known.learnt += value.len();
+        }
         known.found.push(Secret {
             name: name.to_owned(),
             value,

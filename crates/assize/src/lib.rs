@@ -14,6 +14,7 @@ mod diagnostics;
 mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
+mod private;
 mod programs;
 pub mod suite;
 mod terminal;

@@ -32,9 +32,9 @@ fn lines() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_leftovers_are_repaired_or_refused(rows in lines(), index in lines()) {
+    fn any_leftovers_are_repaired_or_refused(rows in lines(), index in lines(), pack in prop::collection::vec(any::<u8>(), 0..40)) {
         let directory = tempfile::tempdir().unwrap();
-        fuzzing::run_directory(directory.path(), &rows, &index);
+        fuzzing::run_directory(directory.path(), &rows, &index, &pack);
     }
     #[test]
     fn any_stored_run_is_read_or_refused(rows in lines(), index in lines(), pack in prop::collection::vec(any::<u8>(), 0..40)) {

@@ -95,6 +95,8 @@ impl FileCheck {
         let real = match workspace.join(&self.path).canonicalize() {
             Ok(real) => real,
             Err(error) if is_missing(&error) => return Ok(FileState::Missing),
+            // Links in a circle lead nowhere, as one to nothing does. It is the agent's own work, so it is judged.
+            Err(_) if has_link(&workspace, &self.path) => return Ok(FileState::Missing),
             Err(error) => return Err(unreadable(error)),
         };
         if !real.starts_with(&workspace) {
@@ -149,6 +151,14 @@ pub(super) fn inner_path(spec: &Spec<'_>) -> Result<String, OverrideProblem> {
         )));
     }
     Ok(path)
+}
+
+fn has_link(workspace: &Path, path: &str) -> bool {
+    let is_link = |path: &Path| {
+        let metadata = fs::symlink_metadata(workspace.join(path));
+        metadata.is_ok_and(|metadata| metadata.is_symlink())
+    };
+    Path::new(path).ancestors().any(is_link)
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
@@ -235,10 +245,14 @@ mod tests {
         link("/etc", "etc");
         link("src/pager.py", "inside.py");
         link("nowhere", "dangling");
+        link("there", "here");
+        link("here", "there");
         workspace.check(json!({"path": "etc/passwd", "contains": "root"}), false);
         workspace.check(json!({"path": "etc/passwd", "absent": true}), false);
         workspace.check(json!({"path": "inside.py", "contains": "range"}), true);
         workspace.check(json!({"path": "dangling", "exists": true}), false);
+        workspace.check(json!({"path": "here", "exists": true}), false);
+        workspace.check(json!({"path": "here/below", "contains": "x"}), false);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Changes on disk: a `.tar.zst` that any tar opens. `changes.json` says what happened to which path, `files/` holds
 //! what is new or different. Bringing it back is in `restore.rs`.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -42,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Removes from the content of a file what must not be stored.
+/// Removes from the content or the name of a file what must not be stored.
 pub type Clean<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
 
 /// The content of an archive.
@@ -84,7 +85,7 @@ pub fn store(
     store_clean(directory, changes, archive, (limits, &|content| content))
 }
 
-/// The same with `clean` applied to the content of every file.
+/// The same with `clean` applied to the content and the path of every file.
 pub fn store_clean(
     directory: &Path,
     changes: &[Change],
@@ -104,7 +105,7 @@ fn write(
     archive: &Path,
     (limits, clean): (Limits, Clean<'_>),
 ) -> io::Result<Stored> {
-    let chosen = Chosen::new(directory, changes, limits);
+    let chosen = Chosen::new(directory, changes, (limits, clean));
     let encoder = zstd::Encoder::new(BufWriter::new(private(archive)?), 3)?;
     let mut tar = Builder::new(encoder);
     let index = serde_json::to_vec_pretty(&chosen.index)?;
@@ -135,7 +136,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn new(directory: &Path, changes: &[Change], limits: Limits) -> Self {
+    fn new(directory: &Path, changes: &[Change], (limits, clean): (Limits, Clean<'_>)) -> Self {
         let mut chosen = Self {
             index: Index {
                 changes: Vec::new(),
@@ -151,7 +152,11 @@ impl Chosen {
             } else if change.kind != ChangeKind::Deleted {
                 chosen.stored.left_out.push(change.path.clone());
             }
-            chosen.index.changes.push(Record::of(change, is_stored));
+            let path = cleaned(&change.path, clean);
+            chosen
+                .index
+                .changes
+                .push(Record::of(change, &path, is_stored));
         }
         chosen
     }
@@ -178,13 +183,14 @@ fn append(
 ) -> io::Result<()> {
     let source = directory.join(path);
     let metadata = fs::symlink_metadata(&source)?;
-    let name = Path::new(FILES).join(path);
+    let name = Path::new(FILES).join(cleaned(path, clean));
     let mut header = header(EntryType::Regular, 0);
     header.set_mode(metadata.mode() & 0o777);
     header.set_mtime(metadata.mtime().max(0) as u64);
     if metadata.is_symlink() {
         header.set_entry_type(EntryType::Symlink);
-        tar.append_link(&mut header, name, fs::read_link(&source)?)
+        let target = cleaned(&fs::read_link(&source)?, clean);
+        tar.append_link(&mut header, name, target)
     } else if metadata.is_dir() {
         header.set_entry_type(EntryType::Directory);
         tar.append_data(&mut header, name, io::empty())
@@ -197,6 +203,12 @@ fn append(
     }
 }
 
+/// Names are text from outside, too.
+fn cleaned(path: &Path, clean: Clean<'_>) -> PathBuf {
+    let bytes = clean(path.as_os_str().as_bytes().to_vec());
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
 fn header(kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -206,14 +218,13 @@ fn header(kind: EntryType, size: u64) -> Header {
 }
 
 impl Record {
-    fn of(change: &Change, is_stored: bool) -> Self {
-        let path_bytes = change
-            .path
+    fn of(change: &Change, path: &Path, is_stored: bool) -> Self {
+        let path_bytes = path
             .to_str()
             .is_none()
-            .then(|| change.path.as_os_str().as_bytes().to_vec());
+            .then(|| path.as_os_str().as_bytes().to_vec());
         Self {
-            path: change.path.to_string_lossy().into_owned(),
+            path: path.to_string_lossy().into_owned(),
             path_bytes,
             kind: change.kind,
             node: change.node,
@@ -249,6 +260,7 @@ pub fn read_changes(archive: &Path, longest: u64) -> Result<Vec<StoredChange>> {
     let file = File::open(archive).map_err(read_error())?;
     let mut tar = Archive::new(zstd::Decoder::new(file).map_err(read_error())?);
     let mut changes: Vec<StoredChange> = Vec::new();
+    let mut places: HashMap<PathBuf, usize> = HashMap::new();
     for (number, entry) in tar.entries().map_err(read_error())?.enumerate() {
         let mut entry = entry.map_err(read_error())?;
         if number == 0 {
@@ -256,13 +268,17 @@ pub fn read_changes(archive: &Path, longest: u64) -> Result<Vec<StoredChange>> {
                 .map_err(io::Error::other)
                 .map_err(read_error())?;
             changes = index.changes.iter().map(StoredChange::of).collect();
+            let numbered = changes.iter().enumerate();
+            places = numbered
+                .map(|(place, change)| (change.path.clone(), place))
+                .collect();
             continue;
         }
         let path = entry.path().map_err(read_error())?.into_owned();
         let found = path
             .strip_prefix(FILES)
             .ok()
-            .and_then(|path| changes.iter_mut().find(|change| change.path == path));
+            .and_then(|path| changes.get_mut(*places.get(path)?));
         if let Some(change) = found.filter(|change| change.node == Node::File)
             && entry.size() <= longest
         {

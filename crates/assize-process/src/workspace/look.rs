@@ -31,6 +31,8 @@ pub struct LeftOut {
     pub unread: u64,
     /// One of them.
     pub such_as: Option<PathBuf>,
+    /// Directories lie so deep in each other that their paths cannot be named. Only a program that tries to makes such.
+    pub too_deep: bool,
     /// Why not everything was found. Absent when it was.
     pub stopped: Option<&'static str>,
 }
@@ -45,8 +47,12 @@ impl LeftOut {
         let stopped = self
             .stopped
             .map(|reason| format!("not all files were looked at: {reason}"));
-        let both: Vec<String> = unread.into_iter().chain(stopped).collect();
-        (!both.is_empty()).then(|| both.join("; "))
+        let too_deep = self
+            .too_deep
+            .then(|| "what lies deeper than a path can be long was not looked at".to_owned());
+        let parts = [unread, too_deep, stopped];
+        let all: Vec<String> = parts.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 
@@ -132,6 +138,13 @@ impl<'a> Look<'a> {
                 self.leave_out(path);
                 None
             }
+        }
+    }
+
+    /// Takes note of a path that could not be read.
+    pub(super) fn note_failure(&self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::InvalidFilename {
+            self.left_out.borrow_mut().too_deep = true;
         }
     }
 

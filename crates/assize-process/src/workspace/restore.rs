@@ -197,7 +197,7 @@ fn remove(path: &Path) -> io::Result<()> {
 mod tests {
     use tar::{Builder, Header};
 
-    use super::super::{Limits, Snapshot, copy_tree, store};
+    use super::super::{Limits, Snapshot, copy_tree, read_changes, store, store_clean};
     use super::*;
 
     fn original(directory: &Path) {
@@ -268,6 +268,54 @@ mod tests {
         .unwrap();
         restore(&archive, &template).unwrap();
         assert_eq!(fs::read_dir(&template).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_are_cleaned_as_contents_are() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("directory");
+        fs::create_dir_all(directory.join("a hunter2 b/deep")).unwrap();
+        fs::write(directory.join("a hunter2 b/deep/hunter2"), "is hunter2").unwrap();
+        symlink("to/hunter2", directory.join("link")).unwrap();
+        let changes = Snapshot::empty().changes(&directory).unwrap();
+        let archive = root.path().join("archive.tar.zst");
+        let clean = |content: Vec<u8>| {
+            let text = String::from_utf8(content).unwrap();
+            text.replace("hunter2", "[1]").into_bytes()
+        };
+        store_clean(&directory, &changes, &archive, (Limits::default(), &clean)).unwrap();
+        let unpacked = zstd::decode_all(File::open(&archive).unwrap()).unwrap();
+        assert!(!String::from_utf8_lossy(&unpacked).contains("hunter2"));
+        let fresh = root.path().join("fresh");
+        fs::create_dir(&fresh).unwrap();
+        restore(&archive, &fresh).unwrap();
+        let text = fs::read_to_string(fresh.join("a [1] b/deep/[1]")).unwrap();
+        assert_eq!(text, "is [1]");
+        assert_eq!(
+            fs::read_link(fresh.join("link")).unwrap(),
+            Path::new("to/[1]")
+        );
+    }
+
+    /// Comparing every path with every other would take minutes.
+    #[test]
+    fn an_archive_of_many_files_is_read_in_time() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("directory");
+        fs::create_dir(&directory).unwrap();
+        for number in 0..20_000 {
+            fs::write(directory.join(number.to_string()), "x").unwrap();
+        }
+        let changes = Snapshot::empty().changes(&directory).unwrap();
+        let archive = root.path().join("archive.tar.zst");
+        store(&directory, &changes, &archive, Limits::default()).unwrap();
+        let began = std::time::Instant::now();
+        let read = read_changes(&archive, 10).unwrap();
+        assert!(
+            read.iter()
+                .all(|change| change.content.as_deref() == Some(b"x"))
+        );
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 
     #[test]

@@ -350,12 +350,15 @@ fn walk(
     fs::read_dir(&first).map_err(Error::file("read", &first))?;
     let mut waiting = vec![first];
     while let Some(directory) = waiting.pop() {
-        for found in fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let found = fs::read_dir(&directory).inspect_err(|error| look.note_failure(error));
+        for found in found.into_iter().flatten().flatten() {
             if !look.goes_on() {
                 return Ok(entries);
             }
             let path = found.path();
-            let Ok(metadata) = fs::symlink_metadata(&path) else {
+            let metadata =
+                fs::symlink_metadata(&path).inspect_err(|error| look.note_failure(error));
+            let Ok(metadata) = metadata else {
                 continue;
             };
             let Ok(relative) = path.strip_prefix(root) else {

@@ -143,7 +143,7 @@ fn analyze_run(run: &RunDirectory, panel: &Panel, arguments: &AnalyzeArguments) 
     let mut earlier = Earlier::of(&path)?;
     let written = path.with_extension("tmp");
     let mut file = std::io::BufWriter::new(
-        std::fs::File::create(&written)
+        crate::private::file(&written)
             .with_context(|| format!("cannot write `{}`", written.display()))?,
     );
     let trials = Trials::of(run)?;

@@ -12,9 +12,14 @@ use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunFile, RunState};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
 
 /// The directory of baselines among the runs. It holds no manifest, so it is no run itself.
 const DIRECTORY: &str = "baselines";
+
+/// The prefix of directories until they are whole.
+const UNFINISHED: &str = ".set-";
 
 /// The files that make a run comparable; traces and reports stay behind.
 const FILES: [RunFile; 2] = [RunFile::Manifest, RunFile::Rows];
@@ -73,17 +78,15 @@ fn set(results: &Path, name: &str, run: &RunDirectory) -> Result<Exit> {
     std::fs::create_dir_all(&parent).with_context(cannot)?;
     // Beside its place first, so that other processes never see half a baseline.
     let unfinished = tempfile::Builder::new()
-        .prefix(".set-")
+        .prefix(UNFINISHED)
         .tempdir_in(&parent)
         .with_context(cannot)?;
     for file in FILES {
         std::fs::copy(run.file(file), file.within(unfinished.path())).with_context(cannot)?;
     }
     let replaced = path.exists();
-    if replaced {
-        std::fs::remove_dir_all(&path).with_context(cannot)?;
-    }
-    std::fs::rename(unfinished.keep(), &path).with_context(cannot)?;
+    put(unfinished, &path).with_context(cannot)?;
+    remove_unfinished(&parent);
     let was = if replaced { " now" } else { "" };
     say(format!("baseline {name} is{was} run {}", run.id()));
     if run.manifest().state != RunState::Complete {
@@ -92,8 +95,40 @@ fn set(results: &Path, name: &str, run: &RunDirectory) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Puts a directory in its place. One that is there is exchanged for it in one step, so that there is always one of both.
+fn put(new: TempDir, path: &Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if path.exists() {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, new.path(), CWD, path, RenameFlags::EXCHANGE).is_ok() {
+            // The old one is removed with the value.
+            return Ok(());
+        }
+    }
+    if path.exists() {
+        std::fs::remove_dir_all(path)?;
+    }
+    std::fs::rename(new.keep(), path)
+}
+
+/// Removes what a `baseline set` that was killed has left.
+fn remove_unfinished(parent: &Path) {
+    const LONGEST: Duration = Duration::from_secs(600);
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|found| found.modified());
+        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LONGEST));
+        if is_old && entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 fn list(results: &Path, as_json: bool) -> Result<Exit> {
-    let baselines = store::list(&results.join(DIRECTORY))?;
+    let mut baselines = store::list(&results.join(DIRECTORY))?;
+    baselines.retain(|baseline| {
+        let name = baseline.path().file_name().unwrap_or_default();
+        !name.to_string_lossy().starts_with(UNFINISHED)
+    });
     if baselines.is_empty() && !as_json {
         say("no baselines; `assize baseline set NAME` keeps the last run as one");
     }

@@ -8,12 +8,16 @@ use similar::TextDiff;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A longer file is named, not shown.
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// More files than this are only counted.
 const MOST_FILES: usize = 200;
+
+/// What takes longer to compare is shown with more lines than have changed.
+const LONGEST_DIFF: Duration = Duration::from_secs(1);
 
 /// Makes the diffs of a run's trials.
 pub(super) struct Changes<'a> {
@@ -177,7 +181,9 @@ fn file_diff(change: &StoredChange, origin: &Origin) -> String {
         true => format!("{side}/{path}"),
         false => "/dev/null".to_owned(),
     };
-    TextDiff::from_lines(&*old, &*new)
+    TextDiff::configure()
+        .timeout(LONGEST_DIFF)
+        .diff_lines(&*old, &*new)
         .unified_diff()
         .header(
             &header(change.kind != ChangeKind::Added, "a"),

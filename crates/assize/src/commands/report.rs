@@ -7,6 +7,7 @@ use crate::commands::open_page::open_page;
 use crate::commands::pages::{Pages, PagesDraft};
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::exit::Exit;
+use crate::private;
 use crate::terminal::{plain, print, print_cautions, print_gates};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
@@ -305,12 +306,22 @@ impl Replacement {
     fn create(path: PathBuf) -> Result<Self> {
         let cannot = || format!("cannot write `{}`", path.display());
         let directory = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory).with_context(cannot)?;
+        // Elsewhere reports are for others to read, too.
+        let is_private = private::is_in_run(&path);
+        let made = match is_private {
+            true => private::directory(directory),
+            false => std::fs::create_dir_all(directory),
+        };
+        made.with_context(cannot)?;
         // Two files may differ in nothing but what stands behind the dot.
         let mut name = path.clone().into_os_string();
         name.push(".unfinished");
         let unfinished = PathBuf::from(name);
-        let file = BufWriter::new(File::create(&unfinished).with_context(cannot)?);
+        let file = match is_private {
+            true => private::file(&unfinished),
+            false => File::create(&unfinished),
+        };
+        let file = BufWriter::new(file.with_context(cannot)?);
         Ok(Self {
             path,
             unfinished,

@@ -46,6 +46,59 @@ fn a_terabyte_of_nothing_holds_up_nobody() {
     }
 }
 
+/// Deeper than paths can be named, and than files can be open.
+const DEEP: &str = "echo x > ok; python3 -c 'import os\nfor n in range(3000): os.mkdir(\"d\"); os.chdir(\"d\")'; echo done";
+
+#[test]
+fn directories_of_any_depth_hold_up_nobody() {
+    for method in ["copy", "recycle", "overlay"] {
+        let sandbox = sandbox(DEEP, method);
+        let rows = sandbox.run(&[]);
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            assert_eq!(row["outcome"], "fail", "{method}: {row:#}");
+            let said = said_about_workspace(&row);
+            assert!(said.contains("deeper than a path"), "{method}: {row:#}");
+        }
+        assert_eq!(sandbox.left_workspaces().len(), 0, "{method}");
+    }
+}
+
+#[test]
+fn texts_that_are_hard_to_compare_hold_up_nobody() {
+    // Keys that begin everywhere, and a file in the order that takes longest to compare.
+    let script = "tac seen > new; mv new seen; python3 -c 'print(\"sk-\" * 300000)'; echo done";
+    let suite = "output: { keep_workspace: all }\nexecution: { repetitions: 1 }";
+    let checks = "workspace: { from: source }\nchecks:\n  - output: { contains: done }";
+    let sandbox = Sandbox::of(script, suite, checks);
+    let lines: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    sandbox.write("source/seen", &lines);
+    let began = Instant::now();
+    assert_eq!(sandbox.run(&[])[0]["outcome"], "pass");
+    sandbox.done(&["show", "last/0"]);
+    assert!(
+        began.elapsed() < Duration::from_secs(120),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn pipes_devices_and_circles_of_links_are_judged_and_not_read() {
+    let script = "mkfifo pipe; ln -s pipe link; ln -s b a; ln -s a b; ln -s /dev/zero zero; ln -s . c; echo x > ok; echo done";
+    let checks = "workspace: {}\nchecks:\n  - file: { path: pipe, contains: x }\n  - file: { path: link, equals: x }\n  \
+                  - file: { path: a, exists: true }\n  - file: { path: zero, matches: x }\n  - file: { path: c/c/c/ok, contains: x }\n";
+    let sandbox = Sandbox::of(script, "output: { keep_workspace: all }", checks);
+    let rows = sandbox.run(&["-n", "1"]);
+    assert_eq!(rows[0]["outcome"], "fail", "{:#}", rows[0]);
+    let details = rows[0]["checkpointDetails"].as_array().unwrap();
+    let passed: Vec<bool> = details
+        .iter()
+        .map(|check| check["passed"] == true)
+        .collect();
+    assert_eq!(passed, [false, false, false, false, true], "{:#}", rows[0]);
+}
+
 #[test]
 fn a_run_with_a_flood_of_files_can_be_stopped() {
     let sandbox = sandbox(

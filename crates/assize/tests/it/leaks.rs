@@ -2,8 +2,10 @@
 
 use crate::llm::Llm;
 use crate::sandbox::{Sandbox, words};
-use std::io::Read;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Shows every secret in every form in every way an agent has: stdout, stderr, a tool's name, input and result, the model's
 /// answers, files that checks quote, and lengths at which excerpts cut it.
@@ -34,6 +36,11 @@ for number, secret in enumerate(secrets):
         open(f"cut-{number}.txt", "a").write("x" * length + secret + "\n")
     open(f"file-{number}.txt", "w").write("y" * (490 - 3 * number) + secret + "z" * 50)
 open("all.txt", "w").write("\n".join(everything))
+open("binary", "wb").write(b"\xff\xfe " + " ".join(everything).encode() + b" \x00")
+for form in everything:
+    if "/" not in form and len(form.encode()) < 200:
+        open("named " + form, "w").write("x")
+os.symlink(secrets[1], "link")
 sys.stderr.write("\n".join(everything) + "\n" + "w" * 3000 + secrets[3])
 print("\n".join(everything))
 sys.stdout.write("v" * (500 - 10) + secrets[0])
@@ -61,7 +68,7 @@ fn sandbox(llm: &Llm, fail: u8) -> Sandbox {
          modes:\n  plain:\n    environment:\n      DOCS_TOKEN: '${{env:DOCS_TOKEN}}'\n      PLAIN_NAME: '${{env:PLAIN_NAME}}'\n      \
          DECLARED: {{ value: '${{env:DECLARED}}', secret: true }}\n      FAIL: '{fail}'\n\
          scenarios: {{ paths: [s.yaml] }}\n\
-         output: {{ log_level: debug }}\n\
+         output: {{ log_level: debug, keep_workspace: all }}\n\
          capture: {{ upstream: {{ anthropic: '{url}' }}, cassette: {{ file: c.jsonl, mode: record }} }}\n"
     );
     let file = |number: usize| {
@@ -86,27 +93,21 @@ fn no_file_of_a_run_holds_a_secret_in_any_form() {
     for fail in [0, 3] {
         let llm = Llm::new();
         let sandbox = sandbox(&llm, fail);
-        for arguments in [
-            &["run", "-q", "--skip-warmup", "-n", "2"][..],
-            &["report", "last"],
-            &["show", "last/0", "--json"],
-            &["analyze", "last"],
-            &["score", "last", "--yes"],
-        ] {
-            let mut command = sandbox.assize(arguments);
-            command
-                .env("DOCS_TOKEN", SECRETS[0])
-                .env("PLAIN_NAME", SECRETS[1])
-                .env("DECLARED", SECRETS[2]);
-            let output = command.output().unwrap();
-            assert!(
-                output.status.code().is_some_and(|code| code != 2),
-                "{arguments:?} {}",
-                words(&output)
-            );
+        let commands = "run -q --skip-warmup -n 2 | report last | report last --format benchmark --out out/report | show last | show last/0 | \
+            show last/0 --json | compare last | gate last --gate success>=0.1 | history | runs --json | analyze last | baseline set kept last | \
+            export atif last --out out/atif | export otlp last --out out/otlp | export chrome last --out out/chrome | \
+            export speedscope last --out out/speedscope | export folded last --out out/folded | export atif last/0 | \
+            score last --yes | report last | run -q --skip-warmup --shard 1/2 --output shards | \
+            run -q --skip-warmup --shard 2/2 --output shards | merge shards --out out/merged | report out/merged";
+        for arguments in commands.split(" | ") {
+            let arguments: Vec<&str> = arguments.split_whitespace().collect();
+            let output = with_secrets(sandbox.assize(&arguments)).output().unwrap();
+            let is_usage = output.status.code().is_none_or(|code| code == 2);
+            assert!(!is_usage, "{arguments:?} {}", words(&output));
             find_nothing("output", &output.stdout);
             find_nothing("stderr", &output.stderr);
         }
+        find_nothing("mcp", &asked_over_mcp(&sandbox));
         let rows = sandbox.rows();
         assert_eq!(rows.len(), 2);
         assert!(
@@ -114,9 +115,54 @@ fn no_file_of_a_run_holds_a_secret_in_any_form() {
             "{:#}",
             rows[0]
         );
-        search(&sandbox.path(".assize"));
+        for place in [".assize", "shards", "out"] {
+            search(&sandbox.path(place));
+        }
         find_nothing("c.jsonl", &std::fs::read(sandbox.path("c.jsonl")).unwrap());
     }
+}
+
+fn with_secrets(mut command: Command) -> Command {
+    command
+        .env("DOCS_TOKEN", SECRETS[0])
+        .env("PLAIN_NAME", SECRETS[1])
+        .env("DECLARED", SECRETS[2]);
+    command
+}
+
+/// Everything that the server tells an agent about the run.
+fn asked_over_mcp(sandbox: &Sandbox) -> Vec<u8> {
+    let mut child = with_secrets(sandbox.assize(&["mcp"]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+    let call = |tool: &str, more: Value| json!({"name": tool, "arguments": more});
+    let requests = [
+        ("initialize", hello),
+        ("tools/call", call("check", json!({"suite": "."}))),
+        ("tools/call", call("runs", json!({"suite": "."}))),
+        ("tools/call", call("compare", json!({"suite": "."}))),
+        (
+            "tools/call",
+            call("show", json!({"suite": ".", "position": 0})),
+        ),
+    ];
+    for (id, (method, params)) in requests.iter().enumerate() {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(stdin, "{request}").unwrap();
+    }
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    let mut read = String::new();
+    for _ in &requests {
+        answers.read_line(&mut read).unwrap();
+    }
+    drop(stdin);
+    child.wait().unwrap();
+    assert!(read.contains("[redacted-"), "{read}");
+    read.into_bytes()
 }
 
 #[test]

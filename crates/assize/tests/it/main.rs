@@ -18,6 +18,7 @@ mod endless;
 mod export;
 mod factors;
 mod first_hour;
+mod found;
 mod from_git;
 mod from_session;
 mod gates;

@@ -10,7 +10,7 @@ fn everything_a_run_writes_is_its_owners_alone() {
     let llm = Llm::new();
     let suite = format!(
         "provider: {{ uses: command, command: [python3, '{{suite}}/agent.py'] }}\n\
-         modes: {{ plain: {{}} }}\nscenarios: {{ paths: [s.yaml] }}\n\
+         modes: {{ plain: {{}}, other: {{}} }}\nscenarios: {{ paths: [s.yaml] }}\n\
          output: {{ keep_workspace: all, log_level: debug }}\n\
          capture: {{ upstream: {{ anthropic: '{}' }}, cassette: {{ file: c.jsonl, mode: record }} }}\n",
         llm.url
@@ -34,7 +34,28 @@ fn everything_a_run_writes_is_its_owners_alone() {
     ] {
         assert!(run.join(name).exists(), "{name}");
     }
+    // Commands that write into a run, and those that make another of it.
+    for arguments in [
+        "compare last",
+        "analyze last",
+        "report last",
+        "baseline set kept",
+        "score last --yes",
+        "run -q --skip-warmup --shard 1/1 --output shards --results file://STORE",
+        "merge shards --out merged",
+        "compare merged",
+        "report merged",
+    ] {
+        let store = sandbox.path("store").display().to_string();
+        let arguments = arguments.replace("STORE", &store);
+        sandbox.done(&arguments.split(' ').collect::<Vec<_>>());
+    }
+    for file in ["looks.jsonl", "analysis.jsonl", "report/report.html"] {
+        assert!(run.join(file).exists(), "{file}");
+    }
     check(&run);
+    check(&sandbox.path("merged"));
+    check(&sandbox.path("store"));
     let cassette = mode_of(&sandbox.path("c.jsonl"));
     assert_eq!(cassette, 0o600, "{cassette:o}");
     let upstream = format!("anthropic={}", llm.url);
@@ -49,15 +70,11 @@ fn everything_a_run_writes_is_its_owners_alone() {
     check(&sandbox.path(".assize/recordings"));
 }
 
-/// Others may open the report once they are let into the directory.
 fn check(directory: &Path) {
     let mode = mode_of(directory);
     assert_eq!(mode, 0o700, "{} {mode:o}", directory.display());
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        if path.ends_with("report") {
-            continue;
-        }
         if path.is_dir() {
             check(&path);
             continue;

@@ -98,7 +98,10 @@ impl Sandbox {
 
     pub(crate) fn last_run(&self) -> PathBuf {
         let runs = std::fs::read_dir(self.path(".assize/runs")).unwrap();
-        runs.map(|run| run.unwrap().path()).max().unwrap()
+        let runs = runs.map(|run| run.unwrap().path());
+        // Baselines lie among them.
+        let runs = runs.filter(|run| run.join("manifest.json").exists());
+        runs.max().unwrap()
     }
 
     /// The trace of the trial at this position.

@@ -3,6 +3,7 @@
 use super::Parts;
 use super::part::{PartName, pack, unpack};
 use crate::commands::Obstructed;
+use crate::private;
 use crate::terminal::warn;
 use anyhow::{Context, Result};
 use assize_engine::store::{PartMarks, RunDirectory, RunFile, restore_shard, runs_below};
@@ -15,6 +16,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload, RetryConfig, WriteMultipart};
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,6 +49,8 @@ pub(crate) fn check() -> Result<()> {
 struct Place {
     store: Arc<dyn ObjectStore>,
     prefix: ObjectPath,
+    /// The directory, where it is one on this machine.
+    local: Option<PathBuf>,
     runtime: Runtime,
 }
 
@@ -85,7 +89,8 @@ impl Place {
                 Arc::new(builder.build().map_err(explain)?)
             }
             _ => {
-                std::fs::create_dir_all(rest).with_context(|| format!("cannot create `{rest}`"))?;
+                let made = private::directory(Path::new(rest));
+                made.with_context(|| format!("cannot create `{rest}`"))?;
                 Arc::new(LocalFileSystem::new_with_prefix(rest).map_err(explain)?)
             }
         };
@@ -101,6 +106,7 @@ impl Place {
         Ok(Self {
             store,
             prefix,
+            local: (scheme == "file").then(|| rest.into()),
             runtime,
         })
     }
@@ -133,16 +139,29 @@ impl Place {
     /// Puts an archive there, whole or not at all.
     fn upload(&self, archive: &Path, name: &PartName) -> Result<()> {
         let path = self.path(&name.path());
+        let local = self.local.as_ref().map(|local| local.join(path.as_ref()));
+        // In a directory, results are as private as they are in a run's.
+        if let Some(parent) = local.as_ref().and_then(|local| local.parent()) {
+            private::directory(parent)?;
+        }
+        self.put(archive, &path)?;
+        if let Some(local) = local {
+            std::fs::set_permissions(local, std::fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, archive: &Path, path: &ObjectPath) -> Result<()> {
         let size = std::fs::metadata(archive)?.len() as usize;
         if size <= ONE_PIECE {
             let content = PutPayload::from(std::fs::read(archive)?);
-            self.runtime.block_on(self.store.put(&path, content))?;
+            self.runtime.block_on(self.store.put(path, content))?;
             return Ok(());
         }
         self.runtime.block_on(async {
             use std::io::Read;
             let mut file = std::fs::File::open(archive)?;
-            let mut upload = WriteMultipart::new(self.store.put_multipart(&path).await?);
+            let mut upload = WriteMultipart::new(self.store.put_multipart(path).await?);
             let mut piece = vec![0; 8 << 20];
             loop {
                 let length = file.read(&mut piece)?;

@@ -54,7 +54,7 @@ pub(super) fn submit(submission: &Submission) -> Result<String> {
         .unwrap_or_else(|| "python3".into());
     let log = submission.logs().join(LOG);
     let log =
-        std::fs::File::create(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
+        crate::private::file(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
     let mut driver = Command::new(&python);
     driver
         .arg(submission.directory.join(&submission.job_file))
