@@ -256,10 +256,7 @@ fn a_suite_that_is_not_there_says_how_to_make_one() {
     for path in ["nowhere.yaml", "scenarios"] {
         let outcome = suite.assize(&["run", path]);
         assert_eq!(outcome.code, Some(2));
-        assert!(
-            outcome.stderr.contains("`assize init`"),
-            "{outcome:?}"
-        );
+        assert!(outcome.stderr.contains("`assize init`"), "{outcome:?}");
     }
 }
 
