@@ -102,11 +102,15 @@ pub(super) fn each(path: &Path, visit: &mut dyn FnMut(ReadSession) -> Result<()>
 }
 
 /// True for a directory with files that may be logs.
+#[cfg(feature = "sessions")]
 pub(super) fn has_logs(path: &Path) -> bool {
-    #[cfg(feature = "sessions")]
-    return path.is_dir() && !assize_sessions::find_below(path).is_empty();
-    #[cfg(not(feature = "sessions"))]
-    return false;
+    path.is_dir() && !assize_sessions::find_below(path).is_empty()
+}
+
+/// Always false: logs are not read without the feature `sessions`.
+#[cfg(not(feature = "sessions"))]
+pub(super) fn has_logs(_: &Path) -> bool {
+    false
 }
 
 /// The first session in an agent's log. None for files that are no log.
