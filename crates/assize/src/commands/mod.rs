@@ -67,7 +67,7 @@ use crate::suite;
 use crate::terminal::{plain, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
-use assize_engine::store::{self, RunDirectory, StoreError};
+use assize_engine::store::{self, RunDirectory, RunFile, StoreError};
 use assize_plugins::PluginHost;
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ fn results_of_suite(path: &str) -> Option<PathBuf> {
     };
     let is_suite = (path.is_dir() && suite::find(path).is_ok()) || is_suite_file();
     let results = is_suite.then(|| suite::configured_results_dir(path).ok())?;
-    results.filter(|_| !path.join("manifest.json").exists())
+    results.filter(|_| !RunFile::Manifest.within(path).exists())
 }
 
 /// Says how to list the runs of the place that was looked into, or that there is none yet.
