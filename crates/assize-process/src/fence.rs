@@ -2,7 +2,7 @@
 //!
 //! A rule takes some microseconds, and a suite in a crowded directory has hundreds of them for what lies around it. So the host keeps
 //! sets with those rules in stock: a start takes one, adds the few rules of its own trial, and another is made while the program
-//! runs. A set is used once, because what one trial may change is nobody else's.
+//! runs. A set is used once: it holds paths that only one trial may change.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -194,7 +194,7 @@ impl Shelf {
 
 static SHELVES: Mutex<Vec<Shelf>> = Mutex::new(Vec::new());
 
-/// Takes a set, if there is one, and has it replaced. Outside of a runtime there is nobody to do that, and no stock.
+/// Takes a set, if there is one, and orders its replacement. Outside of a runtime no task can make one, so there is no stock.
 fn take(surroundings: &Arc<Surroundings>, limits_ports: bool) -> Option<Stocked> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     let mut shelves = SHELVES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -166,7 +166,7 @@ pub(super) fn serve() -> io::Result<Served> {
 pub(super) enum Served {
     /// This process is a keeper now, of a program inside these rules.
     Keeper { rules: Option<OwnedFd> },
-    /// There is nobody left to serve.
+    /// No client is left.
     HostGone,
 }
 

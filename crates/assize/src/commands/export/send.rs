@@ -34,7 +34,7 @@ impl Sender {
         let url = traces_url(endpoint)?;
         let headers = all_headers(headers)?;
         let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-        // Fails only when somebody else installed one, which is as good.
+        // Fails only when another provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A key must not follow a redirect to somebody else.
         let mut builder = reqwest::Client::builder()
