@@ -213,32 +213,35 @@ fn export_otlp(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()>
 
 fn export_chrome(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
     let mut document = chrome::Document::default();
-    let mut sessions = WithTimes::default();
     let mut out = Out::open(arguments.out.as_deref())?;
-    sources.each(
-        &mut |session| match sessions.take(document.add(&session), &session) {
-            Some(text) => out.add(&text),
-            None => Ok(()),
-        },
-    )?;
-    sessions.finish()?;
+    write_sessions(sources, &mut out, |session| document.add(session))?;
     out.add(document.end())?;
     out.finish()
 }
 
 fn export_speedscope(sources: &Sources<'_>, arguments: &ExportArguments) -> Result<()> {
     let mut document = speedscope::Document::default();
-    let mut sessions = WithTimes::default();
     let mut out = Out::open(arguments.out.as_deref())?;
+    write_sessions(sources, &mut out, |session| document.add(session))?;
+    out.add(&document.end())?;
+    out.finish()
+}
+
+/// Writes the text of every session that has times.
+fn write_sessions(
+    sources: &Sources<'_>,
+    out: &mut Out,
+    mut text_of: impl FnMut(&Session) -> Result<String, NoTimes>,
+) -> Result<()> {
+    let mut sessions = WithTimes::default();
     sources.each(
-        &mut |session| match sessions.take(document.add(&session), &session) {
+        &mut |session| match sessions.take(text_of(&session), &session) {
             Some(text) => out.add(&text),
             None => Ok(()),
         },
     )?;
     sessions.finish()?;
-    out.add(&document.end())?;
-    out.finish()
+    Ok(())
 }
 
 /// Sessions for a format that needs times. Those without any are left out, which is an error only if there are no others.
