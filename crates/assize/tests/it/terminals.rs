@@ -88,8 +88,9 @@ fn typed(place: &Path, arguments: &[&str]) -> Command {
 #[test]
 fn an_interactive_session_is_recorded() {
     let suite = Suite::new();
-    let script = "test -t 0 && test -t 1 && test -t 2 && echo in-a-terminal; stty size; \
-                  read name; echo hello $name; sleep 60 & trap 'echo stopped; exit 7' INT; wait";
+    let script = "trap 'echo stopped; exit 7' INT; \
+                  test -t 0 && test -t 1 && test -t 2 && echo in-a-terminal; stty size; \
+                  read name; sleep 60 & echo hello $name; wait";
     let mut screen = Screen::new(
         typed(suite.path(), &["record", "--", "sh", "-c", script]),
         91,
