@@ -123,7 +123,7 @@ STUDY_SEED ?= 1
 study:
 	$(CARGO) build --release -p assize --locked
 	$(CARGO) run --release -p assize-stats --locked --example study -- --simulations $(STUDY_SIMULATIONS) --seed $(STUDY_SEED)
-	$(CARGO) run --release -p assize-report --locked --example study -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
+	$(CARGO) run --release -p assize-report --locked --example reports -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
 		--binary $${CARGO_TARGET_DIR:-target}/release/assize --commit $$(git rev-parse --short HEAD)
 	$(CARGO) run --release -p assize-stats --locked --example stopping -- $(STUDY_SIMULATIONS) $(STUDY_SEED)
 	tests/study/design.py $${CARGO_TARGET_DIR:-target}/release/assize --experiments $(STUDY_REPORTS) --runs $(STUDY_REPORTS) --seed $(STUDY_SEED) \

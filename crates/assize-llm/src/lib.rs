@@ -32,7 +32,7 @@ pub use chat::{
     ToolSpec,
 };
 pub use context_overflow::mentions_context_overflow;
-pub use outline::{RequestOutline, ToldResult};
+pub use outline::{RequestOutline, ResultInRequest};
 pub use prices::{Cost, PriceFileError, Prices, Purchase, Reckoning, price_calls};
 pub use request::{ModelRequest, ToolResult, ask_for_usage, may_lack_usage};
 pub use sse::{SseEvent, SseReader};

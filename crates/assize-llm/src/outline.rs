@@ -20,12 +20,12 @@ pub struct RequestOutline {
     /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
     /// Results of tools, oldest first.
-    pub tool_results: Vec<ToldResult>,
+    pub tool_results: Vec<ResultInRequest>,
 }
 
 /// A result of a tool that stands somewhere in a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToldResult {
+pub struct ResultInRequest {
     /// The id of the call. Absent where results go by order.
     pub id: Option<String>,
     /// The tool's name, where the request has it.
@@ -34,7 +34,7 @@ pub struct ToldResult {
     place: Range<usize>,
 }
 
-impl ToldResult {
+impl ResultInRequest {
     /// Reads the result; `body` is that of the request.
     pub fn read(&self, body: &[u8]) -> ToolResult {
         let text = body.get(self.place.clone()).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Reader<'_> {
 
     fn add_result(&mut self, result: &Span<'_>, id: &Span<'_>, name: Option<&Span<'_>>) {
         let start = result.text.as_ptr() as usize - self.body.as_ptr() as usize;
-        self.outline.tool_results.push(ToldResult {
+        self.outline.tool_results.push(ResultInRequest {
             id: text(&id.read()),
             name: name.and_then(|name| text(&name.read())),
             api: self.api,

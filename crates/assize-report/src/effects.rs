@@ -534,7 +534,7 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
 fn mixed(effect: &FactorEffect) -> String {
     match effect.aliases.is_empty() {
         true => String::new(),
-        false => format!("; cannot be told from {}", effect.aliases.join(", ")),
+        false => format!("; cannot be separated from {}", effect.aliases.join(", ")),
     }
 }
 

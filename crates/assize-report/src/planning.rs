@@ -257,7 +257,7 @@ impl PlanBudget {
                 "how to split {whole} is not known before a run: `assize plan --pilot` runs a few blocks"
             ),
             None => format!(
-                "nobody knows what these trials {what}, so {whole} cannot be split{instead}"
+                "it is unknown what these trials {what}, so {whole} cannot be split{instead}"
             ),
             Some(_) => format!(
                 "{whole} cannot be split sensibly: it pays for fewer than two scenarios, or for far more than any design needs"

@@ -67,11 +67,11 @@ pub(crate) fn uses(summary: &Summary) -> SkillTable {
         !column.is_optional || modes.any(|mode| mode.metrics.find(column.metric).is_some())
     };
     let columns: Vec<&Column> = COLUMNS.iter().filter(is_known).collect();
-    let is_told = |(_, metric): &&(&str, &str)| {
+    let is_known = |(_, metric): &&(&str, &str)| {
         let mut modes = modes.iter();
         modes.any(|mode| mode.texts.find(metric).is_some())
     };
-    let texts: Vec<&(&str, &str)> = TEXTS.iter().filter(is_told).collect();
+    let texts: Vec<&(&str, &str)> = TEXTS.iter().filter(is_known).collect();
     let mut heading: Vec<&str> = columns.iter().map(|column| column.title).collect();
     heading.extend(texts.iter().map(|(title, _)| title));
     let cells = |mode: &ModeSummary| {

@@ -44,7 +44,7 @@ pub(crate) fn parse() -> Arguments {
         // Nobody is left to tell when stderr is gone.
         let _ = error.print();
         if let Some(hint) = hint {
-            crate::terminal::say_hint(&hint);
+            crate::terminal::print_hint(&hint);
         }
         std::process::exit(error.exit_code())
     })
@@ -171,7 +171,7 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Show metrics over the runs of a suite, and where they changed
     History(HistoryArguments),
-    /// Hold a run against its gates, with exit codes for CI
+    /// Check a run against its gates, with exit codes for CI
     Gate(GateArguments),
     /// Keep runs under a name, to compare later ones with
     Baseline(BaselineArguments),

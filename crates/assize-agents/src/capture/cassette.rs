@@ -396,8 +396,8 @@ impl Entry {
         let encoding = self.headers.get("content-encoding")?;
         let mut decoded = Decoded::new(Some(encoding), Vec::new());
         decoded.take(&self.body.bytes());
-        let (bytes, trouble) = decoded.finish();
-        String::from_utf8(bytes.filter(|_| trouble.is_none())?).ok()
+        let (bytes, error) = decoded.finish();
+        String::from_utf8(bytes.filter(|_| error.is_none())?).ok()
     }
 
     /// The pieces of the answer and when each is due.

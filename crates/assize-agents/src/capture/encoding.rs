@@ -26,7 +26,7 @@ impl Reader for Vec<u8> {
 /// Decodes one body and hands what it holds to a reader.
 pub(super) struct Decoded<R: Reader> {
     decoder: Decoder<R>,
-    trouble: Option<String>,
+    error: Option<String>,
 }
 
 enum Decoder<R: Reader> {
@@ -45,7 +45,7 @@ impl<R: Reader> Decoded<R> {
             left: MOST_READ,
         };
         let word = encoding.unwrap_or_default().trim().to_ascii_lowercase();
-        let mut trouble = None;
+        let mut error = None;
         let decoder = match word.as_str() {
             "gzip" | "x-gzip" => Decoder::Gzip(Box::new(GzDecoder::new(bounded))),
             "deflate" => Decoder::Zlib(Box::new(ZlibDecoder::new(bounded))),
@@ -54,22 +54,22 @@ impl<R: Reader> Decoded<R> {
             "" | "identity" => Decoder::Plain(bounded),
             other => {
                 let shown: String = other.chars().take(40).collect();
-                trouble = Some(format!("the encoding `{shown}` cannot be read"));
+                error = Some(format!("the encoding `{shown}` cannot be read"));
                 Decoder::Plain(bounded)
             }
         };
-        Self { decoder, trouble }
+        Self { decoder, error }
     }
 
     /// Takes the next bytes of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) {
-        if self.trouble.is_some() {
+        if self.error.is_some() {
             return;
         }
         let writer = self.decoder.writer();
         // Flushed each time, so that what is there is read when it comes.
         if let Err(error) = writer.write_all(bytes).and_then(|()| writer.flush()) {
-            self.trouble = Some(match self.decoder.bounded().left {
+            self.error = Some(match self.decoder.bounded().left {
                 0 => format!("only the first {} MB were read", MOST_READ >> 20),
                 _ => format!("the body cannot be decoded: {error}"),
             });
@@ -83,7 +83,7 @@ impl<R: Reader> Decoded<R> {
 
     /// The reader, and what kept it from reading everything.
     pub(super) fn finish(mut self) -> (Option<R>, Option<String>) {
-        (self.decoder.bounded().reader.take(), self.trouble)
+        (self.decoder.bounded().reader.take(), self.error)
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
         for byte in body.chunks(1) {
             decoded.take(byte);
         }
-        let (reader, trouble) = decoded.finish();
-        (reader.unwrap(), trouble)
+        let (reader, error) = decoded.finish();
+        (reader.unwrap(), error)
     }
 
     fn gzip(text: &[u8]) -> Vec<u8> {
@@ -186,8 +186,8 @@ mod tests {
     fn what_cannot_be_read_is_said() {
         assert!(read("snappy", TEXT).1.unwrap().contains("snappy"));
         for encoding in ["gzip", "deflate", "br", "zstd"] {
-            let (_, trouble) = read(encoding, b"this is not compressed at all, or is it?");
-            assert!(trouble.is_some(), "{encoding}");
+            let (_, error) = read(encoding, b"this is not compressed at all, or is it?");
+            assert!(error.is_some(), "{encoding}");
         }
     }
 
@@ -208,8 +208,8 @@ mod tests {
         let bomb = encoder.finish().unwrap();
         let mut decoded = Decoded::new(Some("zstd"), Counted::default());
         decoded.take(&bomb);
-        let (counted, trouble) = decoded.finish();
+        let (counted, error) = decoded.finish();
         assert!(counted.unwrap().0 <= MOST_READ);
-        assert_eq!(trouble.unwrap(), "only the first 256 MB were read");
+        assert_eq!(error.unwrap(), "only the first 256 MB were read");
     }
 }

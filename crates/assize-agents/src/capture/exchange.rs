@@ -4,7 +4,7 @@ use super::agents::thread_of;
 use super::cassette::{Take, TapedRequest};
 use super::encoding::{Decoded, Reader};
 use super::normal_form::{Known, fingerprint, normal_form};
-use super::session::{Call, Ending, Session, Told};
+use super::session::{Call, Ending, RequestContent, Session};
 use assize_llm::{AnswerReader, Api, Content, ModelAnswer, Part, RequestOutline};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -277,18 +277,18 @@ impl EndedCall {
             replayed: call.replayed,
             unread,
         };
-        let told = Told {
+        let content = RequestContent {
             results,
             opening,
             body: call.body,
         };
         if ended.fingerprint.is_some() || !ended.may_be_retried() {
-            return session.end_call(ended, told);
+            return session.end_call(ended, content);
         }
         session.note_failure();
         let compare = move || {
-            ended.fingerprint = Some(what_is_asked(&told.body));
-            session.end_failed_call(ended, told);
+            ended.fingerprint = Some(what_is_asked(&content.body));
+            session.end_failed_call(ended, content);
         };
         // A long conversation takes a while to compare, which must not delay other sessions.
         match tokio::runtime::Handle::try_current() {

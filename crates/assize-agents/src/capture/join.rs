@@ -271,11 +271,11 @@ fn joined_place(own: &TraceEvent, wire: &TraceEvent) -> (EventPlace, Option<Mill
     let seen = wire.place().cloned().unwrap_or_default();
     let is_measured = duration(own).is_some() && !own_place.duration_is_bound;
     let start = seen.timestamp.as_ref().and_then(Timestamp::unix_ms);
-    let until_told = own_place.ended_ms.zip(start).map(|(end, start)| {
+    let until_reported = own_place.ended_ms.zip(start).map(|(end, start)| {
         // Times are cut to whole milliseconds.
         Millis::from(end.saturating_sub(start).saturating_add(1).max(0) as u64)
     });
-    let bound = match (until_told, duration(wire)) {
+    let bound = match (until_reported, duration(wire)) {
         (Some(own), Some(wire)) if own.value() < wire.value() => Some(own),
         (own, wire) => wire.or(own),
     };

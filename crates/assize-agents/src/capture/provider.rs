@@ -85,7 +85,7 @@ impl Capture {
             secrets: self.settings.secrets.clone(),
             skills: Arc::clone(&self.settings.skills),
         };
-        upstreams.tell_credentials(&self.settings.secrets);
+        upstreams.add_credentials_to(&self.settings.secrets);
         Ok(self.proxy().await?.open(upstreams, options))
     }
 

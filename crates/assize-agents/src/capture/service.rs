@@ -121,7 +121,7 @@ impl Upstreams {
     }
 
     /// Adds the passwords in these addresses to the secrets.
-    pub fn tell_credentials(&self, secrets: &Secrets) {
+    pub fn add_credentials_to(&self, secrets: &Secrets) {
         for (service, upstream) in &self.0 {
             secrets.add_url(service.as_str(), &upstream.root);
         }

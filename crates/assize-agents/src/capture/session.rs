@@ -5,7 +5,7 @@ use super::agents::{Thread, Threads};
 use super::cassette::SessionTape;
 use super::skills::{Seen, WatchedSkill};
 use crate::lock;
-use assize_llm::{Api, Content, ModelAnswer, ToldResult, ToolResult};
+use assize_llm::{Api, Content, ModelAnswer, ResultInRequest, ToolResult};
 use assize_secrets::{Redactor, Secrets};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -114,13 +114,13 @@ pub(super) type ToolPlace = (u64, usize);
 #[derive(Debug, Clone)]
 pub(super) struct Returned {
     pub(super) result: ToolResult,
-    pub(super) told_ms: i64,
+    pub(super) received_ms: i64,
 }
 
 /// The content of a request beside its question.
-pub(super) struct Told {
+pub(super) struct RequestContent {
     /// Results of tools, those of the whole conversation.
-    pub(super) results: Vec<ToldResult>,
+    pub(super) results: Vec<ResultInRequest>,
     /// The opening of the conversation.
     pub(super) opening: String,
     /// The text that results stand in.
@@ -211,19 +211,19 @@ impl Session {
     }
 
     /// Takes a call that has ended, with the content of its request.
-    pub(super) fn end_call(&self, call: Call, told: Told) {
+    pub(super) fn end_call(&self, call: Call, content: RequestContent) {
         if let Some(listener) = &self.listener {
             // The listener may be gone.
             let _ = listener.send(call.clone());
         }
-        self.look_for_skills(&call, &told);
-        lock(&self.state).end_call(call, told);
+        self.look_for_skills(&call, &content);
+        lock(&self.state).end_call(call, content);
         self.settled.notify_waiters();
     }
 
     /// Outside the lock: a long conversation takes a moment to search.
-    fn look_for_skills(&self, call: &Call, told: &Told) {
-        let Ok(body) = std::str::from_utf8(&told.body) else {
+    fn look_for_skills(&self, call: &Call, content: &RequestContent) {
+        let Ok(body) = std::str::from_utf8(&content.body) else {
             return;
         };
         for (number, skill) in self.skills.iter().enumerate() {
@@ -240,9 +240,9 @@ impl Session {
     }
 
     /// The comparison is over.
-    pub(super) fn end_failed_call(&self, call: Call, told: Told) {
+    pub(super) fn end_failed_call(&self, call: Call, content: RequestContent) {
         lock(&self.state).failing -= 1;
-        self.end_call(call, told);
+        self.end_call(call, content);
     }
 
     /// A request may be another try of one that failed.
@@ -290,7 +290,7 @@ impl Session {
 }
 
 impl State {
-    fn end_call(&mut self, mut call: Call, told: Told) {
+    fn end_call(&mut self, mut call: Call, content: RequestContent) {
         self.under_way -= 1;
         if let Some(request) = call.fingerprint {
             match call.may_be_retried() {
@@ -302,7 +302,7 @@ impl State {
             self.dropped += 1;
             return;
         }
-        self.take_results(told.results, &told.body, call.started_ms);
+        self.take_results(content.results, &content.body, call.started_ms);
         self.kept += call.size();
         if self.kept > MOST_KEPT
             && let Some(answer) = &mut call.answer
@@ -311,7 +311,7 @@ impl State {
             answer.flaws.truncated = true;
         }
         self.open_tools(&call);
-        self.threads.take(&call, &told.opening);
+        self.threads.take(&call, &content.opening);
         self.calls.insert(call.number, call);
     }
 
@@ -334,9 +334,9 @@ impl State {
     }
 
     /// Every request repeats the whole conversation, so only results of open calls are new.
-    fn take_results(&mut self, results: Vec<ToldResult>, body: &[u8], told_ms: i64) {
+    fn take_results(&mut self, results: Vec<ResultInRequest>, body: &[u8], received_ms: i64) {
         // Agents may make up ids for calls that had none; those go by order, too.
-        let is_known = |result: &ToldResult| {
+        let is_known = |result: &ResultInRequest| {
             let id = result.id.as_ref();
             id.is_some_and(|id| self.ids.contains(id))
         };
@@ -344,19 +344,19 @@ impl State {
         for result in by_id {
             let place = result.id.as_ref().and_then(|id| self.open_by_id.remove(id));
             if let Some(place) = place {
-                self.keep(place, result.read(body), told_ms);
+                self.keep(place, result.read(body), received_ms);
             }
         }
-        self.take_in_order(in_order, body, told_ms);
+        self.take_in_order(in_order, body, received_ms);
     }
 
     /// The last results belong to the last calls.
-    fn take_in_order(&mut self, mut results: Vec<ToldResult>, body: &[u8], told_ms: i64) {
+    fn take_in_order(&mut self, mut results: Vec<ResultInRequest>, body: &[u8], received_ms: i64) {
         let mut still_open = Vec::new();
         for (place, name) in std::mem::take(&mut self.open_in_order).into_iter().rev() {
-            let fits = |result: &ToldResult| result.name.as_deref().is_none_or(|n| n == name);
+            let fits = |result: &ResultInRequest| result.name.as_deref().is_none_or(|n| n == name);
             match results.pop_if(|result| fits(result)) {
-                Some(result) => self.keep(place, result.read(body), told_ms),
+                Some(result) => self.keep(place, result.read(body), received_ms),
                 None => still_open.push((place, name)),
             }
         }
@@ -364,7 +364,7 @@ impl State {
         self.open_in_order = still_open;
     }
 
-    fn keep(&mut self, place: ToolPlace, mut result: ToolResult, told_ms: i64) {
+    fn keep(&mut self, place: ToolPlace, mut result: ToolResult, received_ms: i64) {
         self.kept += match &result.output {
             serde_json::Value::String(text) => text.len(),
             other => other.to_string().len(),
@@ -372,6 +372,12 @@ impl State {
         if self.kept > MOST_KEPT {
             result.output = serde_json::Value::Null;
         }
-        self.returned.insert(place, Returned { result, told_ms });
+        self.returned.insert(
+            place,
+            Returned {
+                result,
+                received_ms,
+            },
+        );
     }
 }

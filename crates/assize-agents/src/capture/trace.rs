@@ -305,7 +305,10 @@ impl<'a> Writer<'a> {
         let asked_ms = context.timestamp.as_ref().and_then(Timestamp::unix_ms);
         // Times are cut to whole milliseconds.
         let took = |returned: &Returned| {
-            let took = returned.told_ms.saturating_sub(asked_ms?).saturating_add(1);
+            let took = returned
+                .received_ms
+                .saturating_sub(asked_ms?)
+                .saturating_add(1);
             Some(Millis::from(took.max(0) as u64))
         };
         context.duration_is_bound = returned.is_some();
@@ -360,7 +363,7 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self, session_id: &str) -> SessionTrace {
         self.add_failed_calls();
-        self.say_whether_it_went_on();
+        self.mark_last_error_as_final();
         let recording = self.recording;
         let mut trace = SessionTrace::from_events(
             session_id.to_owned(),
@@ -392,7 +395,7 @@ impl<'a> Writer<'a> {
         self.model_calls.sort_by_key(started);
     }
 
-    fn say_whether_it_went_on(&mut self) {
+    fn mark_last_error_as_final(&mut self) {
         let is_over = self.recording.last_error().is_some();
         if let Some(last) = self.events.last_mut().filter(|_| is_over)
             && let TraceEvent::Error { recoverable, .. } = Arc::make_mut(last)

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_began_before_it_was_told() {
+    fn a_call_began_before_it_was_reported() {
         let timed = |line: &str| {
             let mut story = Story::new(OutputForm::Events);
             story.take(r#"{"type":"text","text":"Looking."}"#, Some(1_000));

@@ -151,7 +151,7 @@ impl<'a> Court<'a> {
     fn judge(&self, gate: &Gate) -> Vec<GateResult> {
         let candidates = self.candidates(gate);
         if candidates.is_empty() {
-            return vec![open(gate, None, self.nobody(gate))];
+            return vec![open(gate, None, self.why_no_candidate(gate))];
         }
         let verdict = |candidate: Candidate<'a>| match self.examine(gate, &candidate) {
             Ok(finding) => decided(gate, candidate.label, finding, self.context.scope),
@@ -231,7 +231,7 @@ impl<'a> Court<'a> {
         has_rival.then_some(baseline)
     }
 
-    fn nobody(&self, gate: &Gate) -> String {
+    fn why_no_candidate(&self, gate: &Gate) -> String {
         match (&gate.modes, self.trials.arms.is_empty()) {
             (_, true) => "there are no trials".to_owned(),
             (Some(modes), _) => format!("there is no trial of {}", modes.join(", ")),

@@ -296,7 +296,7 @@ impl<'a> HtmlReport<'a> {
     }
 
     fn has_room_for(&mut self, text: &str) -> bool {
-        let bytes = text.len().min(trials::LONGEST_TOLD);
+        let bytes = text.len().min(trials::LONGEST_TEXT);
         let fits = self.detail_bytes + bytes <= MOST_DETAILS;
         self.detail_bytes += if fits { bytes } else { 0 };
         fits

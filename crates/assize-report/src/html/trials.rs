@@ -11,7 +11,7 @@ use std::borrow::Cow;
 const LONGEST: usize = 600;
 
 /// Characters of a prompt, an answer or a diff.
-pub(crate) const LONGEST_TOLD: usize = 6_000;
+pub(crate) const LONGEST_TEXT: usize = 6_000;
 
 /// Checks, attempts and losses shown of one trial.
 const MOST: usize = 60;
@@ -224,7 +224,7 @@ fn remarks(details: &Details<'_>) -> Vec<String> {
 
 /// The same for prompts, answers and diffs, which are read.
 pub(crate) fn shown_long(text: &str) -> String {
-    visible(&cut(text, LONGEST_TOLD))
+    visible(&cut(text, LONGEST_TEXT))
 }
 
 pub(crate) fn shown(text: &str) -> String {

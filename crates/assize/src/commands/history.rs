@@ -5,7 +5,7 @@ use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{plain, print, say, say_hint, sparkline};
+use crate::terminal::{plain, print, print_hint, say, sparkline};
 use anyhow::Result;
 use assize_contracts::{Metric, Plugins};
 use assize_engine::store::{self, RunDirectory, RunState};
@@ -49,7 +49,7 @@ pub(crate) fn history(arguments: &HistoryArguments, plugins: &Plugins) -> Result
     let past = past(arguments, plugins)?;
     let Some(last) = past.last() else {
         say("no runs yet");
-        say_hint("`assize run SUITE` makes one; a history needs several");
+        print_hint("`assize run SUITE` makes one; a history needs several");
         return Ok(Exit::Done);
     };
     let metrics = match arguments.metric.is_empty() {

@@ -141,7 +141,7 @@ impl Gathered {
             "round {round} of {of} is next, {} trials; on each machine its own, after which they are merged again:",
             self.standing.missing
         ));
-        say_commands(&self.shard_commands());
+        print_commands(&self.shard_commands());
     }
 
     fn show_missing(&self) {
@@ -177,7 +177,7 @@ impl Gathered {
         } else if !commands.is_empty() {
             say("to run exactly these where the shards run, after which they are merged again:");
         }
-        say_commands(&commands);
+        print_commands(&commands);
     }
 
     /// The merged run is an ordinary one, and resuming it runs what is missing. Absent between rounds: that would go on to the end.
@@ -295,7 +295,7 @@ impl Gathered {
     }
 }
 
-fn say_commands(commands: &[String]) {
+fn print_commands(commands: &[String]) {
     for command in commands.iter().take(MOST_NAMED) {
         say(format!("  {}", plain(command)));
     }

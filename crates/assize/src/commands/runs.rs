@@ -5,7 +5,7 @@ use crate::commands::containers;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{find_run, missing_run, results_dir, run::print_result};
 use crate::exit::Exit;
-use crate::terminal::{plain, print, say, say_hint};
+use crate::terminal::{plain, print, print_hint, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunState};
@@ -46,7 +46,7 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
             "no runs in {}",
             plain(&results.display().to_string())
         ));
-        say_hint("`assize run SUITE` makes one, `assize init demo` writes a suite to begin with");
+        print_hint("`assize run SUITE` makes one, `assize init demo` writes a suite to begin with");
         return Ok(Exit::Done);
     }
     let mut table = Table::new();

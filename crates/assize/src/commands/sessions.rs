@@ -251,7 +251,7 @@ pub(crate) fn read(paths: Vec<PathBuf>, index: &mut Index) -> Library {
 }
 
 /// Warns once and in short about unreadable parts.
-pub(crate) fn say_faults(faults: &Faults) {
+pub(crate) fn print_faults(faults: &Faults) {
     let flaws = &faults.flaws;
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let said: Vec<String> = [

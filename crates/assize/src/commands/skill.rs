@@ -242,7 +242,7 @@ fn answers(summary: &Summary, skill: &str) -> Map<String, Value> {
                 "used in {} of the trials; no task says whether it should be",
                 percent(share)
             ),
-            None => "unknown: nobody saw which skills were used".to_owned(),
+            None => "unknown: use of skills was not observed".to_owned(),
         },
     };
     let line = |wanted: fn(&Comparison) -> bool| {
@@ -255,7 +255,7 @@ fn answers(summary: &Summary, skill: &str) -> Map<String, Value> {
         let metric = summary.catalog.metric("skill_text_tokens");
         format!("; its text takes about {}", amount(&metric, tokens.round()))
     });
-    let unknown = || "cannot be told".to_owned();
+    let unknown = || "unknown".to_owned();
     let costs = costs.unwrap_or_else(unknown);
     Map::from_iter([
         ("does it trigger?".to_owned(), triggers.into()),

@@ -153,12 +153,12 @@ fn print_line(message: &str, hint: Option<&str>) {
         plain(message)
     ));
     if let Some(hint) = hint {
-        say_hint(hint);
+        print_hint(hint);
     }
 }
 
 /// The way out.
-pub(crate) fn say_hint(hint: &str) {
+pub(crate) fn print_hint(hint: &str) {
     say(format!(
         "{} {}",
         style("hint:").for_stderr().cyan().bold(),

@@ -181,7 +181,7 @@ fn a_budget_that_cannot_be_split_is_said_and_other_metrics_get_no_design() {
     );
     suite.done(&["run", "--quiet"]);
     let text = suite.done(&["plan", "--budget", "20usd"]);
-    let wanted = "nobody knows what these trials cost, so $20.00 cannot be split";
+    let wanted = "it is unknown what these trials cost, so $20.00 cannot be split";
     assert!(text.contains(wanted), "{text}");
     let text = suite.done(&["plan", "--detect", "success=10pp"]);
     assert_eq!(text.matches("cheapest design").count(), 1, "{text}");

@@ -100,7 +100,7 @@ impl<'a> Ablation<'a> {
     }
 
     fn run(&self) -> Result<Exit> {
-        self.say_budget();
+        self.print_budget();
         if self.arguments.dry_run {
             return Ok(Exit::Done);
         }
@@ -137,7 +137,7 @@ impl<'a> Ablation<'a> {
         Ok(Exit::Done)
     }
 
-    fn say_budget(&self) {
+    fn print_budget(&self) {
         let AblationBudget {
             sections,
             scenarios,

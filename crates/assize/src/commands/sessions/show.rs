@@ -1,7 +1,7 @@
 //! The account as people and programs read it.
 
 use super::grouping::{Account, Sums};
-use super::{Faults, say_faults};
+use super::{Faults, print_faults};
 use crate::cli::SessionsBy;
 use crate::terminal::{one_line, plain, print, say};
 use anyhow::Result;
@@ -20,7 +20,7 @@ const LONGEST_KEY: usize = 36;
 pub(super) fn print_table(account: &Account, faults: &Faults, prices: &Prices) {
     if account.total.session_count == 0 {
         say("no session matches");
-        say_faults(faults);
+        print_faults(faults);
         return;
     }
     let mut table = Table::new();
@@ -41,7 +41,7 @@ pub(super) fn print_table(account: &Account, faults: &Faults, prices: &Prices) {
     table.add_row(cells(first, &account.total));
     print(table.to_string());
     say(remarks(account, prices));
-    say_faults(faults);
+    print_faults(faults);
 }
 
 /// Rows by day are shown as they came, others by what they cost.

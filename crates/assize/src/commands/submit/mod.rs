@@ -215,7 +215,7 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
     let rendered = job.render()?;
     if arguments.dry_run {
         print(rendered.trim_end());
-        say_what_else(&job);
+        print_next_steps(&job);
         return Ok(Exit::Done);
     }
     submission.create()?;
@@ -226,7 +226,7 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
     if on == SchedulerArgument::Ray {
         ray::write_settings(&job)?;
     }
-    say_what_else(&job);
+    print_next_steps(&job);
     let submission = start(submission, None)?;
     say(format!(
         "submitted {shards} shards as {} {}",
@@ -577,7 +577,7 @@ fn variables(
 }
 
 /// Prints what the user has to know or do besides.
-fn say_what_else(job: &Job<'_>) {
+fn print_next_steps(job: &Job<'_>) {
     let submission = job.submission;
     if submission.on == SchedulerArgument::Kubernetes {
         if let (Some(secret), None) = (job.secret_name(), &job.kubernetes.secret) {

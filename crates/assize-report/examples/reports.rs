@@ -1,5 +1,5 @@
 //! Counts how often whole reports claim a difference that does not exist, over simulated trials:
-//! `cargo run --release -p assize-report --example study -- --reports 1000 --seed 1 --binary target/release/assize`.
+//! `cargo run --release -p assize-report --example reports -- --reports 1000 --seed 1 --binary target/release/assize`.
 //! Every report is a file of rows that goes through `assize compare --json`; without `--binary` summaries are made as the
 //! command makes them. Kinds near the limit are simulated again with fresh seeds. Prints a Markdown table;
 //! docs/statistics.md carries one.
