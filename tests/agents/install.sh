@@ -12,7 +12,9 @@ pinned=$here
 [ "$group" = main ] || pinned=$here/$group
 
 mkdir -p "$cache/$group" "$cache/bin"
-fingerprint=$(cat "$here/install.sh" "$pinned"/package.json "$pinned"/package-lock.json "$pinned"/*.txt 2>/dev/null | cksum)
+cache=$(cd "$cache" && pwd -P)
+# Programs are linked by their full paths, so that a checkout that was moved installs them again.
+fingerprint=$( (echo "$cache" && cat "$here/install.sh" "$pinned"/package.json "$pinned"/package-lock.json "$pinned"/*.txt 2>/dev/null) | cksum)
 [ -z "$newest" ] && [ "$(cat "$cache/$group.installed" 2>/dev/null)" = "$fingerprint" ] && exit 0
 
 case $(uname -sm) in
@@ -41,7 +43,7 @@ link() {
 pip() {
     name=$1 program=$2
     shift 2
-    python3 -m venv "$cache/$group/$name"
+    python3 -m venv --clear "$cache/$group/$name"
     if [ -n "$newest" ]; then
         set -- --upgrade "$@"
     else
