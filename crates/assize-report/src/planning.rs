@@ -631,10 +631,12 @@ fn adapted(mut basis: PlanBasis, design: PlanDesign) -> PlanBasis {
             omega2,
             within2,
             statistic,
+            success_rate,
             ..
         } = basis.components;
         let within2 = within2 * 2.0 / design.arms as f64;
         let mut components = Components::new(scenarios, repetitions, 0.0, within2, statistic);
+        components.success_rate = success_rate;
         components.spread2 = omega2 + components.within(repetitions);
         components.omega2 = omega2;
         basis.components = components;
@@ -652,6 +654,7 @@ fn assumed(input: &PlanInput<'_>) -> Vec<Known> {
         omega2: 0.0,
         within2: 0.5,
         statistic: Statistic::Mean,
+        success_rate: Some(0.5),
     };
     let basis = PlanBasis {
         components,

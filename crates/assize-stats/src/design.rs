@@ -9,6 +9,7 @@ use crate::special::{
     chi_square_quantile, noncentral_t_power, normal_quantile, power_beyond, student_t_quantile,
 };
 use crate::statistic::Statistic;
+use crate::task_t;
 
 /// More scenarios than this are no plan.
 const MOST_SCENARIOS: u64 = 1_000_000;
@@ -37,6 +38,9 @@ pub struct Components {
     pub within2: f64,
     /// The statistic over the runs of a scenario.
     pub statistic: Statistic,
+    /// The success rate of both modes, where success is compared: how much runs vary then follows from the rates that are asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success_rate: Option<f64>,
 }
 
 impl Components {
@@ -55,9 +59,33 @@ impl Components {
             omega2: 0.0,
             within2,
             statistic,
+            success_rate: None,
         };
         components.omega2 = (spread2 - components.within(repetitions)).max(0.0);
         components
+    }
+
+    /// The same for success, passed by this share of the runs of both modes.
+    pub fn with_success_rate(mut self, rate: f64) -> Self {
+        self.success_rate = Some(rate);
+        self
+    }
+
+    /// The same where the modes differ by `delta`: one of them keeps its success rate, the other has the one, higher or lower, at which runs
+    /// vary more. Other metrics vary as they did.
+    fn at_difference(mut self, delta: f64) -> Self {
+        let Some(rate) = self.success_rate else {
+            return self;
+        };
+        let chance = |rate: f64| rate * (1.0 - rate);
+        let others = [rate - delta, rate + delta];
+        let possible = others.into_iter().filter(|rate| (0.0..=1.0).contains(rate));
+        let other = possible.map(chance).fold(0.0, f64::max);
+        self.within2 = match chance(rate) > 0.0 {
+            true => self.within2 / 2.0 * (1.0 + other / chance(rate)),
+            false => self.within2 / 2.0 + other,
+        };
+        self
     }
 
     /// Variance of the effect of one scenario that comes from its runs.
@@ -86,13 +114,16 @@ impl Components {
             } else {
                 self.spread2 * df / chi_square_quantile(share, df)
             };
-            Self::new(
-                self.scenarios,
-                self.repetitions,
-                spread2,
-                self.within2,
-                self.statistic,
-            )
+            Self {
+                success_rate: self.success_rate,
+                ..Self::new(
+                    self.scenarios,
+                    self.repetitions,
+                    spread2,
+                    self.within2,
+                    self.statistic,
+                )
+            }
         };
         [end(1.0 - RANGE_TAIL), end(RANGE_TAIL)]
     }
@@ -136,12 +167,17 @@ pub struct Question {
 impl Question {
     /// Probability of showing the difference with this design; 0 for fewer than two scenarios.
     pub fn power_of(&self, components: &Components, scenarios: u64, repetitions: f64) -> f64 {
+        let components = components.at_difference(self.delta);
         let variance = components.per_scenario(repetitions);
         if scenarios < 2 {
             return 0.0;
         }
         if variance <= 0.0 {
             return if self.delta > 0.0 { 1.0 } else { 0.0 };
+        }
+        if components.success_rate.is_some() {
+            let chance = components.within(repetitions);
+            return task_t::power(self.delta, [variance, chance / 2.0], scenarios, self.alpha);
         }
         let shift = self.delta / sqrt(variance / scenarios as f64);
         noncentral_t_power(shift, (scenarios - 1) as f64, self.alpha.value())
@@ -220,9 +256,39 @@ pub fn detectable(
     alpha: Level,
     power: Level,
 ) -> Option<f64> {
+    if components.success_rate.is_some() {
+        return detectable_success(components, scenarios, repetitions, alpha, power);
+    }
     let errors = detectable_in_errors(scenarios, alpha, power)?;
     Some(errors * sqrt(components.per_scenario(repetitions) / scenarios as f64))
         .filter(|difference| difference.is_finite())
+}
+
+/// The smallest difference of success that is shown: its variance depends on it. Nothing differs by more than 1.
+fn detectable_success(
+    components: &Components,
+    scenarios: u64,
+    repetitions: f64,
+    alpha: Level,
+    power: Level,
+) -> Option<f64> {
+    let is_shown = |delta: f64| {
+        let question = Question {
+            delta,
+            alpha,
+            power,
+        };
+        question.power_of(components, scenarios, repetitions) >= power.value()
+    };
+    let (mut hidden, mut shown) = (0.0, 1.0);
+    while shown - hidden > 1e-4 {
+        let middle = (hidden + shown) / 2.0;
+        match is_shown(middle) {
+            true => shown = middle,
+            false => hidden = middle,
+        }
+    }
+    (scenarios > 1).then_some(shown)
 }
 
 /// The cost of scenarios and rounds, in any one unit.

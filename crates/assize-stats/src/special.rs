@@ -186,22 +186,28 @@ pub fn noncentral_t_power(shift: f64, df: f64, alpha: f64) -> f64 {
 
 /// P(|T| > critical) for a noncentral t with this shift.
 pub(crate) fn power_beyond(shift: f64, df: f64, critical: f64) -> f64 {
+    mean_over_spreads(df, |spread| {
+        normal_cdf(shift - critical * spread) + normal_cdf(-shift - critical * spread)
+    })
+}
+
+/// The mean of a share over the distribution of the estimated over the true standard deviation of normal values: sqrt(chi-square/df).
+pub(crate) fn mean_over_spreads(df: f64, share: impl Fn(f64) -> f64) -> f64 {
     if df > 1e6 {
-        return normal_cdf(shift - critical) + normal_cdf(-shift - critical);
+        return share(1.0);
     }
     // The density of few degrees of freedom has a corner at 0, where only small steps are exact.
     let steps: u32 = if df < 6.0 { 600 } else { 120 };
-    // s is the estimated over the true standard deviation: sqrt(chi-square/df), near 1 with spread 1/sqrt(2 df).
-    let spread = 9.0 / sqrt(2.0 * df);
-    let (low, high) = ((1.0 - spread).max(0.0), 1.0 + spread);
+    // The estimate is near 1 with spread 1/sqrt(2 df).
+    let reach = 9.0 / sqrt(2.0 * df);
+    let (low, high) = ((1.0 - reach).max(0.0), 1.0 + reach);
     let width = (high - low) / f64::from(steps);
     let ln_front = std::f64::consts::LN_2 + df / 2.0 * log(df / 2.0) - lgamma(df / 2.0);
     let value = |s: f64| {
         if s <= 0.0 {
             return if df > 1.0 { 0.0 } else { exp(ln_front) };
         }
-        let density = exp(ln_front + (df - 1.0) * log(s) - df * s * s / 2.0);
-        density * (normal_cdf(shift - critical * s) + normal_cdf(-shift - critical * s))
+        exp(ln_front + (df - 1.0) * log(s) - df * s * s / 2.0) * share(s)
     };
     let mut sum = value(low) + value(high);
     for step in 1..steps {

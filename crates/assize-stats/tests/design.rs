@@ -45,6 +45,7 @@ fn budgets_are_split_for_the_most_power() {
             omega2: number(case, "omega2"),
             within2,
             statistic: Statistic::Mean,
+            success_rate: None,
         };
         let cost = SplitCost {
             scenario: number(case, "costScenario"),

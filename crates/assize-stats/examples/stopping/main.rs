@@ -81,6 +81,7 @@ fn promised_power(setting: &Setting) -> f64 {
         omega2: setting.omega * setting.omega,
         within2: 2.0 * setting.sigma * setting.sigma,
         statistic: Statistic::Mean,
+        success_rate: None,
     };
     let question = Question {
         delta: setting.delta,

@@ -179,6 +179,7 @@ pub(crate) fn need_in_range(
         omega2: setting.omega * setting.omega,
         within2: 2.0 * setting.sigma * setting.sigma,
         statistic: Statistic::Mean,
+        success_rate: None,
     };
     let runs = f64::from(repetitions);
     let need = question.scenarios_needed(&truth, runs).unwrap_or(u64::MAX);

@@ -377,13 +377,16 @@ pub(super) fn success_components(matched: &MatchedTallies) -> Option<Components>
     let spread2 = per_task_variance(matched)?;
     let repetitions = harmonic_trials(matched);
     let [chance_a, chance_b] = [&matched.a, &matched.b].map(|tallies| chance_inside(tallies));
-    Some(Components::new(
+    let both = || matched.a.iter().chain(&matched.b);
+    let rates = both().map(|tally| tally.successes() as f64 / tally.trials().max(1) as f64);
+    let components = Components::new(
         matched.tasks() as u64,
         repetitions,
         spread2,
         (chance_a + chance_b) * repetitions,
         Statistic::Mean,
-    ))
+    );
+    Some(components.with_success_rate(rates.sum::<f64>() / both().count() as f64))
 }
 
 impl SuccessBasis {
