@@ -43,8 +43,8 @@ impl Evidence<'_> {
         }
         let is_timeout =
             matches!(own, Ok(result) if result.completion_reason == CompletionReason::Timeout);
-        if is_timeout && let Some(call) = self.unanswered_call() {
-            return Some(no_answer(call));
+        if is_timeout && let Some(silence) = self.silence_at_the_end() {
+            return Some(no_answer(silence));
         }
         match self.prompt.failed_call() {
             Some(call) => Some(self.failed(call, own)),
@@ -72,16 +72,17 @@ impl Evidence<'_> {
         })
     }
 
-    /// A call without a byte of an answer until time was over, which took more than half of the limit. One that the agent
-    /// gave up before that is not under way any more: how it went on is the agent's own doing.
-    fn unanswered_call(&self) -> Option<&Call> {
-        let is_unanswered = |call: &&Call| {
-            call.ending == Ending::ClientGone
-                && call.status().is_none()
-                && call.duration > self.limit / 2
-                && call.ended_ms() + CLOCK_TOLERANCE_MS >= self.deadline_ms
-        };
-        self.prompt.main_calls().filter(is_unanswered).last()
+    /// How long a call that was under way when time was over had waited without a byte of an answer, if that was more than half of the limit.
+    /// Tries that the agent gave up before it count as well, since it asked the same silent service again. A call given up before one
+    /// that was answered does not: how it went on is the agent's own doing.
+    fn silence_at_the_end(&self) -> Option<Duration> {
+        let is_silent = |call: &&Call| call.ending == Ending::ClientGone && call.status().is_none();
+        let calls: Vec<&Call> = self.prompt.main_calls().collect();
+        let last = calls.last().copied().filter(is_silent)?;
+        let is_under_way = last.ended_ms() + CLOCK_TOLERANCE_MS >= self.deadline_ms;
+        let silent = calls.into_iter().rev().take_while(is_silent);
+        let waited = silent.map(|call| call.duration).sum();
+        (is_under_way && waited > self.limit / 2).then_some(waited)
     }
 
     fn failed(&self, call: &Call, own: &Own) -> ProviderError {
@@ -115,10 +116,10 @@ impl Evidence<'_> {
     }
 }
 
-fn no_answer(call: &Call) -> ProviderError {
+fn no_answer(waited: Duration) -> ProviderError {
     let message = format!(
         "the model's API gave no answer within {} s, until the time was over",
-        call.duration.as_secs()
+        waited.as_secs()
     );
     ProviderError::service(message)
         .with_code("llm_no_answer")
