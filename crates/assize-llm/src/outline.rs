@@ -149,6 +149,9 @@ impl Reader<'_> {
             };
             match role.as_deref() {
                 Some("user") => self.add_opening(item.get("content")),
+                Some("developer") if item.get("type").is("additional_tools") => {
+                    self.add_tools(&item.get("tools").read());
+                }
                 None if is_result() => self.add_result(item, item.get("call_id"), None),
                 _ => {}
             }
@@ -169,6 +172,13 @@ impl Reader<'_> {
                 self.add_result(response, response.get("id"), Some(response.get("name")));
             }
         }
+    }
+
+    /// Tools that stand among the messages.
+    fn add_tools(&mut self, tools: &Value) {
+        self.outline.tools += tools_in(self.api, tools);
+        self.outline.tool_names.extend(tool_names(tools));
+        self.outline.tool_names.sort();
     }
 
     fn add_opening(&mut self, content: &Span<'_>) {

@@ -121,6 +121,12 @@ impl ModelRequest {
                 .as_str()
                 .is_some_and(|kind| kind.ends_with("_output"));
             match item["role"].as_str() {
+                // Codex offers tools among the messages to models that write programs which call them.
+                Some("developer") if item["type"] == "additional_tools" => {
+                    self.tools += tools_in(Api::OpenAiResponses, &item["tools"]);
+                    self.tool_names.extend(tool_names(&item["tools"]));
+                    self.tool_names.sort();
+                }
                 Some("system" | "developer") => self.add_system(&item["content"]),
                 Some("user") => self.add_user_text(&item["content"], is_opening),
                 None if is_result => self.tool_results.push(ToolResult {
@@ -377,6 +383,21 @@ mod tests {
         let request = ModelRequest::decode(Api::OpenAiChat, "/", body.to_string().as_bytes());
         assert_eq!(request.opening, "one\ntwo\n");
         assert_eq!(request.tool_names, ["a", "b"]);
+    }
+
+    #[test]
+    fn tools_may_stand_among_the_messages() {
+        let body = json!({"input": [
+            {"type": "additional_tools", "role": "developer", "tools": [
+                {"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}]},
+            {"type": "message", "role": "user", "content": "one"}]});
+        let body = body.to_string();
+        let request = ModelRequest::decode(Api::OpenAiResponses, "/", body.as_bytes());
+        assert_eq!(request.tool_names, ["exec", "functions"]);
+        assert_eq!((request.tools, request.opening.as_str()), (1, "one\n"));
+        let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());
+        assert_eq!(outline.tool_names, request.tool_names);
+        assert_eq!((outline.tools, outline.opening), (1, request.opening));
     }
 
     #[test]

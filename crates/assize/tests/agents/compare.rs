@@ -1,4 +1,4 @@
-//! The comparison that the README shows, with the scripted LLM in place of the agents' own.
+//! The comparisons that the README shows, with the scripted LLM in place of the agents' own.
 
 use crate::agents::{CLAUDE_CODE, SCENARIO, first_block};
 use crate::offline::repository;
@@ -20,4 +20,35 @@ pub(crate) fn three_agents_come_to_a_verdict() {
             "{said}"
         );
     }
+}
+
+/// The five commands of the first hour, in a repository whose tests fail until somebody writes a file.
+pub(crate) fn two_agents_on_ones_own_repository() {
+    let offline = CLAUDE_CODE.suite(SCENARIO);
+    for left_over in ["assize.yaml", "scenarios/s.yaml"] {
+        std::fs::remove_file(offline.path(left_over)).unwrap();
+    }
+    offline.write("Makefile", "test:\n\tgrep hi out.txt\n");
+    let commit = "git init -q . && git add Makefile workspace && \
+                  git -c user.name=n -c user.email=n@example.org commit -qm first";
+    assert!(offline.command(&["sh", "-c", commit]).status.success());
+    let said = offline.assize(&["init", "--agent", "claude-code", "--agent", "codex"]);
+    assert!(said.contains("make test"), "{said}");
+    // The newest Codex gives its own default model tools that run JavaScript, which the scripted LLM does not write.
+    let (plain, named) = ("uses: codex", "uses: codex, model: gpt-5.1-codex");
+    let suite = offline.read("assize.yaml");
+    assert!(suite.contains(plain), "{suite}");
+    offline.write("assize.yaml", &suite.replace(plain, named));
+    let said = offline.assize(&["check"]);
+    assert!(!said.contains("error"), "{said}");
+    let rows = offline.run(&["--repetitions", "2"]);
+    assert_eq!(rows.len(), 4, "{rows:#?}");
+    assert!(rows.iter().all(|row| row["outcome"] == "pass"), "{rows:#?}");
+    let said = offline.assize(&["compare"]);
+    assert!(said.contains("codex against claude-code"), "{said}");
+    let said = offline.assize(&["show", "last/0"]);
+    assert!(
+        said.contains("+++ b/out.txt") && said.contains("`make test` exits with 0"),
+        "{said}"
+    );
 }

@@ -48,6 +48,7 @@ const TESTS: &[Test] = tests! {
     quick ["opencode"]: good_runs::opencode, good_runs::opencode_acp;
     quick ["gemini"]: good_runs::gemini_acp;
     quick ["claude", "codex", "opencode"]: compare::three_agents_come_to_a_verdict;
+    quick ["claude", "codex"]: compare::two_agents_on_ones_own_repository;
     quick ["claude"]: mcp::claude_code;
     quick ["codex"]: mcp::codex, mcp::codex_uses_assize_itself;
     quick ["opencode"]: mcp::opencode;
