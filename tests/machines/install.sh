@@ -8,6 +8,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$(cd "$here/../.." && pwd)/.cache/machines
 mkdir -p "$cache"
+cache=$(cd "$cache" && pwd -P)
 
 install_slurm() {
     command -v slurmctld > /dev/null && command -v slurmd > /dev/null && command -v sbatch > /dev/null \
@@ -21,9 +22,14 @@ install_slurm() {
         slurmctld slurmd slurm-client munge > /dev/null
 }
 
+# Programs name their interpreter by its full path, so that a checkout that was moved installs them again.
+fingerprint() {
+    (echo "$cache" && cat "$here/requirements-$1.txt") | cksum
+}
+
 # A virtual environment with exactly the packages of requirements-NAME.txt.
 install_python() {
-    fingerprint=$(cksum < "$here/requirements-$1.txt")
+    fingerprint=$(fingerprint "$1")
     [ "$(cat "$cache/$1.installed" 2> /dev/null)" = "$fingerprint" ] && return
     rm -rf "${cache:?}/$1"
     python3 -m venv "$cache/$1"
@@ -35,7 +41,7 @@ install_python() {
 install_harbor() {
     for python in python3 python3.14 python3.13 python3.12 "${HOME:-}"/.pyenv/versions/3.1[2-9].*/bin/python3; do
         "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null || continue
-        fingerprint=$(cksum < "$here/requirements-harbor.txt")
+        fingerprint=$(fingerprint harbor)
         [ "$(cat "$cache/harbor.installed" 2> /dev/null)" = "$fingerprint" ] && return
         rm -rf "${cache:?}/harbor"
         "$python" -m venv "$cache/harbor"
