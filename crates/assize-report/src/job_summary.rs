@@ -2,7 +2,7 @@
 
 use crate::escape::markdown as safe;
 use crate::words::{closing_line, sentence};
-use crate::{Summary, gate_bounds_note, gates_note, percent};
+use crate::{Summary, gate_bounds_note, gates_note};
 use assize_contracts::RowField;
 
 /// Said where something was left out.
@@ -76,10 +76,9 @@ fn modes(summary: &Summary) -> String {
     let rows = summary.modes.iter().map(|(label, mode)| {
         let median = |field| summary.shown_median(mode, field);
         let success = &mode.success;
-        let rate = success.rate.map_or_else(|| "unknown".to_owned(), percent);
         [
             safe(label),
-            format!("{} of {} ({rate})", success.passed, success.trials),
+            success.words().unwrap_or_else(|| "unknown".to_owned()),
             success.void.to_string(),
             median(RowField::WallTime),
             median(RowField::TokensTotal),

@@ -510,14 +510,7 @@ impl Table {
 
 fn success(mode: &ModeSummary) -> String {
     let success = &mode.success;
-    let rate = success.rate.map_or_else(unknown, |rate| {
-        format!(
-            "{} of {} ({})",
-            success.passed,
-            success.trials,
-            percent(rate)
-        )
-    });
+    let rate = success.words().unwrap_or_else(unknown);
     match success.void {
         0 => rate,
         void => format!("{rate}, {void} void"),

@@ -1,6 +1,7 @@
 //! The success rate of trials, and the chances of several tries.
 
 use crate::arm::Cell;
+use crate::percent;
 use assize_stats::{Level, PassKSuite, Scope, Tally, pass_k_suite, success_rate, suite_rate};
 use serde::Serialize;
 
@@ -27,6 +28,21 @@ pub struct SuccessSummary {
     pub scope: Scope,
     /// The rate if all void trials that may depend on the mode had failed, and if all had passed.
     pub void_bounds: Option<[f64; 2]>,
+}
+
+impl SuccessSummary {
+    /// `18 of 20 (90 %)`. Tasks with unequal numbers of runs count equally in the rate, so that it may not be the share of the runs; the words
+    /// then say so. None where nothing was judged.
+    pub fn words(&self) -> Option<String> {
+        let rate = self.rate?;
+        let share = self.passed as f64 / self.trials as f64;
+        let of_what = match (share - rate).abs() > 0.005 {
+            true => ", mean of tasks",
+            false => "",
+        };
+        let (passed, trials) = (self.passed, self.trials);
+        Some(format!("{passed} of {trials} ({}{of_what})", percent(rate)))
+    }
 }
 
 /// The chances of `k` tries.
@@ -114,4 +130,30 @@ fn tallies(cells: &[&Cell]) -> Vec<Tally> {
     judged
         .filter_map(|cell| Tally::new(cell.passed.into(), cell.judged()).ok())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_the_share_of_the_runs_says_so() {
+        let words = |passed, rate| {
+            let success = SuccessSummary {
+                passed,
+                trials: 9,
+                void: 0,
+                void_unrelated: 0,
+                rate,
+                ci95: None,
+                scope: Scope::Suite,
+                void_bounds: None,
+            };
+            success.words()
+        };
+        let of_tasks = "5 of 9 (50 %, mean of tasks)";
+        assert_eq!(words(5, Some(0.5)).unwrap(), of_tasks);
+        assert_eq!(words(9, Some(1.0)).unwrap(), "9 of 9 (100 %)");
+        assert_eq!(words(0, None), None);
+    }
 }

@@ -4,7 +4,7 @@ use super::{plain, terminal_width};
 use assize_contracts::{Metric, MetricKind, RowField};
 use assize_report::{
     Comparison, MetricSummary, ModeSummary, Summary, comparison_cells, comparison_heading,
-    duration, metric_cell, percent,
+    duration, metric_cell,
 };
 use assize_stats::Statistic;
 use comfy_table::{
@@ -159,15 +159,7 @@ fn bounded(time: Option<&MetricSummary>, of: fn(&MetricSummary) -> Option<f64>) 
 /// `18 of 20 (90 %)`, and how many of the trials taught nothing when some did.
 fn success(mode: &ModeSummary) -> String {
     let success = &mode.success;
-    let rate = match success.rate {
-        None => "unknown".to_owned(),
-        Some(rate) => format!(
-            "{} of {} ({})",
-            success.passed,
-            success.trials,
-            percent(rate)
-        ),
-    };
+    let rate = success.words().unwrap_or_else(|| "unknown".to_owned());
     match success.void {
         0 => rate,
         void => format!("{rate}, {void} void"),

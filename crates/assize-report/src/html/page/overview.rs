@@ -91,7 +91,7 @@ fn glance_table(summary: &Summary) -> Table {
 
 pub(super) fn success_words(mode: &ModeSummary) -> String {
     let success = &mode.success;
-    let Some(rate) = success.rate else {
+    let Some(words) = success.words() else {
         return format!("unknown, {} void", success.void);
     };
     let interval = success
@@ -101,13 +101,7 @@ pub(super) fn success_words(mode: &ModeSummary) -> String {
         0 => String::new(),
         void => format!("; {void} void"),
     };
-    format!(
-        "{} of {} ({}{}){void}",
-        success.passed,
-        success.trials,
-        percent(rate),
-        interval.unwrap_or_default()
-    )
+    format!("{words}{}{void}", interval.unwrap_or_default())
 }
 
 fn success_bar(place: usize, label: &str, mode: &ModeSummary) -> Markup {
