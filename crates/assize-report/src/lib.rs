@@ -8,6 +8,7 @@ mod error;
 pub mod fuzzing;
 mod row;
 mod rows;
+mod scalar;
 
 mod analysis;
 mod arm;

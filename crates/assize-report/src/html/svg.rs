@@ -86,6 +86,23 @@ impl Svg {
         });
     }
 
+    /// Draws dots that say nothing by themselves, as one shape: strokes of no length with round ends. They stand on half pixels.
+    pub(crate) fn dots(&mut self, class: &str, centers: impl Iterator<Item = Point>) {
+        let half = |value: f64| Tenths((value * 2.0).round() / 2.0);
+        let mut path = String::new();
+        for center in centers {
+            let center = self.inside(center);
+            path.push('M');
+            half(center.x).render_to(&mut path);
+            path.push(' ');
+            half(center.y).render_to(&mut path);
+            path.push_str("h0");
+        }
+        if !path.is_empty() {
+            self.shapes.push(html! { path class=(class) d=(path) {} });
+        }
+    }
+
     /// Draws a broken line through points.
     pub(crate) fn polyline(&mut self, class: &str, points: &[Point]) {
         let points: Vec<Point> = points.iter().map(|point| self.inside(*point)).collect();
