@@ -8,7 +8,7 @@ use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
 use foldhash::quality;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::io::BufRead;
 
 /// Collects trials of any number of runs.
@@ -20,6 +20,8 @@ pub struct SummaryBuilder {
     places: HashMap<u32, u32, FixedState>,
     pub(crate) names: AllNames,
     pub(crate) extensions: BTreeSet<String>,
+    /// A hash of the names of the last row's extensions.
+    last_extensions: Option<u64>,
     seen: SeenCells,
     pub(crate) judge: JudgeTally,
     pub(crate) drift: DriftTally,
@@ -89,11 +91,7 @@ impl SummaryBuilder {
         }
         self.note_version(row);
         self.judge.add(row, &self.names.catalog);
-        for name in row.extension_names() {
-            if !self.extensions.contains(name) {
-                self.extensions.insert(name.to_owned());
-            }
-        }
+        self.note_extensions(row);
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
         self.drift.add(row, arm, scenario);
@@ -114,6 +112,23 @@ impl SummaryBuilder {
         true
     }
 
+    /// Most rows have the extensions of the one before.
+    fn note_extensions(&mut self, row: &Row<'_>) {
+        let mut hasher = FixedState::default().build_hasher();
+        row.extension_names()
+            .for_each(|name| name.hash(&mut hasher));
+        let names = hasher.finish();
+        if self.last_extensions == Some(names) {
+            return;
+        }
+        self.last_extensions = Some(names);
+        for name in row.extension_names() {
+            if !self.extensions.contains(name) {
+                self.extensions.insert(name.to_owned());
+            }
+        }
+    }
+
     /// Everything that follows from the rows.
     pub fn finish(self, analysis: &Analysis) -> Result<Summary, ReportError> {
         let mut summaries = summary::summarize(vec![(self, analysis)])?;
@@ -129,6 +144,12 @@ impl SummaryBuilder {
     pub fn trials(&self) -> u64 {
         let cells = self.arms.iter().flat_map(|arm| arm.cells.values());
         cells.map(|cell| cell.all_trials()).sum()
+    }
+
+    /// Drops what only further rows would need: of a million it is much.
+    pub(crate) fn forget_lookups(&mut self) {
+        self.seen = SeenCells::default();
+        self.places = HashMap::default();
     }
 
     fn scenario(&mut self, id: &str) -> usize {

@@ -80,7 +80,7 @@ pub use planning::{
 };
 pub use reading::{AnalysisError, statistic};
 pub use reason::{Reason, TrialPlace};
-pub use row::Row;
+pub use row::{Row, parse_json};
 pub use rows::{RowBytes, read_rows};
 pub use scenario_change::{ChangeKind, PassCount, ScenarioChange, scenario_changes};
 pub use success::{Chances, SuccessSummary};

@@ -107,6 +107,14 @@ pub struct Row<'a> {
     extensions: Extensions<'a>,
 }
 
+/// Reads JSON. Checking the whole text at once is faster than each of its strings.
+pub fn parse_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(json),
+    }
+}
+
 /// Text that is borrowed where it holds no escapes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
@@ -188,7 +196,7 @@ struct Cost<'a> {
 impl<'a> Row<'a> {
     /// Reads one JSON object.
     pub fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(json)
+        parse_json(json)
     }
 
     /// The outcome of the trial.

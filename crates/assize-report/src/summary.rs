@@ -211,6 +211,7 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
+        builder.forget_lookups();
         let labels = prepare(&mut builder, analysis);
         let listed = listed(&builder, analysis.most_scenarios);
         let modes = modes(&builder, &labels, &listed, analysis.confidence);

@@ -1,7 +1,8 @@
 //! Columns of values as short JSON. `page.js` unpacks them.
 //!
 //! A column is a list of its values, or `{"same": value}`, or `{"words": [values], "at": [places]}`, or `{"steps": [numbers]}`
-//! whose sums are the values, or `{"times": [numbers]}`, the same for times in milliseconds since 1970: whichever is shortest.
+//! whose sums are the values, or `{"times": [numbers]}`, the same for times in milliseconds since 1970: whichever is shortest. Among
+//! places and steps, `[number, times]` stands for a number that is repeated.
 
 use assize_contracts::Timestamp;
 use foldhash::fast::FixedState;
@@ -67,12 +68,8 @@ fn shortest(texts: &[String]) -> String {
         return format!("{{\"same\":{word}}}");
     }
     let plain = format!("[{}]", texts.join(","));
-    let at: Vec<String> = at.iter().map(usize::to_string).collect();
-    let named = format!(
-        "{{\"words\":[{}],\"at\":[{}]}}",
-        words.join(","),
-        at.join(",")
-    );
+    let at = list(at.into_iter().map(|place| place as i64));
+    let named = format!("{{\"words\":[{}],\"at\":{at}}}", words.join(","));
     match named.len() < plain.len() {
         true => named,
         false => plain,
@@ -81,13 +78,29 @@ fn shortest(texts: &[String]) -> String {
 
 /// The first number and what each of the others adds to the one before it.
 fn steps(numbers: &[i64]) -> String {
+    let before = [0].into_iter().chain(numbers.iter().copied());
+    list(
+        numbers
+            .iter()
+            .zip(before)
+            .map(|(number, before)| number - before),
+    )
+}
+
+/// Numbers, with those that are repeated often enough written once.
+fn list(numbers: impl Iterator<Item = i64>) -> String {
+    let numbers: Vec<i64> = numbers.collect();
     let mut text = String::from("[");
-    let mut before = 0;
-    for (place, number) in numbers.iter().enumerate() {
-        let comma = if place == 0 { "" } else { "," };
+    for same in numbers.chunk_by(|a, b| a == b) {
+        let number = same[0];
         // Writing to a string cannot fail.
-        let _ = write!(text, "{comma}{}", number - before);
-        before = *number;
+        let _ = match same.len() {
+            count @ 4.. => write!(text, "[{number},{count}],"),
+            count => (0..count).try_for_each(|_| write!(text, "{number},")),
+        };
+    }
+    if text.ends_with(',') {
+        text.pop();
     }
     text.push(']');
     text
@@ -126,8 +139,13 @@ mod tests {
         assert_eq!(numbers(&[None; 3]), r#"{"same":null}"#);
         assert_eq!(numbers(&[Some(0.5), None, Some(-3.0)]), "[0.5,null,-3]");
         let growing: Vec<Option<f64>> = (0..20).map(|n| Some(f64::from(n) + 1000.0)).collect();
-        assert!(numbers(&growing).starts_with(r#"{"steps":[1000,1,1,"#));
+        assert_eq!(numbers(&growing), r#"{"steps":[1000,[1,19]]}"#);
         let long: Vec<&str> = ["<a long reason>", "another one"].repeat(20);
+        let twice = [["one"; 5], ["two"; 5]].concat();
+        assert_eq!(
+            pack(twice.iter()),
+            r#"{"words":["one","two"],"at":[[0,5],[1,5]]}"#
+        );
         assert!(
             pack(long.iter())
                 .starts_with(r#"{"words":["<a long reason>","another one"],"at":[0,1,0,"#)

@@ -73,7 +73,7 @@ impl State {
         let mut passed: BTreeMap<(String, i64), BTreeMap<Arm, Option<bool>>> = BTreeMap::new();
         if let Some(reader) = source.open()? {
             assize_report::read_rows(reader, |bytes| {
-                if let Ok(trial) = serde_json::from_slice::<Trial<'_>>(bytes.json) {
+                if let Ok(trial) = assize_report::parse_json::<Trial<'_>>(bytes.json) {
                     let arm = Arm {
                         mode: trial.mode.into_owned(),
                         model: trial.model.into_owned(),

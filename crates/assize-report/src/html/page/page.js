@@ -4,13 +4,14 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   // Columns of trials: what is the same in all of them stands once, what repeats is named by its place, numbers may stand as steps.
   const unpack = (packed) => {
+    const each = (numbers) => numbers.flatMap((one) => Array.isArray(one) ? Array(one[1]).fill(one[0]) : [one]);
     const column = (values) => {
       if (Array.isArray(values)) return values;
       if ("same" in values) return Array(packed.count).fill(values.same);
-      if ("words" in values) return values.at.map((place) => values.words[place]);
+      if ("words" in values) return each(values.at).map((place) => values.words[place]);
       let sum = 0;
-      if ("steps" in values) return values.steps.map((step) => (sum += step));
-      return values.times.map((step) => new Date(sum += step).toISOString());
+      if ("steps" in values) return each(values.steps).map((step) => (sum += step));
+      return each(values.times).map((step) => new Date(sum += step).toISOString());
     };
     const found = Array.from({ length: packed.count }, () => ({}));
     for (const [name, values] of Object.entries(packed)) {
