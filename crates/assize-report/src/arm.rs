@@ -1,15 +1,18 @@
 //! The numbers of trials, kept in columns: what is left of a row once it has been read.
 
 mod cells;
+mod column;
+mod ids;
 
 use crate::TextCounts;
 use crate::classification::Confusion;
 use crate::reason::{Reasons, Tally};
 use crate::row::Row;
 use assize_contracts::Nature;
-use assize_contracts::{Catalog, MetricKind, Outcome, RowField};
-pub(crate) use cells::Cells;
+use assize_contracts::{Catalog, MetricKind, Outcome};
+pub(crate) use cells::{Cell, Cells};
 use foldhash::fast::FixedState;
+pub(crate) use ids::Ids;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 
@@ -28,10 +31,9 @@ pub(crate) struct Arm {
     pub(crate) texts: BTreeMap<String, TextCounts>,
 }
 
-/// The trials of one arm on one scenario. Columns hold one place per judged trial; NaN where nothing was measured. There may be
-/// a million cells of one trial each, so every byte counts.
-#[derive(Debug, Default)]
-pub(crate) struct Cell {
+/// The counts of the trials of one arm on one scenario. Cells whose only trials look the same share them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Tallies {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
     /// All void trials.
@@ -49,18 +51,22 @@ pub(crate) struct Cell {
     pub(crate) unchecked: u32,
     /// Trials that a scorer failed without reporting a check: it looks at something nevertheless.
     pub(crate) failed_unchecked: u32,
+    /// No other cell shares them.
+    is_own: bool,
     /// One per judged trial.
     marks: Vec<Marks>,
-    columns: Columns,
+    /// Measurements by metric, one per judged trial; NaN where nothing was measured. Absent while there is one trial at most,
+    /// whose measurements the cells of an arm keep together.
+    columns: Option<Box<Vec<Vec<f64>>>>,
     bounds: Option<Box<Bounds>>,
     /// By the place of the check's id among the words of all trials.
     pub(crate) checks: Vec<(u32, CheckTally)>,
-    /// Failed and void trials, by index into the reasons.
-    pub(crate) reasons: Vec<(u32, Tally)>,
+    /// Failed and void trials, by index into the reasons. [`Cell::reasons`] knows their positions, too.
+    reasons: Vec<(u32, Tally)>,
 }
 
 /// Properties of a judged trial beside its numbers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Marks {
     success: bool,
     censored: bool,
@@ -69,7 +75,7 @@ struct Marks {
 }
 
 /// Additional data of cut-off trials and lower bounds; most cells have none.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Bounds {
     /// Values that are known only as lower bounds. They are no measurements: only comparisons that handle lower bounds use them.
     lower: Vec<LowerBound>,
@@ -77,22 +83,8 @@ struct Bounds {
     columns: Vec<BoundedColumn>,
 }
 
-/// Measurements of trials, by metric. In large suites most cells hold one trial, for which a list per metric would be most of
-/// the memory.
-#[derive(Debug)]
-enum Columns {
-    One(Box<[f64]>),
-    Several(Vec<Vec<f64>>),
-}
-
-impl Default for Columns {
-    fn default() -> Self {
-        Self::One(Box::default())
-    }
-}
-
 /// The least that a trial took of a metric.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct LowerBound {
     place: usize,
     trial: usize,
@@ -100,7 +92,7 @@ struct LowerBound {
 }
 
 /// The values of a metric, some of which are lower bounds.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct BoundedColumn {
     place: usize,
     values: Vec<f64>,
@@ -193,9 +185,9 @@ impl Names {
     }
 }
 
-impl Cell {
-    /// Adds a trial.
-    pub(crate) fn add(&mut self, row: &Row<'_>, names: &mut AllNames) {
+impl Tallies {
+    /// Counts a trial and leaves its measurements in `names.found`. They belong to the last judged trial, unless the trial is void.
+    fn add(&mut self, row: &Row<'_>, names: &mut AllNames) {
         let AllNames {
             catalog,
             metrics,
@@ -204,6 +196,7 @@ impl Cell {
             found,
             reasons,
         } = names;
+        found.clear();
         self.checks.reserve_exact(match self.checks.is_empty() {
             true => row.checkpoint_details.len(),
             false => 0,
@@ -217,10 +210,7 @@ impl Cell {
         if outcome != Outcome::Pass {
             let tally = counted(&mut self.reasons, reasons.place(row));
             tally.trials += 1;
-            tally.position = match (tally.position, row.position()) {
-                (Some(known), Some(new)) => Some(known.min(new)),
-                (known, new) => known.or(new),
-            };
+            tally.meet(row.position());
         }
         match outcome {
             Outcome::Void => {
@@ -251,13 +241,11 @@ impl Cell {
             censored: row.is_censored(),
             old: row.is_of_first_version(),
         });
-        found.clear();
         row.for_each_measurement(catalog, |name, value| {
             if let Some(place) = extent.column(name, catalog, metrics) {
                 put(found, place, value);
             }
         });
-        self.set_all(trial, found);
         row.for_each_lower_bound(catalog, |name, value| {
             let place = extent.column(name, catalog, metrics);
             let is_measured =
@@ -325,68 +313,9 @@ impl Cell {
         u64::from(self.void - self.void_unrelated)
     }
 
-    /// Tools that were seen, none of which is of a category: that is zero calls, not an unknown number.
-    pub(crate) fn fill_categories(&mut self, names: &AllNames) {
-        let metrics = &names.metrics;
-        let Some(total) = metrics.find(names.catalog.name_of(RowField::ToolCalls)) else {
-            return;
-        };
-        let is_category = |name: &str| {
-            let kind = &names.catalog.metric(name).kind;
-            matches!(kind, MetricKind::ToolCategory(_))
-        };
-        let categories = metrics.names.iter().enumerate();
-        for (place, _) in categories.filter(|(_, name)| is_category(name)) {
-            for trial in 0..self.trials() {
-                if self.value(total, trial).is_finite() && self.value(place, trial).is_nan() {
-                    self.set(place, trial, 0.0);
-                }
-            }
-        }
-    }
-
-    /// Forgets a metric of the trials that are meant.
-    pub(crate) fn forget(&mut self, place: usize, is_meant: fn(bool) -> bool) {
-        for trial in 0..self.trials() {
-            if is_meant(self.marks[trial].old) && self.value(place, trial).is_finite() {
-                self.set(place, trial, f64::NAN);
-            }
-        }
-    }
-
-    /// The measurement of one trial; NaN when it has none.
-    pub(crate) fn value(&self, place: usize, trial: usize) -> f64 {
-        let value = match &self.columns {
-            Columns::One(values) => values.get(place).filter(|_| trial == 0),
-            Columns::Several(columns) => columns.get(place).and_then(|column| column.get(trial)),
-        };
-        value.copied().unwrap_or(f64::NAN)
-    }
-
-    /// Forgets which trial measured what, and where nothing was measured.
-    pub(crate) fn keep_measurements(&mut self, is_limited: &[bool]) {
-        let columns = self.bounded_columns(is_limited);
-        if !columns.is_empty() {
-            self.bounds.get_or_insert_default().columns = columns;
-        }
-        if let Columns::Several(columns) = &mut self.columns {
-            for column in columns {
-                column.retain(|value| value.is_finite());
-            }
-        }
-    }
-
     /// Marks the `comparable` values of a metric that are lower bounds; empty when none is.
     pub(crate) fn cut(&self, place: usize) -> &[bool] {
         self.bounded(place).map_or(&[], |column| &column.cut)
-    }
-
-    /// The values that comparisons of a metric use, once only measurements are kept: measurements, and lower bounds marked by `cut`.
-    pub(crate) fn comparable(&self, place: usize) -> &[f64] {
-        match self.bounded(place) {
-            Some(column) => &column.values,
-            None => self.measurements(place),
-        }
     }
 
     fn bounded(&self, place: usize) -> Option<&BoundedColumn> {
@@ -397,90 +326,15 @@ impl Cell {
     fn lower_bounds(&self) -> &[LowerBound] {
         self.bounds.as_ref().map_or(&[], |bounds| &bounds.lower)
     }
+}
 
-    fn bounded_columns(&self, is_limited: &[bool]) -> Vec<BoundedColumn> {
-        if self.lower_bounds().is_empty() && self.censored() == 0 {
-            return Vec::new();
-        }
-        let columns = is_limited.iter().enumerate();
-        let columns = columns.filter(|(_, is_limited)| **is_limited);
-        columns
-            .map(|(place, _)| self.bounded_column(place))
-            .filter(|column| column.cut.contains(&true))
-            .collect()
-    }
-
-    fn bounded_column(&self, place: usize) -> BoundedColumn {
-        let (values, cut) = self.bounded_values(place, true).unzip();
-        BoundedColumn { place, values, cut }
-    }
-
-    /// The values of a metric trial by trial, and whether each is a lower bound: known only as such, or of a trial that was
-    /// cut off by a limit that bounds the metric.
-    pub(crate) fn bounded_values(
-        &self,
-        place: usize,
-        is_limited: bool,
-    ) -> impl Iterator<Item = (f64, bool)> {
-        (0..self.trials()).filter_map(move |trial| {
-            let measured = self.value(place, trial);
-            // Bounds stand in the order of their trials.
-            let bounds = self.lower_bounds();
-            let first = bounds.partition_point(|bound| bound.trial < trial);
-            let bounds = bounds[first..]
-                .iter()
-                .take_while(|bound| bound.trial == trial);
-            let bound = bounds.into_iter().find(|bound| bound.place == place);
-            match (measured.is_finite(), bound) {
-                (true, _) => Some((measured, is_limited && self.is_censored(trial))),
-                (false, bound) => bound.map(|bound| (bound.value, true)),
-            }
-        })
-    }
-
-    /// The measurements of a metric, once only they are kept.
-    pub(crate) fn measurements(&self, place: usize) -> &[f64] {
-        match &self.columns {
-            Columns::One(values) => match values.get(place) {
-                Some(value) if value.is_finite() => std::slice::from_ref(value),
-                _ => &[],
-            },
-            Columns::Several(columns) => columns.get(place).map_or(&[], Vec::as_slice),
-        }
-    }
-
-    /// Stores the measurements of a new trial, by column.
-    fn set_all(&mut self, trial: usize, found: &[f64]) {
-        if trial == 0 {
-            self.columns = Columns::One(found.into());
-            return;
-        }
-        for (place, value) in found.iter().enumerate() {
-            if value.is_finite() {
-                self.set(place, trial, *value);
-            }
-        }
-    }
-
-    fn set(&mut self, place: usize, trial: usize, value: f64) {
-        match &mut self.columns {
-            Columns::One(values) if trial == 0 => {
-                let mut list = std::mem::take(values).into_vec();
-                put(&mut list, place, value);
-                *values = list.into();
-            }
-            Columns::One(values) => {
-                let lists = values.iter().map(|value| vec![*value]);
-                self.columns = Columns::Several(lists.collect());
-                self.set(place, trial, value);
-            }
-            Columns::Several(columns) => {
-                if columns.len() <= place {
-                    columns.resize_with(place + 1, Vec::new);
-                }
-                put(&mut columns[place], trial, value);
-            }
-        }
+impl Tally {
+    /// Notes the position of a trial: the first one counts.
+    fn meet(&mut self, position: Option<u32>) {
+        self.position = match (self.position, position) {
+            (Some(known), Some(new)) => Some(known.min(new)),
+            (known, new) => known.or(new),
+        };
     }
 }
 

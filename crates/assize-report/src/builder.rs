@@ -1,6 +1,6 @@
 //! Rows go in one at a time, a summary comes out. Memory grows with the numbers, never with the text of rows.
 
-use crate::arm::{AllNames, Arm, Cell};
+use crate::arm::{AllNames, Arm, Ids};
 use crate::judge::JudgeTally;
 use crate::looks::DriftTally;
 use crate::{Analysis, ReportError, Row, RowBytes, Summary, read_rows, summary};
@@ -8,18 +8,20 @@ use assize_contracts::{Catalog, Outcome};
 use foldhash::fast::FixedState;
 use foldhash::quality;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::io::BufRead;
 
 /// Collects trials of any number of runs.
 #[derive(Debug, Default)]
 pub struct SummaryBuilder {
     pub(crate) arms: Vec<Arm>,
-    pub(crate) scenarios: Vec<String>,
+    pub(crate) scenarios: Ids,
     /// By a hash of the scenario's id: the ids themselves are kept once.
-    places: HashMap<u64, u32, FixedState>,
+    places: HashMap<u32, u32, FixedState>,
     pub(crate) names: AllNames,
     pub(crate) extensions: BTreeSet<String>,
+    /// A hash of the names of the last row's extensions.
+    last_extensions: Option<u64>,
     seen: SeenCells,
     pub(crate) judge: JudgeTally,
     pub(crate) drift: DriftTally,
@@ -89,16 +91,12 @@ impl SummaryBuilder {
         }
         self.note_version(row);
         self.judge.add(row, &self.names.catalog);
-        for name in row.extension_names() {
-            if !self.extensions.contains(name) {
-                self.extensions.insert(name.to_owned());
-            }
-        }
+        self.note_extensions(row);
         let scenario = self.scenario(&row.scenario_id);
         let arm = self.arm(row, suite);
         self.drift.add(row, arm, scenario);
-        let cell = self.arms[arm].cells.get_or_new(scenario);
-        cell.add(row, &mut self.names);
+        let cells = &mut self.arms[arm].cells;
+        cells.add(scenario, row, &mut self.names);
         if row.outcome() != Outcome::Void {
             let labels = &mut self.arms[arm].labels;
             row.for_each_label(|name, expected, actual| {
@@ -112,6 +110,23 @@ impl SummaryBuilder {
             });
         }
         true
+    }
+
+    /// Most rows have the extensions of the one before.
+    fn note_extensions(&mut self, row: &Row<'_>) {
+        let mut hasher = FixedState::default().build_hasher();
+        row.extension_names()
+            .for_each(|name| name.hash(&mut hasher));
+        let names = hasher.finish();
+        if self.last_extensions == Some(names) {
+            return;
+        }
+        self.last_extensions = Some(names);
+        for name in row.extension_names() {
+            if !self.extensions.contains(name) {
+                self.extensions.insert(name.to_owned());
+            }
+        }
     }
 
     /// Everything that follows from the rows.
@@ -128,21 +143,27 @@ impl SummaryBuilder {
     /// The trials that were added.
     pub fn trials(&self) -> u64 {
         let cells = self.arms.iter().flat_map(|arm| arm.cells.values());
-        cells.map(Cell::all_trials).sum()
+        cells.map(|cell| cell.all_trials()).sum()
+    }
+
+    /// Drops what only further rows would need: of a million it is much.
+    pub(crate) fn forget_lookups(&mut self) {
+        self.seen = SeenCells::default();
+        self.places = HashMap::default();
     }
 
     fn scenario(&mut self, id: &str) -> usize {
-        let mut hash = FixedState::default().hash_one(id);
+        let mut hash = FixedState::default().hash_one(id) as u32;
         // Another id of the same hash stands in the way; the next number is tried.
         while let Some(place) = self.places.get(&hash) {
             let place = *place as usize;
-            if self.scenarios[place] == id {
+            if self.scenarios[place] == *id {
                 return place;
             }
             hash = hash.wrapping_add(1);
         }
         self.places.insert(hash, self.scenarios.len() as u32);
-        self.scenarios.push(id.to_owned());
+        self.scenarios.push(id);
         self.scenarios.len() - 1
     }
 

@@ -1,6 +1,6 @@
 //! Reasons to read numbers with care, as sentences that travel with the summary.
 
-use crate::arm::{AllNames, Arm, Cell};
+use crate::arm::{AllNames, Arm, Tallies};
 use crate::comparison::has_several_models;
 use crate::number::money;
 use crate::wall;
@@ -66,7 +66,7 @@ const MOST_NAMED: usize = 10;
 
 /// Scenarios that could only pass. Where a scorer failed a trial without telling a check, it did look at something.
 fn of_unchecked(builder: &SummaryBuilder) -> Option<Caution> {
-    let is_unchecked = |(scenario, _): &(usize, &String)| {
+    let is_unchecked = |(scenario, _): &(usize, &str)| {
         let cells = builder.arms.iter();
         let cells = cells.filter_map(|arm| arm.cells.get(*scenario));
         let (passed, failed) = cells.fold((0, 0), |(passed, failed), cell| {
@@ -75,7 +75,7 @@ fn of_unchecked(builder: &SummaryBuilder) -> Option<Caution> {
         passed > 0 && failed == 0
     };
     let scenarios = builder.scenarios.iter().enumerate();
-    let mut unchecked = scenarios.filter(is_unchecked).map(|(_, id)| id.clone());
+    let mut unchecked = scenarios.filter(is_unchecked).map(|(_, id)| id.to_owned());
     let mut places: Vec<String> = unchecked.by_ref().take(MOST_NAMED).collect();
     let more = unchecked.count();
     let number = places.len() + more;
@@ -193,7 +193,7 @@ fn of_natures(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
 /// Cautions about agents that reached their model past the proxy, whose numbers are unchecked; and about subscriptions, which are
 /// not paid by the token.
 fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
-    let caution = |of: fn(&Cell) -> u64, code, text: fn(u64) -> String| {
+    let caution = |of: fn(&Tallies) -> u64, code, text: fn(u64) -> String| {
         let (trials, places) = judged(builder, labels, of);
         (trials > 0).then(|| Caution::new(code, text(trials), places))
     };
@@ -220,10 +220,18 @@ fn of_ways(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
     not_captured.into_iter().chain(subscription).collect()
 }
 
+fn sum_over(arm: &Arm, of: fn(&Tallies) -> u64) -> u64 {
+    arm.cells.values().map(|cell| of(&cell)).sum()
+}
+
 /// The number of trials of a kind, and the arms that have any.
-fn judged(builder: &SummaryBuilder, labels: &[String], of: fn(&Cell) -> u64) -> (u64, Vec<String>) {
+fn judged(
+    builder: &SummaryBuilder,
+    labels: &[String],
+    of: fn(&Tallies) -> u64,
+) -> (u64, Vec<String>) {
     let arms = builder.arms.iter().zip(labels);
-    let counted = arms.map(|(arm, label)| (arm.cells.values().map(of).sum::<u64>(), label));
+    let counted = arms.map(|(arm, label)| (sum_over(arm, of), label));
     let found: Vec<(u64, &String)> = counted.filter(|(count, _)| *count > 0).collect();
     let trials = found.iter().map(|(count, _)| count).sum();
     (
@@ -280,19 +288,19 @@ fn of_mixtures(builder: &SummaryBuilder, analysis: &Analysis) -> Vec<Caution> {
 }
 
 fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
-    let sums = |of: fn(&Cell) -> u64| -> (u64, Vec<String>) {
+    let sums = |of: fn(&Tallies) -> u64| -> (u64, Vec<String>) {
         let mut total = 0;
         let mut places = Vec::new();
         for (arm, label) in builder.arms.iter().zip(labels) {
-            let here: u64 = arm.cells.values().map(of).sum();
+            let here = sum_over(arm, of);
             total += here;
             places.extend((here > 0).then(|| format!("{label} ({here})")));
         }
         (total, places)
     };
-    type Said = (fn(&Cell) -> u64, CautionCode, fn(u64) -> String);
+    type Said = (fn(&Tallies) -> u64, CautionCode, fn(u64) -> String);
     let said: [Said; 7] = [
-        (Cell::related_voids, CautionCode::Void, |n| {
+        (Tallies::related_voids, CautionCode::Void, |n| {
             let trials = count(n, "void trial", "void trials");
             format!(
                 "{trials} could not be judged, for a cause that may depend on the mode; a verdict holds only if they cannot change it."
@@ -308,13 +316,13 @@ fn of_trials(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
                 )
             },
         ),
-        (Cell::censored, CautionCode::CutOff, |n| {
+        (Tallies::censored, CautionCode::CutOff, |n| {
             let trials = count(n, "trial was", "trials were");
             format!(
                 "{trials} cut off by the limit; time, tokens, cost and turns are lower bounds there, and comparisons treat them so."
             )
         }),
-        (Cell::incomplete, CautionCode::Incomplete, |n| {
+        (Tallies::incomplete, CautionCode::Incomplete, |n| {
             let trials = count(n, "trial has", "trials have");
             format!(
                 "{trials} a model call that did not report all it used: tokens and cost are lower bounds there (≥), and comparisons treat \

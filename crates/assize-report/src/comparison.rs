@@ -1,7 +1,7 @@
 //! Chooses the pairs of arms to compare, and computes the numbers of each pair.
 
 use crate::analysis::direction;
-use crate::arm::{Arm, Cell};
+use crate::arm::{Arm, Cell, Ids};
 use crate::metric;
 use crate::words::sentence;
 use crate::{Analysis, ReportError};
@@ -175,7 +175,7 @@ pub(crate) struct Material<'a> {
     pub(crate) arms: &'a [Arm],
     /// The arms' names.
     pub(crate) labels: &'a [String],
-    pub(crate) scenarios: &'a [String],
+    pub(crate) scenarios: &'a Ids,
     /// Names of the columns.
     pub(crate) metrics: &'a [String],
     /// Their meaning, with the directions that the suite declares.
@@ -193,9 +193,9 @@ impl Material<'_> {
         let is_meant = |label: &String| *label == found.mode_a || *label == found.mode_b;
         let arms = self.arms.iter().zip(self.labels);
         let arms = arms.filter(|(_, label)| is_meant(label));
-        let cells: Vec<&Cell> = arms.flat_map(|(arm, _)| arm.cells.values()).collect();
+        let cells: Vec<Cell<'_>> = arms.flat_map(|(arm, _)| arm.cells.values()).collect();
         let place = self.metrics.iter().position(|name| *name == found.metric);
-        let is_unknown = |cell: &&Cell| place.is_some_and(|place| cell.incomplete_in(place) > 0);
+        let is_unknown = |cell: &Cell<'_>| place.is_some_and(|place| cell.incomplete_in(place) > 0);
         match (
             cells.iter().any(|cell| cell.censored() > 0),
             cells.iter().any(is_unknown),
@@ -408,7 +408,7 @@ fn groups<'a>(material: &Material<'a>, set: &[usize], place: usize) -> Vec<Group
                     mode: &material.labels[arm],
                     scenario: Some(&material.scenarios[scenario]),
                     values,
-                    cut: cell.cut(place),
+                    cut: cell.tallies().cut(place),
                 });
             }
         }

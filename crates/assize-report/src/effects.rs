@@ -256,7 +256,7 @@ impl<'a> Trials<'a> {
                 is_complete &= !values.is_empty();
                 let (all, cut) = &mut sides[usize::from(*weight < 0.0)];
                 all.extend_from_slice(values);
-                let cuts = cell.map_or(&[][..], |cell| cell.cut(metric));
+                let cuts = cell.map_or(&[][..], |cell| cell.tallies().cut(metric));
                 cut.extend((0..values.len()).map(|run| cuts.get(run).copied().unwrap_or(false)));
             }
             if is_complete {

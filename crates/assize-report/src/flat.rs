@@ -1,12 +1,12 @@
 //! Rows for other programs: a flat table and a JSON array, written while the rows are read.
 
-mod row;
-
 use crate::escape::is_hidden;
+use crate::row::{COLUMNS, Shown};
+use crate::scalar::Scalar;
 use crate::{ReportError, Row};
 use assize_contracts::Catalog;
-use row::{COLUMNS, FlatRow, Scalar};
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::Write;
 
 /// Extensions beyond these have no column; they are in `results.json`. Plugins may name any number.
@@ -17,6 +17,8 @@ pub struct CsvWriter<W: Write> {
     table: csv::Writer<W>,
     /// The columns of every table, then the extensions.
     columns: Vec<Column>,
+    /// The number that is being written.
+    number: String,
 }
 
 struct Column {
@@ -48,26 +50,29 @@ impl<W: Write> CsvWriter<W> {
         };
         let columns = COLUMNS.iter().chain(&extensions);
         let columns = columns.map(|name| column(name)).collect();
-        Ok(Self { table, columns })
+        Ok(Self {
+            table,
+            columns,
+            number: String::new(),
+        })
     }
 
-    /// Writes one row; `json` is the text that `row` was read from.
-    pub fn write(&mut self, row: &Row<'_>, json: &[u8]) -> Result<(), ReportError> {
-        let flat: FlatRow<'_> = serde_json::from_slice(json).unwrap_or_default();
+    /// Writes one row.
+    pub fn write(&mut self, row: &Row<'_>) -> Result<(), ReportError> {
         let (unmeasured, unpriced) = (row.is_unmeasured(), row.has_unpriced_tokens());
-        let is_unknown = |column: &Column, value: &Scalar<'_>| {
+        let is_unknown = |column: &Column, value: &Shown<'_>| {
             (unmeasured && column.is_measured || unpriced && column.is_cost) && value.is_zero()
         };
         let (fixed, further) = self.columns.split_at(COLUMNS.len());
-        let nothing = Scalar::Nothing;
-        let fixed = fixed.iter().zip(flat.columns());
-        let further = further
-            .iter()
-            .map(|column| (column, flat.extension(&column.name).unwrap_or(&nothing)));
+        let fixed = fixed.iter().zip(row.columns());
+        let further = further.iter().map(|column| {
+            let value = row.extension(&column.name);
+            (column, value.map_or(Shown::Nothing, Shown::Value))
+        });
         for (column, value) in fixed.chain(further) {
-            let text = match is_unknown(column, value) {
+            let text = match is_unknown(column, &value) {
                 true => Cow::Borrowed(""),
-                false => cell(value),
+                false => cell(value, &mut self.number),
             };
             self.table.write_field(&*text).map_err(write_error)?;
         }
@@ -106,15 +111,26 @@ fn is_measured(name: &str) -> bool {
     !identifies.contains(&name)
 }
 
-fn cell<'a>(value: &'a Scalar<'_>) -> Cow<'a, str> {
+/// The text of a cell. Numbers are written into `number`.
+fn cell<'a>(value: Shown<'a>, number: &'a mut String) -> Cow<'a, str> {
+    let mut shown = |value: &dyn std::fmt::Display| {
+        number.clear();
+        // Writing to a string cannot fail.
+        let _ = write!(number, "{value}");
+    };
     match value {
-        Scalar::Nothing => Cow::Borrowed(""),
-        Scalar::Bool(true) => Cow::Borrowed("true"),
-        Scalar::Bool(false) => Cow::Borrowed("false"),
-        Scalar::Number(number) => Cow::Owned(number.to_string()),
-        Scalar::Text(text) => text_cell(text),
-        Scalar::Json(value) => Cow::Owned(text_cell(&value.to_string()).into_owned()),
+        Shown::Nothing | Shown::Value(Scalar::Nothing) => return Cow::Borrowed(""),
+        Shown::Bool(true) | Shown::Value(Scalar::Bool(true)) => return Cow::Borrowed("true"),
+        Shown::Bool(false) | Shown::Value(Scalar::Bool(false)) => return Cow::Borrowed("false"),
+        Shown::Integer(value) => shown(&value),
+        Shown::Value(Scalar::Number(value)) => shown(value),
+        Shown::Text(text) => return text_cell(text),
+        Shown::Value(Scalar::Text(text)) => return text_cell(text),
+        Shown::Value(Scalar::Json(value)) => {
+            return Cow::Owned(text_cell(&value.to_string()).into_owned());
+        }
     }
+    Cow::Borrowed(number)
 }
 
 /// Text that a spreadsheet shows and does not compute. A quote mark stands before every beginning of a formula: at the start of the
@@ -123,6 +139,11 @@ fn text_cell(text: &str) -> Cow<'_, str> {
     const BEGINNINGS: [char; 8] = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
     ];
+    // Nearly all cells hold nothing but these.
+    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || b" ._:/".contains(&byte);
+    if text.bytes().all(|byte| is_harmless(byte) || byte == b'-') && !text.starts_with('-') {
+        return Cow::Borrowed(text);
+    }
     let may_split = |letter| matches!(letter, ';' | '\t');
     let is_plain = !text.starts_with(BEGINNINGS) && !text.starts_with(['\r', '\n']);
     if is_plain && !text.contains(|letter: char| may_split(letter) || is_hidden(letter)) {
@@ -190,9 +211,7 @@ mod tests {
     fn table(json: &str, extensions: &[&str]) -> Vec<String> {
         let extensions: Vec<String> = extensions.iter().map(|&name| name.to_owned()).collect();
         let mut writer = CsvWriter::new(Vec::new(), &extensions, &Catalog::default()).unwrap();
-        writer
-            .write(&Row::parse(json.as_bytes()).unwrap(), json.as_bytes())
-            .unwrap();
+        writer.write(&Row::parse(json.as_bytes()).unwrap()).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         text.lines().map(str::to_owned).collect()
     }
@@ -208,7 +227,8 @@ mod tests {
         ] {
             assert_eq!(text_cell(text), expected);
         }
-        assert_eq!(cell(&Scalar::Number((-3).into())), "-3");
+        let number = Scalar::Number((-3).into());
+        assert_eq!(cell(Shown::Value(&number), &mut String::new()), "-3");
     }
 
     #[test]
@@ -219,7 +239,7 @@ mod tests {
         let json = json.to_string();
         let mut writer = CsvWriter::new(Vec::new(), &[], &Catalog::default()).unwrap();
         let row = Row::parse(json.as_bytes()).unwrap();
-        writer.write(&row, json.as_bytes()).unwrap();
+        writer.write(&row).unwrap();
         let bytes = writer.finish().unwrap();
         let mut reader = csv::Reader::from_reader(&*bytes);
         assert_eq!(&reader.records().next().unwrap().unwrap()[1], text);

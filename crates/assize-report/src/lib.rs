@@ -8,6 +8,7 @@ mod error;
 pub mod fuzzing;
 mod row;
 mod rows;
+mod scalar;
 
 mod analysis;
 mod arm;
@@ -79,7 +80,7 @@ pub use planning::{
 };
 pub use reading::{AnalysisError, statistic};
 pub use reason::{Reason, TrialPlace};
-pub use row::Row;
+pub use row::{Row, parse_json};
 pub use rows::{RowBytes, read_rows};
 pub use scenario_change::{ChangeKind, PassCount, ScenarioChange, scenario_changes};
 pub use success::{Chances, SuccessSummary};

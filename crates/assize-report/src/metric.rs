@@ -125,7 +125,7 @@ pub(crate) fn is_limited(metric: &Metric) -> bool {
 pub(crate) fn summarize(
     metric: &Metric,
     place: usize,
-    cells: &[&Cell],
+    cells: &[Cell<'_>],
     level: Level,
 ) -> Option<MetricSummary> {
     // A clock that was cut off did not measure; what else was used until then was used.
@@ -206,19 +206,11 @@ fn partly_known(least: &Description, values: &[f64], completed: &[bool]) -> Metr
     }
 }
 
-fn typical_task(place: usize, cells: &[&Cell], level: Level) -> Option<TypicalTask> {
-    let of_cell = |cell: &&Cell| -> Vec<f64> {
-        let trials = 0..cell.trials();
-        let values = trials.map(|trial| cell.value(place, trial));
-        values.filter(|value| value.is_finite()).collect()
-    };
-    let measured = cells
-        .iter()
-        .map(of_cell)
-        .filter(|values| !values.is_empty());
-    let groups: Vec<Vec<f64>> = measured.collect();
-    let found = scenario_typical_ci(&groups, level)
-        .filter(|found| groups.len() >= FEWEST_TASKS && !found.degenerate)?;
+fn typical_task(place: usize, cells: &[Cell<'_>], level: Level) -> Option<TypicalTask> {
+    let measured = cells.iter().map(|cell| cell.known(place));
+    let measured = measured.filter(|values| !values.is_empty());
+    let found = scenario_typical_ci(measured, level)
+        .filter(|found| found.df as usize + 1 >= FEWEST_TASKS && !found.degenerate)?;
     Some(TypicalTask {
         value: found.point_estimate,
         ci95: [found.lower, found.upper],

@@ -82,7 +82,7 @@ impl Reason {
 }
 
 /// The count of a reason in a cell, and the position of the first such trial.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) trials: u32,
     pub(crate) position: Option<u32>,

@@ -1,9 +1,17 @@
-//! The part of a row that a summary needs, borrowed from the text it stands in.
+//! The part of a row that summaries, pages and tables need, borrowed from the text it stands in: a row is parsed once for all of them.
 //!
 //! Numbers are taken as found: a field that holds no number was not measured. This file alone decides which fields count as
 //! measured.
 
+mod calls;
+mod columns;
+
+pub(crate) use calls::Call;
+use calls::Records;
+pub(crate) use columns::{COLUMNS, Shown};
+
 use crate::judge::Votes;
+use crate::scalar::Scalar;
 use assize_contracts::{
     Catalog, CellKey, CostSource, Metric, MetricKind, Nature, Outcome, RowField, VoidCause,
 };
@@ -42,17 +50,27 @@ pub struct Row<'a> {
     #[serde(borrow, default)]
     pub error_code: Option<Text<'a>>,
     #[serde(borrow, default)]
-    error: Extension<'a>,
-    #[serde(default)]
-    position: MaybeNumber,
+    pub(crate) error: Scalar<'a>,
+    #[serde(borrow, default)]
+    pub(crate) position: Scalar<'a>,
+    #[serde(borrow, default)]
+    pub(crate) started_at: Scalar<'a>,
+    #[serde(borrow, default)]
+    pub(crate) completed_at: Scalar<'a>,
+    #[serde(borrow, default)]
+    output_valid: Scalar<'a>,
+    #[serde(borrow, default)]
+    provider: Scalar<'a>,
+    #[serde(borrow, default)]
+    session_id: Scalar<'a>,
     #[serde(default)]
     void_cause: Option<VoidCause>,
-    #[serde(default)]
-    censored: bool,
-    #[serde(default)]
-    pub(crate) simulated: bool,
-    #[serde(default)]
-    pub(crate) replayed: bool,
+    #[serde(default, deserialize_with = "given")]
+    censored: Option<bool>,
+    #[serde(default, deserialize_with = "given")]
+    simulated: Option<bool>,
+    #[serde(default, deserialize_with = "given")]
+    replayed: Option<bool>,
     #[serde(default)]
     pub(crate) not_captured: bool,
     #[serde(default)]
@@ -61,28 +79,40 @@ pub struct Row<'a> {
     schema_version: Option<u32>,
     #[serde(default)]
     cost_source: Option<CostSource>,
-    #[serde(default)]
-    tokens: Option<Tokens>,
-    #[serde(default)]
-    tokens_at_least: Option<Tokens>,
-    #[serde(default)]
-    cost_at_least_usd: MaybeNumber,
-    #[serde(default)]
-    timing: Option<Timing>,
+    #[serde(borrow, default)]
+    tokens: Option<Tokens<'a>>,
+    #[serde(borrow, default)]
+    tokens_at_least: Option<Tokens<'a>>,
+    #[serde(borrow, default)]
+    cost_at_least_usd: Scalar<'a>,
+    #[serde(borrow, default)]
+    timing: Option<Timing<'a>>,
     #[serde(borrow, default)]
     tool_calls: Option<ToolCalls<'a>>,
-    #[serde(default)]
-    cost: Option<Cost>,
-    #[serde(default)]
-    agent_turns: MaybeNumber,
-    #[serde(default)]
-    checkpoints_total: MaybeNumber,
+    #[serde(borrow, default)]
+    cost: Option<Cost<'a>>,
+    #[serde(borrow, default)]
+    agent_turns: Scalar<'a>,
+    #[serde(borrow, default)]
+    checkpoints_passed: Scalar<'a>,
+    #[serde(borrow, default)]
+    checkpoints_total: Scalar<'a>,
     #[serde(borrow, default)]
     pub(crate) checkpoint_details: Vec<Check<'a>>,
     #[serde(default)]
     attempts: Vec<Attempt>,
+    #[serde(default)]
+    hook_errors: IsThere,
     #[serde(borrow, default)]
     extensions: Extensions<'a>,
+}
+
+/// Reads JSON. Checking the whole text at once is faster than each of its strings.
+pub fn parse_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(json),
+    }
 }
 
 /// Text that is borrowed where it holds no escapes.
@@ -99,7 +129,7 @@ pub(crate) struct Check<'a> {
     #[serde(default)]
     pub(crate) actual: Votes,
     #[serde(borrow, default)]
-    description: Extension<'a>,
+    pub(crate) description: Scalar<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,46 +139,64 @@ struct Attempt {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Tokens {
-    input: MaybeNumber,
-    output: MaybeNumber,
-    reasoning: MaybeNumber,
-    cache_read: MaybeNumber,
-    cache_write: MaybeNumber,
-    total: MaybeNumber,
-    active: MaybeNumber,
+struct Tokens<'a> {
+    #[serde(borrow)]
+    input: Scalar<'a>,
+    #[serde(borrow)]
+    output: Scalar<'a>,
+    #[serde(borrow)]
+    reasoning: Scalar<'a>,
+    #[serde(borrow)]
+    cache_read: Scalar<'a>,
+    #[serde(borrow)]
+    cache_write: Scalar<'a>,
+    #[serde(borrow)]
+    total: Scalar<'a>,
+    #[serde(borrow)]
+    active: Scalar<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Timing {
-    wall_ms: MaybeNumber,
+struct Timing<'a> {
+    #[serde(borrow)]
+    wall_ms: Scalar<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ToolCalls<'a> {
-    total: MaybeNumber,
+    #[serde(borrow)]
+    total: Scalar<'a>,
     #[serde(borrow)]
     by_category: Numbers<'a>,
-    failed: MaybeNumber,
-    retried: MaybeNumber,
-    error_rate: MaybeNumber,
+    #[serde(borrow)]
+    failed: Scalar<'a>,
+    #[serde(borrow)]
+    retried: Scalar<'a>,
+    #[serde(borrow)]
+    error_rate: Scalar<'a>,
+    #[serde(borrow)]
+    records: Records<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Cost {
-    total_usd: MaybeNumber,
-    input_usd: MaybeNumber,
-    output_usd: MaybeNumber,
-    reasoning_usd: MaybeNumber,
+struct Cost<'a> {
+    #[serde(borrow)]
+    total_usd: Scalar<'a>,
+    #[serde(borrow)]
+    input_usd: Scalar<'a>,
+    #[serde(borrow)]
+    output_usd: Scalar<'a>,
+    #[serde(borrow)]
+    reasoning_usd: Scalar<'a>,
 }
 
 impl<'a> Row<'a> {
     /// Reads one JSON object.
     pub fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(json)
+        parse_json(json)
     }
 
     /// The outcome of the trial.
@@ -162,29 +210,31 @@ impl<'a> Row<'a> {
 
     /// Wall time in milliseconds.
     pub(crate) fn wall_time(&self) -> Option<f64> {
-        self.timing.as_ref().and_then(|timing| timing.wall_ms.0)
+        self.timing
+            .as_ref()
+            .and_then(|timing| timing.wall_ms.number())
     }
 
     /// The trial's place in its run's plan.
     pub(crate) fn position(&self) -> Option<u32> {
         let position = self
             .position
-            .0
+            .number()
             .filter(|place| (0.0..f64::from(u32::MAX)).contains(place));
         position.map(|position| position as u32)
     }
 
     /// The session ended with an error.
     pub(crate) fn has_error(&self) -> bool {
-        self.error_code.is_some() || matches!(&self.error, Extension::Text(_))
+        self.error_code.is_some() || self.error.text().is_some()
     }
 
     /// The reason why the trial did not pass, in words: the message, else the first check that does not hold, else a word.
     pub(crate) fn reason(&self) -> String {
-        if let Extension::Text(error) = &self.error
+        if let Some(error) = self.error.text()
             && !error.trim().is_empty()
         {
-            return error.to_string();
+            return error.to_owned();
         }
         if let Some(code) = &self.error_code {
             return code.0.to_string();
@@ -192,8 +242,8 @@ impl<'a> Row<'a> {
         let failed = self.checkpoint_details.iter().find(|check| !check.passed);
         let completion = self.completion_reason.as_ref().map(|reason| &*reason.0);
         match (failed, completion) {
-            (Some(check), _) => match &check.description {
-                Extension::Text(words) if !words.is_empty() => format!("check failed: {words}"),
+            (Some(check), _) => match check.description.text() {
+                Some(words) if !words.is_empty() => format!("check failed: {words}"),
                 _ => format!("check failed: {}", check.id),
             },
             (None, None | Some("stop")) => "checks failed".to_owned(),
@@ -211,7 +261,7 @@ impl<'a> Row<'a> {
 
     /// Live, replayed or simulated.
     pub fn nature(&self) -> Nature {
-        Nature::of_marks(self.simulated, self.replayed)
+        Nature::of_marks(self.simulated == Some(true), self.replayed == Some(true))
     }
 
     /// The cell that the trial belongs to.
@@ -230,7 +280,7 @@ impl<'a> Row<'a> {
             .completion_reason
             .as_ref()
             .is_some_and(|reason| reason.0 == "timeout");
-        self.censored || (self.is_foreign() && timed_out)
+        self.censored == Some(true) || (self.is_foreign() && timed_out)
     }
 
     /// True for a failure that another profiler recorded with zeros for everything: it was not measured.
@@ -242,7 +292,7 @@ impl<'a> Row<'a> {
 
     /// True when tokens were used and the recorded cost is 0, because they were not priced.
     pub fn has_unpriced_tokens(&self) -> bool {
-        let total = self.cost.as_ref().and_then(|cost| cost.total_usd.0);
+        let total = self.cost.as_ref().and_then(|cost| cost.total_usd.number());
         let used = |tokens: &Tokens| tokens.fields().iter().any(|(_, value)| *value > Some(0.0));
         total == Some(0.0)
             && self.cost_source != Some(CostSource::Computed)
@@ -263,10 +313,7 @@ impl<'a> Row<'a> {
             .0
             .iter()
             .filter(|(name, _)| catalog.metric(name).kind == MetricKind::HangsOnOneVote)
-            .filter_map(|(_, value)| match value {
-                Extension::Number(hangs) => Some(*hangs),
-                _ => None,
-            })
+            .filter_map(|(_, value)| value.number())
             .collect();
         // A trial that failed a check as well fails however the judge votes.
         let failed_otherwise = self
@@ -301,8 +348,8 @@ impl<'a> Row<'a> {
             take(&catalog.category_name(category), *count);
         }
         for (name, value) in &self.extensions.0 {
-            if let Extension::Number(value) = value {
-                take(name, *value);
+            if let Some(value) = value.number() {
+                take(name, value);
             }
         }
     }
@@ -313,7 +360,7 @@ impl<'a> Row<'a> {
             return;
         }
         let tokens = self.tokens_at_least.iter().flat_map(Tokens::fields);
-        let cost = std::iter::once((RowField::CostTotal, self.cost_at_least_usd.0));
+        let cost = std::iter::once((RowField::CostTotal, self.cost_at_least_usd.number()));
         for (field, value) in tokens.chain(cost) {
             if let Some(value) = value {
                 take(catalog.name_of(field), value);
@@ -323,14 +370,17 @@ impl<'a> Row<'a> {
 
     /// All tokens and the cost of a trial, void or not.
     pub(crate) fn used(&self) -> [Used; 2] {
-        let tokens = self.tokens.as_ref().and_then(|tokens| tokens.total.0);
+        let tokens = self
+            .tokens
+            .as_ref()
+            .and_then(|tokens| tokens.total.number());
         let least = self.tokens_at_least.as_ref();
-        let least = least.and_then(|tokens| tokens.total.0);
-        let cost = self.cost.as_ref().and_then(|cost| cost.total_usd.0);
+        let least = least.and_then(|tokens| tokens.total.number());
+        let cost = self.cost.as_ref().and_then(|cost| cost.total_usd.number());
         let cost = cost.filter(|_| !self.has_unpriced_tokens());
         [
             Used::of(tokens, least),
-            Used::of(cost, self.cost_at_least_usd.0),
+            Used::of(cost, self.cost_at_least_usd.number()),
         ]
     }
 
@@ -360,10 +410,7 @@ impl<'a> Row<'a> {
         self.extensions
             .0
             .iter()
-            .filter_map(|(name, value)| match value {
-                Extension::Text(text) => Some((&**name, &**text)),
-                _ => None,
-            })
+            .filter_map(|(name, value)| Some((&**name, value.text()?)))
     }
 
     fn text(&self, wanted: &str) -> Option<&str> {
@@ -373,15 +420,26 @@ impl<'a> Row<'a> {
 
     /// Scored without a single check. Unknown, and therefore false, for rows of other profilers.
     pub(crate) fn has_no_checks(&self) -> bool {
-        !self.is_foreign() && self.checkpoints_total.0 == Some(0.0)
+        !self.is_foreign() && self.checkpoints_total.number() == Some(0.0)
     }
 
-    /// The number of tool calls was measured.
-    pub(crate) fn has_seen_tools(&self, catalog: &Catalog) -> bool {
-        let total = catalog.name_of(RowField::ToolCalls);
-        let mut has_seen = false;
-        self.for_each_measurement(catalog, |name, _| has_seen |= name == total);
-        has_seen
+    /// True when the row says more about its attempts, losses and checks than what passed.
+    pub(crate) fn has_remarks(&self) -> bool {
+        let is_failed = |check: &Check<'_>| !check.passed;
+        self.hook_errors.0
+            || !self.attempts.is_empty()
+            || self.checkpoint_details.iter().any(is_failed)
+    }
+
+    /// The tool calls in their order. Absent where they are in no known form.
+    pub(crate) fn calls(&self) -> Option<&[Call<'a>]> {
+        self.tool_calls.as_ref()?.records.calls()
+    }
+
+    /// The value of an extension. Of several of one name the last counts.
+    pub(crate) fn extension(&self, name: &str) -> Option<&Scalar<'a>> {
+        let found = self.extensions.0.iter().rfind(|(known, _)| known == name);
+        found.map(|(_, value)| value)
     }
 
     /// Names of all extensions, also of those that hold no number.
@@ -402,10 +460,10 @@ impl<'a> Row<'a> {
     fn field_values(&self) -> impl Iterator<Item = (RowField, f64)> {
         let tokens = self.tokens.iter().flat_map(Tokens::fields);
         let timing = self.timing.iter();
-        let timing = timing.map(|timing| (RowField::WallTime, timing.wall_ms.0));
+        let timing = timing.map(|timing| (RowField::WallTime, timing.wall_ms.number()));
         let calls = self.tool_calls.iter().flat_map(ToolCalls::fields);
         let cost = self.cost.iter().flat_map(Cost::fields);
-        let turns = std::iter::once((RowField::AgentTurns, self.agent_turns.0));
+        let turns = std::iter::once((RowField::AgentTurns, self.agent_turns.number()));
         let all = tokens.chain(timing).chain(calls).chain(cost).chain(turns);
         all.filter_map(|(field, value)| Some((field, value?)))
     }
@@ -426,16 +484,16 @@ impl Used {
     }
 }
 
-impl Tokens {
+impl Tokens<'_> {
     fn fields(&self) -> [(RowField, Option<f64>); 7] {
         [
-            (RowField::TokensInput, self.input.0),
-            (RowField::TokensOutput, self.output.0),
-            (RowField::TokensReasoning, self.reasoning.0),
-            (RowField::TokensCacheRead, self.cache_read.0),
-            (RowField::TokensCacheWrite, self.cache_write.0),
-            (RowField::TokensTotal, self.total.0),
-            (RowField::TokensActive, self.active.0),
+            (RowField::TokensInput, self.input.number()),
+            (RowField::TokensOutput, self.output.number()),
+            (RowField::TokensReasoning, self.reasoning.number()),
+            (RowField::TokensCacheRead, self.cache_read.number()),
+            (RowField::TokensCacheWrite, self.cache_write.number()),
+            (RowField::TokensTotal, self.total.number()),
+            (RowField::TokensActive, self.active.number()),
         ]
     }
 }
@@ -443,76 +501,22 @@ impl Tokens {
 impl ToolCalls<'_> {
     fn fields(&self) -> [(RowField, Option<f64>); 4] {
         [
-            (RowField::ToolCalls, self.total.0),
-            (RowField::ToolCallsFailed, self.failed.0),
-            (RowField::ToolCallsRetried, self.retried.0),
-            (RowField::ToolErrorRate, self.error_rate.0),
+            (RowField::ToolCalls, self.total.number()),
+            (RowField::ToolCallsFailed, self.failed.number()),
+            (RowField::ToolCallsRetried, self.retried.number()),
+            (RowField::ToolErrorRate, self.error_rate.number()),
         ]
     }
 }
 
-impl Cost {
+impl Cost<'_> {
     fn fields(&self) -> [(RowField, Option<f64>); 4] {
         [
-            (RowField::CostTotal, self.total_usd.0),
-            (RowField::CostInput, self.input_usd.0),
-            (RowField::CostOutput, self.output_usd.0),
-            (RowField::CostReasoning, self.reasoning_usd.0),
+            (RowField::CostTotal, self.total_usd.number()),
+            (RowField::CostInput, self.input_usd.number()),
+            (RowField::CostOutput, self.output_usd.number()),
+            (RowField::CostReasoning, self.reasoning_usd.number()),
         ]
-    }
-}
-
-/// A number, or anything else, which is no measurement.
-#[derive(Debug, Clone, Copy, Default)]
-struct MaybeNumber(Option<f64>);
-
-impl<'de> Deserialize<'de> for MaybeNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberVisitor).map(Self)
-    }
-}
-
-struct NumberVisitor;
-
-impl<'de> Visitor<'de> for NumberVisitor {
-    type Value = Option<f64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Option<f64>, E> {
-        Ok(value.is_finite().then_some(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Option<f64>, E> {
-        Ok(Some(value as f64))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Option<f64>, E> {
-        Ok(Some(value as f64))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Option<f64>, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Option<f64>, E> {
-        Ok(None)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Option<f64>, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Option<f64>, A::Error> {
-        while items.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(None)
     }
 }
 
@@ -541,8 +545,8 @@ impl<'de> Visitor<'de> for NumbersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut numbers = Vec::new();
-        while let Some((name, value)) = items.next_entry::<Text<'de>, MaybeNumber>()? {
-            numbers.push((name.0, value.0.unwrap_or(f64::NAN)));
+        while let Some((name, value)) = items.next_entry::<Text<'de>, Scalar<'de>>()? {
+            numbers.push((name.0, value.number().unwrap_or(f64::NAN)));
         }
         Ok(numbers)
     }
@@ -550,15 +554,7 @@ impl<'de> Visitor<'de> for NumbersVisitor {
 
 /// The extensions, by name.
 #[derive(Debug, Default)]
-struct Extensions<'a>(Vec<(Cow<'a, str>, Extension<'a>)>);
-
-#[derive(Debug, Default)]
-enum Extension<'a> {
-    Number(f64),
-    Text(Cow<'a, str>),
-    #[default]
-    Other,
-}
+struct Extensions<'a>(Vec<(Cow<'a, str>, Scalar<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Extensions<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -569,7 +565,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Extensions<'a> {
 struct ExtensionsVisitor;
 
 impl<'de> Visitor<'de> for ExtensionsVisitor {
-    type Value = Vec<(Cow<'de, str>, Extension<'de>)>;
+    type Value = Vec<(Cow<'de, str>, Scalar<'de>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("values by name")
@@ -581,63 +577,71 @@ impl<'de> Visitor<'de> for ExtensionsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
-        while let Some((name, value)) = items.next_entry::<Text<'de>, Extension<'de>>()? {
+        while let Some((name, value)) = items.next_entry::<Text<'de>, Scalar<'de>>()? {
             values.push((name.0, value));
         }
         Ok(values)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Extension<'a> {
+/// Takes a value that must not be null.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    bool::deserialize(deserializer).map(Some)
+}
+
+/// True for a list that is not empty, and for anything that should not be there.
+#[derive(Debug, Default)]
+struct IsThere(bool);
+
+impl<'de> Deserialize<'de> for IsThere {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ExtensionVisitor)
+        deserializer.deserialize_any(IsThereVisitor).map(Self)
     }
 }
 
-struct ExtensionVisitor;
+struct IsThereVisitor;
 
-impl<'de> Visitor<'de> for ExtensionVisitor {
-    type Value = Extension<'de>;
+impl<'de> Visitor<'de> for IsThereVisitor {
+    type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Extension<'de>, E> {
-        Ok(Extension::Number(value))
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(false)
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Extension<'de>, E> {
-        Ok(Extension::Number(value as f64))
+    fn visit_bool<E>(self, _: bool) -> Result<bool, E> {
+        Ok(true)
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Extension<'de>, E> {
-        Ok(Extension::Number(value as f64))
+    fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
+        Ok(true)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Extension<'de>, E> {
-        Ok(Extension::Other)
+    fn visit_i64<E>(self, _: i64) -> Result<bool, E> {
+        Ok(true)
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Extension<'de>, E> {
-        Ok(Extension::Text(Cow::Borrowed(text)))
+    fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
+        Ok(true)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Extension<'de>, E> {
-        Ok(Extension::Text(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, _: &str) -> Result<bool, E> {
+        Ok(true)
     }
 
-    fn visit_unit<E>(self) -> Result<Extension<'de>, E> {
-        Ok(Extension::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
+        let mut is_there = false;
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            is_there = true;
+        }
+        Ok(is_there)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Extension<'de>, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Extension::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Extension<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
         while items.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Extension::Other)
+        Ok(true)
     }
 }

@@ -49,25 +49,42 @@ fn read_lines(
     mut reader: impl BufRead,
     visit: &mut impl FnMut(RowBytes<'_>) -> Result<(), ReportError>,
 ) -> Result<(), ReportError> {
-    let mut line = Vec::new();
+    // The beginning of a line whose end is not read yet.
+    let mut begun = Vec::new();
     let mut number = 0;
-    loop {
-        line.clear();
-        reader
-            .read_until(b'\n', &mut line)
-            .map_err(ReportError::Read)?;
-        if line.is_empty() {
+    let mut take = |line: &[u8], may_be_torn: bool| {
+        let json = line.trim_ascii();
+        if json.is_empty() {
             return Ok(());
         }
-        let json = line.trim_ascii();
-        if !json.is_empty() {
-            number += 1;
-            visit(RowBytes {
-                json,
-                number,
-                may_be_torn: !line.ends_with(b"\n"),
-            })?;
+        number += 1;
+        visit(RowBytes {
+            json,
+            number,
+            may_be_torn,
+        })
+    };
+    loop {
+        let buffer = reader.fill_buf().map_err(ReportError::Read)?;
+        if buffer.is_empty() {
+            return take(&begun, true);
         }
+        let length = buffer.len();
+        let mut rest = buffer;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, behind) = rest.split_at(end);
+            match begun.is_empty() {
+                true => take(line, false)?,
+                false => {
+                    begun.extend_from_slice(line);
+                    take(&begun, false)?;
+                    begun.clear();
+                }
+            }
+            rest = &behind[1..];
+        }
+        begun.extend_from_slice(rest);
+        reader.consume(length);
     }
 }
 

@@ -75,7 +75,7 @@ pub struct PassCount {
 /// The passes of every scenario, by mode.
 #[derive(Debug)]
 pub(crate) struct ScenarioCounts {
-    pub(crate) scenarios: Vec<String>,
+    pub(crate) scenarios: crate::arm::Ids,
     /// In the order of modes, then of scenarios; absent where a mode did not run one.
     pub(crate) modes: Vec<Vec<Option<PassCount>>>,
 }

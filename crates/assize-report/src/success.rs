@@ -1,6 +1,6 @@
 //! The success rate of trials, and the chances of several tries.
 
-use crate::arm::Cell;
+use crate::arm::{Cell, Tallies};
 use crate::percent;
 use assize_stats::{Level, PassKSuite, Scope, Tally, pass_k_suite, success_rate, suite_rate};
 use serde::Serialize;
@@ -56,8 +56,8 @@ pub struct Chances {
     pub chances: PassKSuite,
 }
 
-pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
-    let sum = |of: fn(&Cell) -> u64| cells.iter().map(|cell| of(cell)).sum::<u64>();
+pub(crate) fn summarize(cells: &[Cell<'_>], level: Level) -> SuccessSummary {
+    let sum = |of: fn(&Tallies) -> u64| cells.iter().map(|cell| of(cell)).sum::<u64>();
     let passed = sum(|cell| u64::from(cell.passed));
     let tallies = tallies(cells);
     let scope = match tallies.len() {
@@ -77,7 +77,7 @@ pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
     };
     SuccessSummary {
         passed,
-        trials: sum(Cell::judged),
+        trials: sum(Tallies::judged),
         void: sum(|cell| u64::from(cell.void)),
         void_unrelated: sum(|cell| u64::from(cell.void_unrelated)),
         rate,
@@ -88,8 +88,8 @@ pub(crate) fn summarize(cells: &[&Cell], level: Level) -> SuccessSummary {
 }
 
 /// The plain means of the rates with the void trials that may depend on the mode read as failed, and as passed.
-fn void_bounds(cells: &[&Cell]) -> Option<[f64; 2]> {
-    let rate = |passed: fn(&Cell) -> u64| {
+fn void_bounds(cells: &[Cell<'_>]) -> Option<[f64; 2]> {
+    let rate = |passed: fn(&Tallies) -> u64| {
         let shares = cells.iter().filter_map(|cell| {
             let trials = cell.judged() + cell.related_voids();
             (trials > 0).then(|| passed(cell) as f64 / trials as f64)
@@ -105,7 +105,7 @@ fn void_bounds(cells: &[&Cell]) -> Option<[f64; 2]> {
 }
 
 /// For a few numbers of tries up to that of the scenario tried least often.
-pub(crate) fn chances(cells: &[&Cell], level: Level) -> Vec<Chances> {
+pub(crate) fn chances(cells: &[Cell<'_>], level: Level) -> Vec<Chances> {
     let tallies = tallies(cells);
     let fewest = tallies
         .iter()
@@ -125,7 +125,7 @@ pub(crate) fn chances(cells: &[&Cell], level: Level) -> Vec<Chances> {
     tries.into_iter().map(chances).collect()
 }
 
-fn tallies(cells: &[&Cell]) -> Vec<Tally> {
+fn tallies(cells: &[Cell<'_>]) -> Vec<Tally> {
     let judged = cells.iter().filter(|cell| cell.judged() > 0);
     judged
         .filter_map(|cell| Tally::new(cell.passed.into(), cell.judged()).ok())

@@ -211,6 +211,7 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
+        builder.forget_lookups();
         let labels = prepare(&mut builder, analysis);
         let listed = listed(&builder, analysis.most_scenarios);
         let modes = modes(&builder, &labels, &listed, analysis.confidence);
@@ -229,9 +230,8 @@ impl<'a> Draft<'a> {
         let is_limited: Vec<bool> = names
             .map(|name| metric::is_limited(&catalog.metric(name)))
             .collect();
-        let cells = builder.arms.iter_mut();
-        for cell in cells.flat_map(|arm| arm.cells.values_mut()) {
-            cell.keep_measurements(&is_limited);
+        for arm in &mut builder.arms {
+            arm.cells.keep_measurements(&is_limited);
         }
         let AllNames {
             catalog, metrics, ..
@@ -328,12 +328,8 @@ pub(crate) fn shown_amount(metric: &Metric, value: f64) -> String {
 pub(crate) fn prepare(builder: &mut SummaryBuilder, analysis: &Analysis) -> Vec<String> {
     sort_arms(&mut builder.arms, &analysis.mode_order);
     builder.keep_versions_apart();
-    for cell in builder
-        .arms
-        .iter_mut()
-        .flat_map(|arm| arm.cells.values_mut())
-    {
-        cell.fill_categories(&builder.names);
+    for arm in &mut builder.arms {
+        arm.cells.fill_categories(&builder.names);
     }
     labels(&builder.arms)
 }
@@ -400,7 +396,7 @@ fn modes(
     level: Level,
 ) -> Named<ModeSummary> {
     let summary = |(arm, label): (&Arm, &String)| {
-        let cells: Vec<&Cell> = arm.cells.values().collect();
+        let cells: Vec<Cell<'_>> = arm.cells.values().collect();
         let mut mode = mode(builder, arm, &cells, level);
         mode.checks = checks(builder, arm, listed);
         mode.triggers = Triggers::of(&builder.names, &cells, level);
@@ -423,7 +419,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, listed: &[usize]) -> Named<(u64, 
     let mut checks = Vec::new();
     if listed.len() < builder.scenarios.len() {
         let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for (word, tally) in arm.cells.values().flat_map(|cell| &cell.checks) {
+        for (word, tally) in arm.cells.values().flat_map(|cell| &cell.tallies().checks) {
             let sum = sums.entry(*word).or_default();
             *sum = (
                 sum.0 + u64::from(tally.passed),
@@ -437,7 +433,7 @@ fn checks(builder: &SummaryBuilder, arm: &Arm, listed: &[usize]) -> Named<(u64, 
         checks.extend(sums.into_iter().map(named));
     }
     for scenario in listed {
-        let tallies = arm.cells.get(*scenario).map(|cell| &cell.checks);
+        let tallies = arm.cells.get(*scenario).map(|cell| &cell.tallies().checks);
         checks.extend(tallies.into_iter().flatten().map(|(word, tally)| {
             let (scenario, id) = (
                 &builder.scenarios[*scenario],
@@ -465,12 +461,12 @@ fn scenarios(
             (label.clone(), mode)
         });
         let modes = Named(modes.collect());
-        (id.clone(), ScenarioSummary { modes })
+        (id.to_owned(), ScenarioSummary { modes })
     };
     Named(listed.iter().map(summary).collect())
 }
 
-fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> ModeSummary {
+fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[Cell<'_>], level: Level) -> ModeSummary {
     let AllNames {
         catalog, metrics, ..
     } = &builder.names;
@@ -498,10 +494,10 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
 }
 
 /// The reasons why trials of these cells did not pass, the most frequent first.
-fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
+fn reasons(builder: &SummaryBuilder, cells: &[Cell<'_>]) -> Vec<Reason> {
     let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
-    for (place, tally) in cells.iter().flat_map(|cell| &cell.reasons) {
-        let sum = tallies.entry(*place as usize).or_default();
+    for (place, tally) in cells.iter().flat_map(|cell| cell.reasons()) {
+        let sum = tallies.entry(place as usize).or_default();
         sum.trials += tally.trials;
         sum.position = match (sum.position, tally.position) {
             (Some(known), Some(new)) => Some(known.min(new)),
@@ -517,7 +513,7 @@ fn reasons(builder: &SummaryBuilder, cells: &[&Cell]) -> Vec<Reason> {
 }
 
 /// Unknown where trials are known to cost only at least so much: leaving them out would make success cheaper than it is.
-fn price_of_success(builder: &SummaryBuilder, cells: &[&Cell]) -> Option<CostPerSuccess> {
+fn price_of_success(builder: &SummaryBuilder, cells: &[Cell<'_>]) -> Option<CostPerSuccess> {
     let names = &builder.names;
     let place = names
         .metrics

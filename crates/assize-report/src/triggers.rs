@@ -45,7 +45,7 @@ struct Seen {
 }
 
 impl Triggers {
-    pub(crate) fn of(names: &AllNames, cells: &[&Cell], level: Level) -> Option<Self> {
+    pub(crate) fn of(names: &AllNames, cells: &[Cell<'_>], level: Level) -> Option<Self> {
         let place = |name: &str| names.metrics.find(name);
         let should = place(Metric::SKILL_SHOULD_TRIGGER)?;
         let used = place(Metric::SKILL_ACTIVATED)?;
@@ -102,7 +102,7 @@ impl TriggerRate {
 }
 
 impl Seen {
-    fn of(cell: &Cell, should: usize, used: usize) -> Option<Self> {
+    fn of(cell: &Cell<'_>, should: usize, used: usize) -> Option<Self> {
         let mut seen = Self {
             should: false,
             used: 0,

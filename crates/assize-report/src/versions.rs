@@ -55,9 +55,9 @@ impl SummaryBuilder {
         self.has_forgotten_metrics = true;
         let catalog = &self.names.catalog;
         let places = CHANGED.map(|field| self.names.metrics.find(catalog.name_of(field)));
-        for cell in self.arms.iter_mut().flat_map(|arm| arm.cells.values_mut()) {
+        for arm in &mut self.arms {
             for place in places.into_iter().flatten() {
-                cell.forget(place, is_meant);
+                arm.cells.forget(place, is_meant);
             }
         }
     }

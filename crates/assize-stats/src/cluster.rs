@@ -203,8 +203,8 @@ impl Ranked {
             runs.extend(sample.values().iter().map(|&value| (value, scenario)));
         }
         runs.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
-        // As many values per row as there are scenarios: the table is no larger than the runs.
-        let stride = samples.len().max(64);
+        // At least as many values per row as there are scenarios: the table is no larger than the runs.
+        let stride = samples.len().max(16);
         let mut below = Vec::with_capacity((runs.len() / stride + 1) * samples.len());
         let mut seen = vec![0_u32; samples.len()];
         for (position, (_, scenario)) in runs.iter().enumerate() {

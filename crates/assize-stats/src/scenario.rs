@@ -9,7 +9,7 @@ use crate::warning::{Warning, Warnings};
 /// Below this many scenarios intervals for new tasks are wide and say so.
 const FEW_SCENARIOS: usize = 6;
 /// Below this many runs a group is small.
-const SMALL_GROUP: usize = 5;
+pub(crate) const SMALL_GROUP: usize = 5;
 
 /// One mode's scenarios that have at least one finite run. The order is by content, so the input's does not matter.
 pub(crate) struct Scenarios {

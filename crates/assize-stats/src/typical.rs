@@ -4,8 +4,8 @@ use libm::{exp, sqrt};
 use serde::Serialize;
 
 use crate::interval::{Bounds, Level};
-use crate::sample::{Sample, finite, sum};
-use crate::scenario::{Scenarios, common_scale};
+use crate::sample::{Sample, Screened, finite, sum};
+use crate::scenario::{SMALL_GROUP, Scenarios, common_scale, scenario_warnings};
 use crate::warning::{Warning, Warnings};
 
 /// Below this many scenarios a skewed mean gets its warning.
@@ -51,9 +51,20 @@ pub struct ClusterMean {
 
 /// Interval of the typical value for new scenarios like these. None for fewer than two scenarios or a median that is
 /// not above zero; use [`cluster_mean_ci`] then.
-pub fn scenario_typical_ci<G: AsRef<[f64]>>(groups: &[G], level: Level) -> Option<ScenarioTypical> {
-    let scenarios = Scenarios::new(groups);
-    let medians: Vec<f64> = scenarios.samples.iter().map(Sample::median).collect();
+pub fn scenario_typical_ci<G: AsRef<[f64]>>(
+    groups: impl IntoIterator<Item = G>,
+    level: Level,
+) -> Option<ScenarioTypical> {
+    // One scenario after the other: there may be a million.
+    let (mut medians, mut non_finite, mut is_small) = (Vec::new(), 0, false);
+    for group in groups {
+        let screened = Screened::new(group.as_ref());
+        non_finite += screened.non_finite;
+        if let Some(sample) = screened.sample {
+            is_small |= sample.count() < SMALL_GROUP;
+            medians.push(sample.median());
+        }
+    }
     let logs = Sample::new(&medians)
         .filter(|medians| medians.count() >= 2)?
         .logs()?;
@@ -63,7 +74,8 @@ pub fn scenario_typical_ci<G: AsRef<[f64]>>(groups: &[G], level: Level) -> Optio
     } else {
         level.t(df) * logs.standard_error()
     };
-    let mut warnings = scenarios.warnings();
+    let mut warnings = scenario_warnings(medians.len(), non_finite);
+    warnings.add_if(is_small, Warning::SmallN);
     warnings.add_if(logs.is_constant(), Warning::NoVariation);
     Some(ScenarioTypical {
         point_estimate: finite(exp(logs.mean())),

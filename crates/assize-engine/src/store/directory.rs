@@ -3,6 +3,7 @@
 use super::error::{StoreError, io};
 use super::index::{self, Index, Places, RowCounts, StoredIndex};
 use super::manifest::{Manifest, RunState};
+use super::overview::RunOverview;
 use super::reader::{Lines, RowReader};
 use super::record_id::{CellSet, RecordIds};
 use super::repair::{drop_uncommitted, repair};
@@ -38,6 +39,10 @@ pub struct RunDirectory {
     manifest: Manifest,
 }
 
+/// The state of rows and manifest that something is derived from, by which version.
+#[derive(Debug)]
+pub struct DerivedFrom(String);
+
 /// The runs in a results directory, oldest first. Directories that are not runs are passed over.
 pub fn list(results: &Path) -> Result<Vec<RunDirectory>, StoreError> {
     list_named(results, |_| true)
@@ -48,6 +53,28 @@ pub(crate) fn list_named(
     results: &Path,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<RunDirectory>, StoreError> {
+    let name = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let mut runs: Vec<RunDirectory> = entries_of(results)?
+        .iter()
+        .filter(|path| is_wanted(&name(path)))
+        .filter_map(|path| RunDirectory::open(path).ok())
+        .collect();
+    runs.sort_by(|a, b| a.id().cmp(b.id()));
+    Ok(runs)
+}
+
+/// True when there is any run in a results directory.
+pub fn has_runs(results: &Path) -> bool {
+    let entries = entries_of(results).unwrap_or_default();
+    let is_run = |path: &PathBuf| RunDirectory::open(path).is_ok();
+    entries.iter().any(is_run)
+}
+
+/// Paths in a results directory.
+pub(super) fn entries_of(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match std::fs::read_dir(results) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -60,13 +87,16 @@ pub(crate) fn list_named(
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-    let mut runs: Vec<RunDirectory> = entries
-        .iter()
-        .filter(|entry| is_wanted(&entry.file_name().to_string_lossy()))
-        .filter_map(|entry| RunDirectory::open(&entry.path()).ok())
-        .collect();
-    runs.sort_by(|a, b| a.id().cmp(b.id()));
-    Ok(runs)
+    Ok(entries.iter().map(std::fs::DirEntry::path).collect())
+}
+
+/// The id of a run and its path, without its manifest where an overview is kept.
+fn id_of(path: PathBuf) -> Option<(String, PathBuf)> {
+    let id = match RunOverview::stored(&path) {
+        Some(overview) => overview.run_id,
+        None => RunDirectory::open(&path).ok()?.manifest.run_id,
+    };
+    Some((id, path))
 }
 
 impl RunDirectory {
@@ -94,20 +124,23 @@ impl RunDirectory {
             id: id.to_owned(),
             directory: results.to_owned(),
         };
-        let mut runs = list(results)?;
+        let runs = entries_of(results)?.into_iter().filter_map(id_of);
+        let mut runs: Vec<(String, PathBuf)> = runs.collect();
+        runs.sort();
         if id == "last" {
-            return runs.pop().ok_or_else(missing);
+            let (_, last) = runs.pop().ok_or_else(missing)?;
+            return Self::open(&last);
         }
-        if let Some(exact) = runs.iter().position(|run| run.id() == id) {
-            return Ok(runs.swap_remove(exact));
+        if let Some((_, exact)) = runs.iter().find(|(known, _)| known == id) {
+            return Self::open(exact);
         }
-        runs.retain(|run| run.id().starts_with(id) || run.id().ends_with(id));
-        match runs.len() {
-            0 => Err(missing()),
-            1 => Ok(runs.remove(0)),
+        runs.retain(|(known, _)| known.starts_with(id) || known.ends_with(id));
+        match &runs[..] {
+            [] => Err(missing()),
+            [(_, only)] => Self::open(only),
             _ => Err(StoreError::Ambiguous {
                 id: id.to_owned(),
-                matches: runs.iter().map(|run| run.id().to_owned()).collect(),
+                matches: runs.into_iter().map(|(known, _)| known).collect(),
             }),
         }
     }
@@ -152,6 +185,11 @@ impl RunDirectory {
         index::read_derived(&self.path, name, version)
     }
 
+    /// The rows and the manifest as they are now, to derive something from them.
+    pub fn derive(&self, version: &str) -> DerivedFrom {
+        DerivedFrom(index::source_of(&self.path, version))
+    }
+
     /// The rows of warm-up trials. Those that cannot be read are left out: they count for nothing but their cost.
     pub fn warmup_rows(&self) -> Vec<ProfileRow> {
         let text = std::fs::read(self.file(RunFile::Warmup)).unwrap_or_default();
@@ -190,8 +228,8 @@ impl RunDirectory {
     }
 
     /// Keeps what follows from rows and manifest, to save making it again. Nothing is lost where that cannot be done.
-    pub fn keep_derived(&self, name: &str, version: &str, text: &[u8]) {
-        if let Err(error) = index::keep_derived(&self.path, name, version, text) {
+    pub fn keep_derived(&self, name: &str, source: &DerivedFrom, text: &[u8]) {
+        if let Err(error) = index::write_derived(&self.path, name, &source.0, text) {
             tracing::info!(%error, "cannot keep what was derived from the rows");
         }
     }

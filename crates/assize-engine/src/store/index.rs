@@ -25,7 +25,7 @@ const RUNS: &str = RunFile::RunRecords.name();
 const SCORES: &str = RunFile::Scores.name();
 
 /// Changes with the form of the file.
-const MAGIC: u64 = u64::from_le_bytes(*b"asz-idx1");
+const MAGIC: u64 = u64::from_le_bytes(*b"asz-idx2");
 
 /// Numbers at the beginning of the file.
 const HEADER: usize = 16;
@@ -102,6 +102,8 @@ struct Header {
     positions: u64,
     /// Lengths of the files beside the rows, for a run that was closed in good order.
     beside: [u64; 5],
+    /// Bytes of an offset in each column of places.
+    widths: [u8; COLUMNS],
 }
 
 impl Header {
@@ -111,6 +113,7 @@ impl Header {
             counts,
             positions,
             beside,
+            widths,
         } = self;
         let mut numbers = [0; HEADER];
         numbers[..9].copy_from_slice(&[
@@ -125,7 +128,8 @@ impl Header {
             *positions,
         ]);
         numbers[9..14].copy_from_slice(beside);
-        numbers[14] = numbers[..14].iter().fold(0, mixed);
+        numbers[14] = u64::from(u32::from_le_bytes(*widths));
+        numbers[15] = numbers[..15].iter().fold(0, mixed);
         numbers
     }
 
@@ -151,16 +155,27 @@ impl Header {
             },
             positions: numbers[8],
             beside: numbers[9..14].try_into().ok()?,
+            widths: (numbers[14] as u32).to_le_bytes(),
         };
-        let is_whole = header.numbers() == numbers && file.metadata().ok()?.len() == header.size();
+        let is_known = header.widths.iter().all(|width| [0, 4, 8].contains(width));
+        let is_whole =
+            is_known && header.numbers() == numbers && file.metadata().ok()?.len() == header.size();
         (is_whole && header.rows == Stamp::of(&run.join(ROWS))).then_some(header)
     }
 
     /// Bytes of the whole file: header, places, numbers of cells.
     fn size(&self) -> u64 {
-        let numbers = self.positions.wrapping_mul(4);
-        let numbers = numbers.wrapping_add(self.counts.rows);
-        numbers.wrapping_add(HEADER as u64).wrapping_mul(8)
+        let cells = self.counts.rows.wrapping_mul(8);
+        self.start(COLUMNS).wrapping_add(cells)
+    }
+
+    /// The beginning of a column of places.
+    fn start(&self, column: usize) -> u64 {
+        let widths = self.widths[..column].iter();
+        let width = widths.map(|width| u64::from(*width)).sum();
+        self.positions
+            .wrapping_mul(width)
+            .wrapping_add(HEADER as u64 * 8)
     }
 }
 
@@ -174,10 +189,94 @@ fn mixed(sum: u64, number: &u64) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     counts: RowCounts,
-    /// By position.
-    places: Vec<Places>,
+    /// By position: the places of rows, run records, scores and traces.
+    places: [Offsets; COLUMNS],
     /// The numbers of the cells, in the order of rows.
     cells: Vec<u64>,
+}
+
+/// The kinds of records that have places.
+const COLUMNS: usize = 4;
+
+/// Offsets by position; 0 where there is none. A run of tasks has a million and no traces.
+#[derive(Debug)]
+enum Offsets {
+    /// Those of files below 4 GB.
+    Short(Vec<u32>),
+    Long(Vec<u64>),
+}
+
+impl Default for Offsets {
+    fn default() -> Self {
+        Self::Short(Vec::new())
+    }
+}
+
+impl Offsets {
+    fn len(&self) -> usize {
+        match self {
+            Self::Short(offsets) => offsets.len(),
+            Self::Long(offsets) => offsets.len(),
+        }
+    }
+
+    fn get(&self, position: usize) -> u64 {
+        let offset = match self {
+            Self::Short(offsets) => offsets.get(position).map(|offset| u64::from(*offset)),
+            Self::Long(offsets) => offsets.get(position).copied(),
+        };
+        offset.unwrap_or(0)
+    }
+
+    fn set(&mut self, position: usize, offset: u64) {
+        if offset == 0 {
+            return;
+        }
+        match (&mut *self, u32::try_from(offset)) {
+            (Self::Short(offsets), Ok(offset)) => put(offsets, position, offset),
+            (Self::Long(offsets), _) => put(offsets, position, offset),
+            (Self::Short(offsets), Err(_)) => {
+                *self = Self::Long(offsets.iter().map(|offset| u64::from(*offset)).collect());
+                self.set(position, offset);
+            }
+        }
+    }
+
+    /// Bytes of an offset. A column without any takes no room.
+    fn width(&self) -> u8 {
+        match self {
+            Self::Short(offsets) if offsets.is_empty() => 0,
+            Self::Short(_) => 4,
+            Self::Long(_) => 8,
+        }
+    }
+
+    /// Reads a column of so many offsets.
+    fn read(bytes: &[u8], width: u8) -> Self {
+        match width {
+            8 => Self::Long(bytes.chunks_exact(8).map(number).collect()),
+            _ => Self::Short(
+                bytes
+                    .chunks_exact(4)
+                    .map(|bytes| number(bytes) as u32)
+                    .collect(),
+            ),
+        }
+    }
+}
+
+fn put<T: Copy + Default>(list: &mut Vec<T>, position: usize, value: T) {
+    if list.len() <= position {
+        list.resize(position + 1, T::default());
+    }
+    list[position] = value;
+}
+
+/// A number of up to eight bytes, the smallest first.
+fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(whole)
 }
 
 /// The fields of a row that the index needs: its key, flat because `flatten` would keep everything else of it.
@@ -219,13 +318,24 @@ impl Index {
             return;
         };
         let position = position as usize;
-        if self.places.len() <= position {
-            self.places.resize(position + 1, Places::default());
-        }
         // Of several rows the first counts.
-        if self.places[position].row == 0 {
-            self.places[position] = places;
+        if self.places[0].get(position) == 0 {
+            let Places {
+                row,
+                run,
+                scores,
+                trace,
+            } = places;
+            let offsets = [row, run, scores, trace];
+            for (column, offset) in self.places.iter_mut().zip(offsets) {
+                column.set(position, offset);
+            }
         }
+    }
+
+    /// Positions that have places.
+    fn positions(&self) -> usize {
+        self.places[0].len()
     }
 
     /// Makes the index from the rows.
@@ -257,25 +367,21 @@ impl Index {
         if header.beside != lengths_beside(run) || header.counts.rows == 0 {
             return None;
         }
-        let mut bytes = vec![0; header.size() as usize - HEADER * 8];
-        file.read_exact_at(&mut bytes, HEADER as u64 * 8).ok()?;
-        let mut numbers = bytes
-            .chunks_exact(8)
-            .filter_map(|number| Some(u64::from_le_bytes(number.try_into().ok()?)));
-        let mut next = || numbers.next();
-        let mut places = Vec::with_capacity(header.positions as usize);
-        for _ in 0..header.positions {
-            places.push(Places {
-                row: next()?,
-                run: next()?,
-                scores: next()?,
-                trace: next()?,
-            });
+        let read = |from: u64, to: u64| {
+            let mut bytes = vec![0; to.checked_sub(from)? as usize];
+            file.read_exact_at(&mut bytes, from).ok()?;
+            Some(bytes)
+        };
+        let mut places: [Offsets; COLUMNS] = Default::default();
+        for (column, offsets) in places.iter_mut().enumerate() {
+            let bytes = read(header.start(column), header.start(column + 1))?;
+            *offsets = Offsets::read(&bytes, header.widths[column]);
         }
+        let cells = read(header.start(COLUMNS), header.size())?;
         Some(Self {
             counts: header.counts,
             places,
-            cells: numbers.collect(),
+            cells: cells.chunks_exact(8).map(number).collect(),
         })
     }
 
@@ -287,26 +393,36 @@ impl Index {
     /// Writes it beside the rows. `is_closed`: nothing but what belongs to rows lies beside them.
     pub(super) fn write(&self, run: &Path, is_closed: bool) -> Result<(), StoreError> {
         let path = run.join(FILE);
-        let header = Header {
-            rows: Stamp::of(&run.join(ROWS)),
-            counts: self.counts,
-            positions: self.places.len() as u64,
-            beside: match is_closed {
-                true => lengths_beside(run),
-                false => NOT_CLOSED,
-            },
+        let beside = match is_closed {
+            true => lengths_beside(run),
+            false => NOT_CLOSED,
         };
-        let numbers = header.numbers().into_iter();
-        let places = self.places.iter();
-        let places = places.flat_map(|at| [at.row, at.run, at.scores, at.trace]);
-        let cells = self.cells.iter().copied();
+        let header = self.header(Stamp::of(&run.join(ROWS)), beside);
+        let positions = 0..self.positions();
         files::replace_quickly(&path, |file| {
-            for number in numbers.chain(places).chain(cells) {
-                let written = file.write_all(&number.to_le_bytes());
-                written.map_err(io("write", &path))?;
+            let mut write = |bytes: &[u8]| file.write_all(bytes).map_err(io("write", &path));
+            for number in header.numbers() {
+                write(&number.to_le_bytes())?;
             }
-            Ok(())
+            for (column, width) in self.places.iter().zip(header.widths) {
+                for position in positions.clone() {
+                    let offset = column.get(position).to_le_bytes();
+                    write(&offset[..usize::from(width)])?;
+                }
+            }
+            let mut cells = self.cells.iter();
+            cells.try_for_each(|cell| write(&cell.to_le_bytes()))
         })
+    }
+
+    fn header(&self, rows: Stamp, beside: [u64; 5]) -> Header {
+        Header {
+            rows,
+            counts: self.counts,
+            positions: self.positions() as u64,
+            beside,
+            widths: self.places.each_ref().map(Offsets::width),
+        }
     }
 }
 
@@ -339,12 +455,7 @@ impl StoredIndex {
     pub(super) fn make(run: &Path, manifest: &Manifest) -> Result<Self, StoreError> {
         let rows = Stamp::of(&run.join(ROWS));
         let index = Index::scan(run, manifest)?;
-        let header = Header {
-            rows,
-            counts: index.counts,
-            positions: index.places.len() as u64,
-            beside: NOT_CLOSED,
-        };
+        let header = index.header(rows, NOT_CLOSED);
         // Rows that were added meanwhile make it stale at once.
         if rows == Stamp::of(&run.join(ROWS)) && rows.length > 0 {
             let _ = index.write(run, false);
@@ -361,24 +472,22 @@ impl StoredIndex {
         if position >= self.header.positions {
             return None;
         }
-        let places = match &self.source {
-            IndexSource::Made(index) => index.places[position as usize],
+        let offset = |column: usize| match &self.source {
+            IndexSource::Made(index) => Some(index.places[column].get(position as usize)),
             IndexSource::File(file) => {
-                let mut bytes = [0; 32];
-                let offset = 8 * (HEADER as u64 + 4 * position);
-                file.read_exact_at(&mut bytes, offset).ok()?;
-                let mut numbers = [0; 4];
-                for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
-                    *number = u64::from_le_bytes(bytes.try_into().ok()?);
-                }
-                let [row, run, scores, trace] = numbers;
-                Places {
-                    row,
-                    run,
-                    scores,
-                    trace,
-                }
+                let width = self.header.widths[column];
+                let mut bytes = [0; 8];
+                let bytes = &mut bytes[..usize::from(width)];
+                let offset = self.header.start(column) + u64::from(width) * position;
+                file.read_exact_at(bytes, offset).ok()?;
+                Some(number(bytes))
             }
+        };
+        let places = Places {
+            row: offset(0)?,
+            run: offset(1)?,
+            scores: offset(2)?,
+            trace: offset(3)?,
         };
         (places.row > 0).then_some(places)
     }
@@ -452,15 +561,14 @@ pub(super) fn read_derived(run: &Path, name: &str, version: &str) -> Option<Vec<
     is_fresh.then_some(text)
 }
 
-/// Keeps it.
-pub(super) fn keep_derived(
+/// Keeps it. `source` is that of the time before the rows were read.
+pub(super) fn write_derived(
     run: &Path,
     name: &str,
-    version: &str,
+    source: &str,
     text: &[u8],
 ) -> Result<(), StoreError> {
     let path = run.join(name);
-    let source = source_of(run, version);
     files::replace_quickly(&path, |file| {
         let parts = [source.as_bytes(), b"\n", text];
         let mut parts = parts.into_iter();
@@ -469,7 +577,7 @@ pub(super) fn keep_derived(
 }
 
 /// The files that something is made of, in a line.
-fn source_of(run: &Path, version: &str) -> String {
+pub(super) fn source_of(run: &Path, version: &str) -> String {
     let [rows, manifest] = [RunFile::Rows, RunFile::Manifest].map(|file| {
         let Stamp {
             inode,
@@ -480,4 +588,58 @@ fn source_of(run: &Path, version: &str) -> String {
         format!("{inode} {length} {seconds}.{nanoseconds}")
     });
     format!("made of rows {rows}, manifest {manifest}, by {version}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(row: u64, scores: u64) -> Places {
+        Places {
+            row,
+            scores,
+            ..Places::default()
+        }
+    }
+
+    /// An index of these places comes back from its file.
+    fn check(added: &[(u64, Places)], bytes_of_places: u64) {
+        let run = tempfile::tempdir().unwrap();
+        std::fs::write(run.path().join(ROWS), "rows\n").unwrap();
+        let mut index = Index::default();
+        for (position, places) in added {
+            index.add(7 + position, Outcome::Pass, Some(*position), *places, 1_000);
+        }
+        index.write(run.path(), true).unwrap();
+        let file = File::open(run.path().join(FILE)).unwrap();
+        let header = Header::read(&file, run.path()).unwrap();
+        let rows = added.len() as u64;
+        assert_eq!(
+            header.size(),
+            HEADER as u64 * 8 + bytes_of_places + 8 * rows
+        );
+        let stored = StoredIndex {
+            header,
+            source: IndexSource::File(file),
+        };
+        let read = Index::of_closed(run.path()).unwrap();
+        assert_eq!(read.cells, index.cells);
+        let made = StoredIndex {
+            header: read.header(header.rows, header.beside),
+            source: IndexSource::Made(read),
+        };
+        for (position, places) in added {
+            assert_eq!(stored.places(*position), Some(*places));
+            assert_eq!(made.places(*position), Some(*places));
+        }
+        assert_eq!((stored.places(999), made.places(2)), (None, None));
+    }
+
+    #[test]
+    fn an_index_comes_back_as_it_was_and_takes_room_for_what_there_is() {
+        check(&[(0, places(1, 0)), (3, places(900, 0))], 4 * 4);
+        check(&[(0, places(1, 5)), (3, places(900, 77))], 4 * (4 + 4));
+        let far = u64::from(u32::MAX) + 10;
+        check(&[(0, places(1, 5)), (3, places(far, 77))], 4 * (8 + 4));
+    }
 }

@@ -16,6 +16,7 @@
 //!   round.json         in merged runs: what shards that go on from it need to know
 //!   scoring.commit     a scoring that is being put in place; whoever finds it completes that
 //!   digest.json        the numbers that are followed over runs; made again when rows or manifest change
+//!   overview.json      what a list of runs shows; made again when rows or manifest change
 //!   index              where rows and records lie; made again from the rows when it is missing or stale
 //!   lock               held while a process writes
 //! ```
@@ -28,6 +29,7 @@ mod looks;
 mod manifest;
 mod merge;
 mod outside;
+mod overview;
 mod part;
 mod reader;
 mod record_id;
@@ -41,7 +43,7 @@ mod writer;
 pub use assize_contracts::CellKey;
 pub(crate) use directory::OpenRun;
 pub(crate) use directory::list_named;
-pub use directory::{RunDirectory, list};
+pub use directory::{DerivedFrom, RunDirectory, has_runs, list};
 pub use error::StoreError;
 pub use index::RowCounts;
 pub use looks::{append_look, read_looks};
@@ -51,6 +53,7 @@ pub use manifest::{Manifest, PlanRecord, RunState, ShardRecord, TaskPlan};
 pub use merge::{Merged, MergedShard, MergedSource, Superseded, merge, restore_shard, runs_below};
 pub(crate) use outside::Outside;
 pub use outside::clean_trace;
+pub use overview::{RunOverview, overviews};
 pub use part::{PartMarks, write_part};
 pub use reader::RowReader;
 pub(crate) use record_id::RecordIds;

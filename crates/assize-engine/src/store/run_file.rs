@@ -30,6 +30,8 @@ pub enum RunFile {
     Looks,
     /// The facts about a merged run that shards of the next round need.
     Round,
+    /// What a list of runs shows of it; made again when rows or manifest change.
+    Overview,
     /// The diagnostic log.
     Log,
     /// The folder of reports.
@@ -56,6 +58,7 @@ impl RunFile {
             Self::SupersededScores => "superseded-scores.jsonl",
             Self::Looks => "looks.jsonl",
             Self::Round => "round.json",
+            Self::Overview => "overview.json",
             Self::Log => "log.jsonl",
             Self::Report => "report",
             Self::Uploaded => "uploaded.json",

@@ -3,7 +3,7 @@
 use super::Planned;
 use super::estimate::{Run, Tries};
 use crate::SummaryBuilder;
-use crate::arm::{Arm, Cell};
+use crate::arm::Arm;
 use crate::caution::count;
 use assize_stats::Tally;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Side<'a> {
     pub(super) fn tallies(&self) -> Result<Tallies<'a>, String> {
-        let judged: u64 = self.arm.cells.values().map(Cell::judged).sum();
+        let judged: u64 = self.arm.cells.values().map(|cell| cell.judged()).sum();
         let coverage = self.covered(judged, "judged")?;
         let mut counts = BTreeMap::new();
         for (scenario, cell) in self.arm.cells.iter() {
@@ -84,7 +84,7 @@ impl<'a> Side<'a> {
                 judged: cell.judged(),
                 void: cell.related_voids(),
             };
-            counts.insert(self.trials.scenarios[scenario].as_str(), trials);
+            counts.insert(&self.trials.scenarios[scenario], trials);
         }
         counts.retain(|_, trials| trials.judged > 0);
         self.check_scenarios(|scenario| counts.contains_key(scenario), "judged")?;
@@ -113,7 +113,7 @@ impl<'a> Side<'a> {
             cut_off += open.saturating_sub(in_part);
             incomplete += in_part;
             if !runs.is_empty() {
-                groups.insert(self.trials.scenarios[scenario].as_str(), runs);
+                groups.insert(&self.trials.scenarios[scenario], runs);
             }
         }
         let count = groups.values().map(|runs| runs.len() as u64).sum();
@@ -136,7 +136,7 @@ impl<'a> Side<'a> {
 
     /// So many of the planned trials count; too few leave every gate open.
     fn covered(&self, counted: u64, what: &str) -> Result<f64, String> {
-        let rows: u64 = self.arm.cells.values().map(Cell::all_trials).sum();
+        let rows: u64 = self.arm.cells.values().map(|cell| cell.all_trials()).sum();
         let planned = self.planned.map_or(0, |plan| {
             let is_it =
                 |arm: &&super::PlannedArm| arm.mode == self.arm.mode && arm.model == self.arm.model;
@@ -163,6 +163,7 @@ impl<'a> Side<'a> {
             .iter()
             .map(|(scenario, _)| &self.trials.scenarios[scenario]);
         let planned = self.planned.iter().flat_map(|plan| &plan.scenarios);
+        let planned = planned.map(String::as_str);
         match run.chain(planned).find(|scenario| !is_there(scenario)) {
             Some(scenario) => Err(format!("no trial {}on {scenario} was {what}", self.whose)),
             None => Ok(()),

@@ -8,6 +8,7 @@ mod charts;
 mod choice;
 mod digest;
 mod escape;
+mod packed;
 mod page;
 mod scale;
 mod svg;
@@ -19,11 +20,12 @@ mod waterfall;
 use crate::row::Used;
 use crate::{ModeSummary, ReportError, Row, Summary};
 use assize_contracts::{
-    AnalysisFinding, AnalysisResult, AtLimit, MetricKind, Outcome, SessionTrace,
+    AnalysisFinding, AnalysisResult, AtLimit, Catalog, MetricKind, Outcome, RowField, SessionTrace,
 };
 use charts::{Column, Measured, Square};
 use choice::Choice;
 use escape::EmbeddedJson;
+use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use tools::ToolFlow;
@@ -76,7 +78,11 @@ pub struct HtmlReport<'a> {
     /// Indices of the scenarios that are listed one by one.
     scenarios: HashMap<&'a str, usize>,
     /// The metrics that are drawn, and what each mode's trials measured of each.
-    metrics: Vec<String>,
+    metrics: Vec<DrawnMetric>,
+    /// Their places by name.
+    places: HashMap<String, usize, FixedState>,
+    /// The name of the metric that counts tool calls.
+    tool_calls: String,
     values: Vec<Vec<Column>>,
     /// By scenario and mode.
     squares: BTreeMap<(usize, usize), Vec<Square>>,
@@ -103,6 +109,27 @@ pub struct HtmlReport<'a> {
     totals: [Total; 2],
     /// The start of the first listed trial and the end of the last, in milliseconds since 1970.
     span: Option<(i64, i64)>,
+}
+
+/// A metric that is drawn.
+#[derive(Debug)]
+struct DrawnMetric {
+    name: String,
+    /// Calls of tools of one category.
+    is_category: bool,
+    /// A trial that was cut off measured only a part of it.
+    is_limited: bool,
+}
+
+impl DrawnMetric {
+    fn new(name: String, catalog: &Catalog) -> Self {
+        let metric = catalog.metric(&name);
+        Self {
+            is_category: matches!(metric.kind, MetricKind::ToolCategory(_)),
+            is_limited: metric.at_limit != AtLimit::Whole,
+            name,
+        }
+    }
 }
 
 /// A sum over trials.
@@ -187,7 +214,13 @@ impl<'a> HtmlReport<'a> {
             values: (summary.modes.iter())
                 .map(|(_, mode)| columns(mode))
                 .collect(),
-            metrics,
+            places: (metrics.iter().cloned().enumerate())
+                .map(|(place, name)| (name, place))
+                .collect(),
+            metrics: (metrics.into_iter())
+                .map(|name| DrawnMetric::new(name, &summary.catalog))
+                .collect(),
+            tool_calls: summary.catalog.name_of(RowField::ToolCalls).to_owned(),
             squares: BTreeMap::new(),
             flows: (0..modes).map(|_| ToolFlow::default()).collect(),
             runs: BTreeSet::new(),
@@ -217,7 +250,7 @@ impl<'a> HtmlReport<'a> {
         for (total, used) in self.totals.iter_mut().zip(row.used()) {
             total.add(used);
         }
-        self.flows[mode].add_row(json);
+        self.flows[mode].add_row(row);
         if self.runs.len() < MOST_RUNS {
             self.runs.insert(trials::shown(&row.run_id));
         }
@@ -381,32 +414,30 @@ impl<'a> HtmlReport<'a> {
         let catalog = &self.summary.catalog;
         // A collector may report a metric of the row again; the last value counts.
         let mut found: Vec<Option<f64>> = vec![None; self.metrics.len()];
+        let mut has_seen_tools = false;
         row.for_each_measurement(catalog, |name, value| {
-            if let Some(place) = self.metrics.iter().position(|known| known == name) {
-                found[place] = Some(value);
+            has_seen_tools |= name == self.tool_calls;
+            if let Some(place) = self.places.get(name) {
+                found[*place] = Some(value);
             }
         });
         // Tools that were seen, none of which is of a category, are zero calls of it.
-        if row.has_seen_tools(catalog) {
-            let categories = self.metrics.iter().zip(&mut found);
-            let is_category = |name: &str| {
-                let kind = &catalog.metric(name).kind;
-                matches!(kind, MetricKind::ToolCategory(_))
-            };
-            for (_, value) in categories.filter(|(name, _)| is_category(name)) {
+        if has_seen_tools {
+            let metrics = self.metrics.iter().zip(&mut found);
+            for (_, value) in metrics.filter(|(metric, _)| metric.is_category) {
                 value.get_or_insert(0.0);
             }
         }
         let mut least: Vec<Option<f64>> = vec![None; self.metrics.len()];
         row.for_each_lower_bound(catalog, |name, value| {
-            if let Some(place) = self.metrics.iter().position(|known| known == name) {
-                least[place] = Some(value);
+            if let Some(place) = self.places.get(name) {
+                least[*place] = Some(value);
             }
         });
+        let is_censored = row.is_censored();
         let columns = self.values[mode].iter_mut().zip(&self.metrics);
-        for ((column, name), (value, least)) in columns.zip(found.into_iter().zip(least)) {
-            let is_cut_off = row.is_censored() && catalog.metric(name).at_limit != AtLimit::Whole;
-            let is_bound = is_cut_off || value.is_none();
+        for ((column, metric), (value, least)) in columns.zip(found.into_iter().zip(least)) {
+            let is_bound = (is_censored && metric.is_limited) || value.is_none();
             if let Some(value) = value.or(least) {
                 column.push(Measured { value, is_bound });
             }

@@ -1,6 +1,8 @@
 //! Counts which tool follows which.
 
-use serde::Deserialize;
+use crate::Row;
+use crate::row::Call;
+use foldhash::fast::FixedState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -13,9 +15,9 @@ pub(crate) struct ToolFlow {
     /// Trials that called tools.
     pub(crate) trials: u64,
     pub(crate) tools: Vec<Tool>,
-    places: HashMap<String, usize>,
+    places: HashMap<String, usize, FixedState>,
     /// The number of calls of the second tool right after the first.
-    pub(crate) steps: HashMap<(usize, usize), u64>,
+    pub(crate) steps: HashMap<(usize, usize), u64, FixedState>,
 }
 
 #[derive(Debug, Default)]
@@ -27,38 +29,13 @@ pub(crate) struct Tool {
     pub(crate) lateness: f64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Calls<'a> {
-    #[serde(borrow)]
-    tool_calls: Option<Records<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Records<'a> {
-    #[serde(borrow, default)]
-    records: Vec<Record<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    category: Option<Cow<'a, str>>,
-    #[serde(default)]
-    success: Option<bool>,
-}
-
-impl Record<'_> {
-    /// A program that is reached through a shell says more than the shell.
-    fn label(&self) -> Cow<'_, str> {
-        match self.category.as_deref() {
-            Some(category) if category != self.name && !category.is_empty() => {
-                format!("{} ({category})", self.name).into()
-            }
-            _ => Cow::Borrowed(&self.name),
+/// A program that is reached through a shell says more than the shell.
+fn label<'a>(call: &'a Call<'_>) -> Cow<'a, str> {
+    match call.category.as_deref() {
+        Some(category) if category != call.name && !category.is_empty() => {
+            format!("{} ({category})", call.name).into()
         }
+        _ => Cow::Borrowed(&call.name),
     }
 }
 
@@ -85,29 +62,28 @@ pub(crate) fn shared_order(flows: &[ToolFlow]) -> ToolOrder {
 
 impl ToolFlow {
     /// Adds the calls of a row. A row without calls in a known form adds nothing.
-    pub(crate) fn add_row(&mut self, json: &[u8]) {
-        let Ok(calls) = serde_json::from_slice::<Calls<'_>>(json) else {
-            return;
-        };
-        let records = calls.tool_calls.map(|calls| calls.records);
-        let records = records.unwrap_or_default();
-        let last = records.len().saturating_sub(1).max(1) as f64;
+    pub(crate) fn add_row(&mut self, row: &Row<'_>) {
+        let calls = row.calls().unwrap_or_default();
+        let last = calls.len().saturating_sub(1).max(1) as f64;
         let mut before = None;
-        for (number, record) in records.iter().enumerate() {
-            let place = self.place(&record.label());
+        for (number, call) in calls.iter().enumerate() {
+            let place = self.place(&label(call));
             let tool = &mut self.tools[place];
             tool.calls += 1;
-            tool.failed += u64::from(record.success == Some(false));
+            tool.failed += u64::from(call.success == Some(false));
             tool.lateness += number as f64 / last;
             if let Some(before) = before.replace(place) {
                 *self.steps.entry((before, place)).or_default() += 1;
             }
         }
-        self.trials += u64::from(!records.is_empty());
+        self.trials += u64::from(!calls.is_empty());
     }
 
     fn place(&mut self, name: &str) -> usize {
-        let name = match self.tools.len() < MOST_TOOLS || self.places.contains_key(name) {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let name = match self.tools.len() < MOST_TOOLS {
             true => name,
             false => "other tools",
         };

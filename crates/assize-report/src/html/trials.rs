@@ -1,11 +1,12 @@
-//! One trial as the page's table and view need it, as JSON.
+//! The trials as the page's table and view need them, as JSON: field by field, because most of what trials say they all say.
 
 use super::escape::{cut, visible};
+use super::packed::{pack, pack_numbers, pack_texts, pack_times};
 use crate::Row;
+use crate::scalar::Scalar;
 use assize_contracts::{Catalog, Outcome, RowField, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 
 /// Characters of a message or a value in a check.
 const LONGEST: usize = 600;
@@ -16,50 +17,35 @@ pub(crate) const LONGEST_TEXT: usize = 6_000;
 /// Checks, attempts and losses shown of one trial.
 const MOST: usize = 60;
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) scenario: usize,
     pub(crate) mode: usize,
     pub(crate) iteration: i64,
     pub(crate) outcome: Outcome,
     run: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<String>,
     /// Its start and end, in milliseconds since 1970.
-    #[serde(skip)]
     pub(crate) span: Option<(i64, i64)>,
     /// Time, tokens, active tokens, cost, tool calls, turns: what is unknown is null.
     numbers: [Option<f64>; 6],
     /// The same for what is only known to be at least so much.
-    #[serde(skip_serializing_if = "is_all_unknown")]
     least: [Option<f64>; 6],
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     censored: bool,
-    #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     error: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) answer: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) diff: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     checks: Vec<CheckShown>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) findings: Vec<[String; 2]>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_trace: bool,
     /// Checks and messages did not fit.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_bare: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 struct CheckShown {
     text: String,
     passed: bool,
@@ -71,16 +57,10 @@ struct CheckShown {
     error: String,
 }
 
-/// Fields of a row beside its numbers. Foreign rows have some of them, in forms of their own.
+/// Fields of a row that only trials with something to remark have. Foreign rows have some of them, in forms of their own.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Details<'a> {
-    position: Value,
-    #[serde(borrow)]
-    started_at: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    completed_at: Option<Cow<'a, str>>,
-    error: Value,
+struct Details {
     checkpoint_details: Vec<Check>,
     attempts: Vec<Value>,
     hook_errors: Vec<Value>,
@@ -114,7 +94,9 @@ impl Trial {
         (scenario, mode): (usize, usize),
         catalog: &Catalog,
     ) -> Self {
-        let details: Details<'_> = serde_json::from_slice(json).unwrap_or_default();
+        let details: Option<Details> = row
+            .has_remarks()
+            .then(|| serde_json::from_slice(json).unwrap_or_default());
         let mut numbers = [None; 6];
         let names = NUMBERS.map(|field| catalog.name_of(field));
         row.for_each_measurement(catalog, |name, value| {
@@ -137,23 +119,30 @@ impl Trial {
             iteration: row.iteration,
             outcome: row.outcome(),
             run: shown(&row.run_id),
-            position: details.position.as_u64(),
-            started: details.started_at.as_deref().map(shown),
-            span: moment(&details.started_at).zip(moment(&details.completed_at)),
+            position: match &row.position {
+                Scalar::Number(position) => position.as_u64(),
+                _ => None,
+            },
+            started: row.started_at.text().map(shown),
+            span: moment(&row.started_at).zip(moment(&row.completed_at)),
             numbers,
             least,
             censored: row.is_censored(),
             reason: shown(&reason.unwrap_or_default()),
-            error: text_of(&details.error),
+            error: text_in(&row.error),
             answer: String::new(),
             diff: String::new(),
-            checks: details
-                .checkpoint_details
-                .iter()
-                .take(MOST)
-                .map(check)
-                .collect(),
-            remarks: remarks(&details),
+            checks: match &details {
+                Some(details) => {
+                    let checks = details.checkpoint_details.iter();
+                    checks.take(MOST).map(check).collect()
+                }
+                None => {
+                    let checks = row.checkpoint_details.iter();
+                    checks.take(MOST).map(passed_check).collect()
+                }
+            },
+            remarks: details.as_ref().map(remarks).unwrap_or_default(),
             findings: Vec::new(),
             has_trace: false,
             is_bare: false,
@@ -183,12 +172,83 @@ impl Trial {
     }
 }
 
-fn moment(text: &Option<Cow<'_, str>>) -> Option<i64> {
-    Timestamp::from(text.as_deref()?.to_owned()).unix_ms()
+/// The trials as columns of packed values. A null in them is a field that a trial does not have.
+pub(crate) fn columns(trials: &[Trial]) -> String {
+    let known = |text: &'_ String| (!text.is_empty()).then(|| text.clone());
+    let flag = |of: fn(&Trial) -> bool| pack(trials.iter().map(|trial| of(trial).then_some(true)));
+    let text = |of: fn(&Trial) -> &String| pack_texts(trials.iter().map(|trial| known(of(trial))));
+    let numbers = |of: fn(&Trial) -> &[Option<f64>; 6]| {
+        let column = |place| pack_numbers(trials.iter().map(|trial| of(trial)[place]));
+        let columns: Vec<String> = (0..6).map(column).collect();
+        format!("[{}]", columns.join(","))
+    };
+    let integers = |of: fn(&Trial) -> Option<f64>| pack_numbers(trials.iter().map(of));
+    let has_least = trials.iter().any(|trial| trial.least != [None; 6]);
+    let fields = [
+        ("scenario", integers(|trial| Some(trial.scenario as f64))),
+        ("mode", integers(|trial| Some(trial.mode as f64))),
+        ("iteration", integers(|trial| Some(trial.iteration as f64))),
+        ("outcome", pack(trials.iter().map(|trial| trial.outcome))),
+        ("run", text(|trial| &trial.run)),
+        ("position", integers(|trial| Some(trial.position? as f64))),
+        (
+            "started",
+            pack_times(trials.iter().map(|trial| trial.started.as_deref())),
+        ),
+        ("numbers", numbers(|trial| &trial.numbers)),
+        (
+            "least",
+            match has_least {
+                true => numbers(|trial| &trial.least),
+                false => "null".to_owned(),
+            },
+        ),
+        ("censored", flag(|trial| trial.censored)),
+        ("reason", text(|trial| &trial.reason)),
+        ("error", text(|trial| &trial.error)),
+        ("answer", text(|trial| &trial.answer)),
+        ("diff", text(|trial| &trial.diff)),
+        (
+            "checks",
+            pack(trials.iter().map(|trial| some(&trial.checks))),
+        ),
+        (
+            "remarks",
+            pack(trials.iter().map(|trial| some(&trial.remarks))),
+        ),
+        (
+            "findings",
+            pack(trials.iter().map(|trial| some(&trial.findings))),
+        ),
+        ("hasTrace", flag(|trial| trial.has_trace)),
+        ("isBare", flag(|trial| trial.is_bare)),
+    ];
+    let fields = fields.map(|(name, column)| format!("\"{name}\":{column}"));
+    format!("{{\"count\":{},{}}}", trials.len(), fields.join(","))
 }
 
-fn is_all_unknown(numbers: &[Option<f64>; 6]) -> bool {
-    numbers.iter().all(Option::is_none)
+/// A list that is not empty.
+fn some<T>(list: &[T]) -> Option<&[T]> {
+    (!list.is_empty()).then_some(list)
+}
+
+fn moment(text: &Scalar<'_>) -> Option<i64> {
+    Timestamp::from(text.text()?.to_owned()).unix_ms()
+}
+
+/// A check that holds, of which no more is shown.
+fn passed_check(check: &crate::row::Check<'_>) -> CheckShown {
+    let description = text_in(&check.description);
+    CheckShown {
+        text: match description.is_empty() {
+            true => shown(&check.id),
+            false => description,
+        },
+        passed: check.passed,
+        expected: String::new(),
+        actual: String::new(),
+        error: String::new(),
+    }
 }
 
 fn check(check: &Check) -> CheckShown {
@@ -209,7 +269,7 @@ fn check(check: &Check) -> CheckShown {
     }
 }
 
-fn remarks(details: &Details<'_>) -> Vec<String> {
+fn remarks(details: &Details) -> Vec<String> {
     let field = |value: &Value, name: &str| value.get(name).map(text_of).unwrap_or_default();
     let attempts = details.attempts.iter().take(MOST).map(|attempt| {
         let (outcome, error) = (field(attempt, "outcome"), field(attempt, "error"));
@@ -229,6 +289,16 @@ pub(crate) fn shown_long(text: &str) -> String {
 
 pub(crate) fn shown(text: &str) -> String {
     visible(&cut(text, LONGEST))
+}
+
+fn text_in(value: &Scalar<'_>) -> String {
+    match value {
+        Scalar::Nothing => String::new(),
+        Scalar::Bool(value) => value.to_string(),
+        Scalar::Number(value) => shown(&value.to_string()),
+        Scalar::Text(text) => shown(text),
+        Scalar::Json(value) => shown(&value.to_string()),
+    }
 }
 
 /// A value as a person reads it.

@@ -1,6 +1,6 @@
 //! Random relabelings, many at a time.
 //!
-//! A relabeling is a set of bits. For a batch of relabelings the entries are walked once, eight at a time: a table of the
+//! A relabeling is a set of bits. For several batches of relabelings the entries are walked once, eight at a time: a table of the
 //! 256 possible sums of those eight makes one lookup do the work of eight additions, for every relabeling and metric.
 
 use rayon::prelude::*;
@@ -8,8 +8,10 @@ use rayon::prelude::*;
 use super::column::{Column, Labels, Layout};
 use crate::random::{Generator, Stream, coins, index};
 
-/// Relabelings per batch: enough to pay for the tables, few enough that their bits fit beside the data.
+/// Relabelings per batch, which are drawn from a generator of their own.
 const BATCH: usize = 128;
+/// Batches that share tables: enough to pay for them, few enough that their bits fit beside the data.
+const TOGETHER: usize = 5;
 const BITS: usize = 64;
 const TABLE: usize = 256;
 const TABLES: usize = BITS / 8;
@@ -21,15 +23,18 @@ pub(super) fn count_extreme(columns: &[&Column], permutations: usize, stream: St
     let Some(layout) = columns.first().map(|column| &column.layout) else {
         return Vec::new();
     };
+    let draw = |batch: &usize| {
+        let count = BATCH.min(permutations - batch * BATCH);
+        Batch::draw(layout, count, &mut stream.generator(*batch))
+    };
     let batches: Vec<usize> = (0..permutations.div_ceil(BATCH)).collect();
     batches
-        .into_par_iter()
-        .map(|batch| {
-            let count = BATCH.min(permutations - batch * BATCH);
-            let chosen = Batch::draw(layout, count, &mut stream.generator(batch));
+        .par_chunks(TOGETHER)
+        .map(|batches| {
+            let chosen: Vec<Batch> = batches.iter().map(draw).collect();
             columns
                 .iter()
-                .map(|column| chosen.count_extreme(column))
+                .map(|column| count_in(&chosen, column))
                 .collect()
         })
         .reduce(
@@ -78,28 +83,35 @@ impl Batch {
             }
         }
     }
+}
 
-    fn count_extreme(&self, column: &Column) -> u64 {
-        let sums = self.sums(&column.entries);
-        sums[..self.count]
-            .iter()
-            .filter(|&&sum| column.extreme.holds(sum))
-            .count() as u64
-    }
+/// The relabelings of these batches that are at least as extreme as the observed labels of a column.
+fn count_in(batches: &[Batch], column: &Column) -> u64 {
+    let sums = sums(batches, &column.entries);
+    let is_extreme = |sum: &&f64| column.extreme.holds(**sum);
+    let count = |(batch, sums): (&Batch, &[f64; BATCH])| {
+        let sums = sums[..batch.count].iter();
+        sums.filter(is_extreme).count() as u64
+    };
+    batches.iter().zip(&sums).map(count).sum()
+}
 
-    fn sums(&self, entries: &[f64]) -> [f64; BATCH] {
-        let mut sums = [0.0; BATCH];
-        let mut tables = [[0.0; TABLE]; TABLES];
-        for (chunk, words) in entries.chunks(BITS).zip(self.words.chunks_exact(BATCH)) {
-            for (position, table) in tables.iter_mut().enumerate() {
-                fill_table(table, chunk.get(position * 8..).unwrap_or_default());
-            }
+/// The sums of the chosen entries, for each relabeling of each batch.
+fn sums(batches: &[Batch], entries: &[f64]) -> Vec<[f64; BATCH]> {
+    let mut sums = vec![[0.0; BATCH]; batches.len()];
+    let mut tables = [[0.0; TABLE]; TABLES];
+    for (place, chunk) in entries.chunks(BITS).enumerate() {
+        for (position, table) in tables.iter_mut().enumerate() {
+            fill_table(table, chunk.get(position * 8..).unwrap_or_default());
+        }
+        for (batch, sums) in batches.iter().zip(&mut sums) {
+            let words = &batch.words[place * BATCH..][..BATCH];
             for (sum, word) in sums.iter_mut().zip(words) {
                 *sum += look_up(&tables, word.to_le_bytes());
             }
         }
-        sums
     }
+    sums
 }
 
 /// Entry `m` becomes the sum of those of the first eight values whose bit is set in `m`.
@@ -268,7 +280,7 @@ mod tests {
             5,
             &mut Stream::for_purpose(2, "tables").generator(0),
         );
-        let sums = batch.sums(&entries);
+        let sums = &sums(std::slice::from_ref(&batch), &entries)[0];
         for (relabeling, sum) in sums[..5].iter().enumerate() {
             let is_chosen =
                 |bit: usize| batch.words[bit / BITS * BATCH + relabeling] >> (bit % BITS) & 1 == 1;

@@ -120,6 +120,7 @@ fn digest(run: &RunDirectory, source: &Source) -> Result<RunDigest> {
     if let Some(digest) = kept.and_then(|text| serde_json::from_slice(&text).ok()) {
         return Ok(digest);
     }
+    let made_of = run.derive(&version);
     // Nothing is compared inside a run here, which would be most of the work.
     let analysis = Analysis {
         metrics: Some(Vec::new()),
@@ -128,7 +129,7 @@ fn digest(run: &RunDirectory, source: &Source) -> Result<RunDigest> {
     let summary = verdict::summarize(std::slice::from_ref(source), &analysis)?;
     let digest = RunDigest::of(&summary);
     if run.manifest().state == RunState::Complete {
-        run.keep_derived(NAME, &version, &serde_json::to_vec(&digest)?);
+        run.keep_derived(NAME, &made_of, &serde_json::to_vec(&digest)?);
     }
     Ok(digest)
 }

@@ -13,7 +13,8 @@ use assize_report::{Comparison, DeclaredRule, LooksReading, Summary, p_value};
 use assize_stats::{
     Decided, Level, LookFacts, Looks, PairRounds, Stopping, Verdict, conditional_power,
 };
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -53,6 +54,64 @@ struct Trial<'a> {
     outcome: Option<Outcome>,
 }
 
+impl<'a> Trial<'a> {
+    /// The key of a trial, which stands at the beginning of its row: the rest is not read, and the outcome not known. Absent where the
+    /// row looks otherwise.
+    fn key_of(json: &'a [u8]) -> Option<Self> {
+        let mut key = Key::default();
+        let text = std::str::from_utf8(json).ok()?;
+        // It ends with an error where the visitor stops.
+        let _ = serde_json::Deserializer::from_str(text).deserialize_map(&mut key);
+        Some(Self {
+            scenario_id: key.scenario_id?.into(),
+            mode: key.mode?.into(),
+            model: key.model?.into(),
+            iteration: key.iteration?,
+            success: false,
+            outcome: None,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Key<'a> {
+    scenario_id: Option<&'a str>,
+    mode: Option<&'a str>,
+    model: Option<&'a str>,
+    iteration: Option<i64>,
+}
+
+impl Key<'_> {
+    fn is_whole(&self) -> bool {
+        let names = [self.scenario_id, self.mode, self.model];
+        self.iteration.is_some() && names.iter().all(Option::is_some)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Key<'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a row")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while let Some(name) = items.next_key::<&str>()? {
+            match name {
+                "scenarioId" => self.scenario_id = Some(items.next_value()?),
+                "mode" => self.mode = Some(items.next_value()?),
+                "model" => self.model = Some(items.next_value()?),
+                "iteration" => self.iteration = Some(items.next_value()?),
+                _ => drop(items.next_value::<IgnoredAny>()?),
+            }
+            if self.is_whole() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl State {
     /// None when no block is complete, or nothing is compared.
     fn of(source: &Source, stopped: &[StoppedRecord]) -> Result<Option<Self>> {
@@ -73,7 +132,11 @@ impl State {
         let mut passed: BTreeMap<(String, i64), BTreeMap<Arm, Option<bool>>> = BTreeMap::new();
         if let Some(reader) = source.open()? {
             assize_report::read_rows(reader, |bytes| {
-                if let Ok(trial) = serde_json::from_slice::<Trial<'_>>(bytes.json) {
+                // Only declared rules look at outcomes. A row that may be cut off is read whole.
+                let needs_all = source.until().is_some() || bytes.may_be_torn;
+                let key = (!needs_all).then(|| Trial::key_of(bytes.json)).flatten();
+                let trial = key.or_else(|| assize_report::parse_json(bytes.json).ok());
+                if let Some(trial) = trial {
                     let arm = Arm {
                         mode: trial.mode.into_owned(),
                         model: trial.model.into_owned(),
@@ -663,5 +726,38 @@ fn is_futile(comparison: &Comparison, most: u32, alpha: f64) -> bool {
             conditional_power(p, delta, &facts, f64::from(most), level) < FUTILE
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trial;
+
+    fn check(json: &str, is_read: bool) {
+        let found = Trial::key_of(json.as_bytes());
+        assert_eq!(found.is_some(), is_read, "{json}");
+        if let Some(found) = found {
+            let whole: Trial<'_> = serde_json::from_str(json).unwrap();
+            let key = |trial: &Trial<'_>| {
+                let names = [&trial.scenario_id, &trial.mode, &trial.model];
+                (names.map(ToString::to_string), trial.iteration)
+            };
+            assert_eq!(key(&found), key(&whole));
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_row_gives_its_key() {
+        let row = r#"{"runId":"r","scenarioId":"s","mode":"m","model":"x","iteration":3,"tokens":{},"success":true}"#;
+        check(row, true);
+        let turned = r#"{"success":true,"iteration":-1,"list":[1,{}],"mode":"m","model":"x","scenarioId":"s"}"#;
+        check(turned, true);
+        // What is not as expected is read whole.
+        check(
+            r#"{"scenarioId":"a\"b","mode":"m","model":"x","iteration":3}"#,
+            false,
+        );
+        check(r#"{"scenarioId":"s","mode":"m","iteration":3}"#, false);
+        check("[]", false);
     }
 }

@@ -193,8 +193,7 @@ fn results_here() -> PathBuf {
 /// The runs of what is here; where there is nothing, those among which the last run is, and that run.
 fn usual_results() -> (PathBuf, Option<RunDirectory>) {
     let here = results_here();
-    let is_here = suite::find(Path::new(".")).is_ok()
-        || store::list(&here).is_ok_and(|runs| !runs.is_empty());
+    let is_here = suite::find(Path::new(".")).is_ok() || store::has_runs(&here);
     let remembered = if is_here { None } else { last_run::recall() };
     match remembered {
         Some(run) => {
@@ -237,7 +236,7 @@ fn missing_run(error: StoreError, place: &Where) -> anyhow::Error {
             flags.push_str(&format!(" {flag} {}", path.display()));
         }
     }
-    let has_runs = store::list(directory).is_ok_and(|runs| !runs.is_empty());
+    let has_runs = store::has_runs(directory);
     Obstructed {
         message: match has_runs {
             true => error.to_string(),

@@ -66,7 +66,8 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Runs with fewer trials get `results.csv` and `results.json` without being asked: both repeat what is in `rows.jsonl`.
+/// Runs with fewer trials get `results.csv` and `results.json` without being asked: both repeat what is in `rows.jsonl`. Their
+/// `summary.json` is indented.
 const SMALL_RUN: u64 = 10_000;
 
 /// The formats to write.
@@ -79,6 +80,8 @@ struct Formats {
     summary_json: bool,
     junit: bool,
     benchmark: bool,
+    /// The summary is for people to look at, too, and not only for programs.
+    is_indented: bool,
 }
 
 impl Formats {
@@ -92,6 +95,7 @@ impl Formats {
             summary_json: wants(ReportFormat::Json),
             junit: wants(ReportFormat::Junit),
             benchmark: formats.contains(&ReportFormat::Benchmark),
+            is_indented: true,
         }
     }
 
@@ -100,6 +104,7 @@ impl Formats {
         Self {
             csv: trials < SMALL_RUN,
             rows_json: trials < SMALL_RUN,
+            is_indented: trials < SMALL_RUN,
             ..Self::asked(&[ReportFormat::All])
         }
     }
@@ -188,7 +193,10 @@ fn write(
         written.push(table.commit()?);
     }
     if formats.summary_json {
-        let mut json = serde_json::to_string_pretty(summary)?;
+        let mut json = match formats.is_indented {
+            true => serde_json::to_string_pretty(summary)?,
+            false => serde_json::to_string(summary)?,
+        };
         json.push('\n');
         written.push(text("data/summary.json", json)?);
     }
@@ -236,7 +244,7 @@ fn pass<'a>(
         each_row(sources, |source, row, text| {
             draft.add(source, row, text);
             if let Some(table) = &mut csv {
-                table.write(row, text)?;
+                table.write(row)?;
             }
             match &mut json {
                 Some(array) => array.write(text),

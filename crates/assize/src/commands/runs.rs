@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::terminal::{plain, print, print_hint, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
-use assize_engine::store::{self, RunDirectory, RunState};
+use assize_engine::store::{self, RunDirectory, RunOverview, RunState};
 use comfy_table::{Table, presets};
 use serde_json::json;
 use std::path::Path;
@@ -34,10 +34,10 @@ pub(crate) fn runs(arguments: &RunsArguments, plugins: &Plugins) -> Result<Exit>
 }
 
 fn list(results: &Path, as_json: bool) -> Result<Exit> {
-    let runs = store::list(results)?;
+    let runs = store::overviews(results)?;
     if as_json {
         for run in &runs {
-            print(overview(run)?.to_string());
+            print(overview(run).to_string());
         }
         return Ok(Exit::Done);
     }
@@ -53,37 +53,43 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["Run", "Suite", "Started", "Modes", "Trials", "State"]);
     for run in &runs {
-        let manifest = run.manifest();
         table.add_row([
-            run.id().to_owned(),
-            plain(&manifest.name),
-            manifest
-                .created_at
+            run.run_id.clone(),
+            plain(&run.name),
+            run.created_at
                 .as_str()
                 .get(..16)
                 .unwrap_or_default()
                 .replace('T', " "),
-            manifest.plan.arms.len().to_string(),
-            format!("{}/{}", run.counts()?.rows, manifest.planned()),
-            state(run).to_owned(),
+            run.arms.to_string(),
+            format!("{}/{}", run.done, run.planned),
+            listed_state(run).to_owned(),
         ]);
     }
     print(table.to_string());
     Ok(Exit::Done)
 }
 
-fn overview(run: &RunDirectory) -> Result<serde_json::Value> {
-    let manifest = run.manifest();
-    Ok(json!({
-        "runId": run.id(),
-        "name": manifest.name,
-        "createdAt": manifest.created_at,
-        "state": state(run),
-        "planned": manifest.planned(),
-        "done": run.counts()?.rows,
-        "directory": run.path(),
-        "fingerprint": manifest.fingerprint,
-    }))
+fn overview(run: &RunOverview) -> serde_json::Value {
+    json!({
+        "runId": run.run_id,
+        "name": run.name,
+        "createdAt": run.created_at,
+        "state": listed_state(run),
+        "planned": run.planned,
+        "done": run.done,
+        "directory": run.path,
+        "fingerprint": run.fingerprint,
+    })
+}
+
+fn listed_state(run: &RunOverview) -> &'static str {
+    match run.state {
+        RunState::Complete => "complete",
+        RunState::Incomplete => "incomplete",
+        // Whether a process still writes to it is asked each time.
+        RunState::Running => RunDirectory::open(&run.path).map_or("incomplete", |run| state(&run)),
+    }
 }
 
 /// A run that is recorded as running, while no process holds its lock, was killed.
@@ -98,7 +104,7 @@ pub(super) fn state(run: &RunDirectory) -> &'static str {
 
 fn show(run: &RunDirectory, as_json: bool) -> Result<Exit> {
     if as_json {
-        let mut shown = overview(run)?;
+        let mut shown = overview(&RunOverview::of(run)?);
         shown["manifest"] = serde_json::to_value(run.manifest())?;
         print(shown.to_string());
         return Ok(Exit::Done);

@@ -46,12 +46,7 @@ fn draw(svg: &mut Svg, square: &Square, corner: Point) {
     let Point { x, y } = corner;
     let word = word(square.outcome);
     let title = format!("repetition {}: {word}", square.iteration);
-    svg.bar(
-        &format!("square {word}"),
-        corner,
-        at(x + SIZE, y + SIZE),
-        &title,
-    );
+    svg.square(&format!("square {word}"), corner, SIZE, &title);
     let (near, far) = (3.0, SIZE - 3.0);
     match square.outcome {
         Outcome::Fail => {

@@ -18,6 +18,9 @@ const DOTS: [f64; 2] = [20.0, 46.0];
 /// Dots drawn per mode. More would be a blot.
 const MOST_DOTS: usize = 300;
 
+/// Layers of dots that are drawn together.
+const LAYERS: usize = 4;
+
 /// The measurement of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
@@ -140,10 +143,18 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
             &title,
         );
     }
-    for (number, measured) in &lane.values.dots {
+    let place = |(number, measured): &(usize, Measured)| {
         // Dots of equal values would hide each other: each has a height of its own, the same in every drawing.
         let height = (*number as f64 * 0.618_034 + 0.31).fract();
         let y = upper + 3.0 + height * (lower - upper - 6.0);
+        at(scale.place(measured.value), y)
+    };
+    let is_single = |measured: &Measured| lane.values.count <= MOST_DOTS || measured.is_bound;
+    for dot in &lane.values.dots {
+        let (_, measured) = dot;
+        if !is_single(measured) {
+            continue;
+        }
         let (class, word) = match measured.is_bound {
             true => (format!("{colour} bound"), "more than "),
             false => (format!("{colour} point"), ""),
@@ -152,7 +163,13 @@ fn draw_lane(svg: &mut Svg, metric: &Metric, scale: &Scale, top: f64, lane: &Str
             true => format!("{word}{}", amount(metric, measured.value)),
             false => String::new(),
         };
-        svg.dot(&class, at(scale.place(measured.value), y), 3.0, &title);
+        svg.dot(&class, place(dot), 3.0, &title);
+    }
+    // Within a layer dots that overlap do not look darker; over several layers they do.
+    for layer in 0..LAYERS {
+        let dots = lane.values.dots.iter().filter(|dot| !is_single(&dot.1));
+        let dots = dots.skip(layer).step_by(LAYERS);
+        svg.dots(&format!("{colour} points"), dots.map(place));
     }
     if let Some(median) = lane.median {
         let x = scale.place(median);
@@ -210,6 +227,15 @@ mod tests {
         )
     }
 
+    /// The dots that are drawn as one shape.
+    fn together(svg: &str) -> impl Iterator<Item = &str> {
+        let paths = svg.split("<path").skip(1);
+        let paths = paths.filter_map(|path| path.split(" d=\"").nth(1)?.split('"').next());
+        paths
+            .flat_map(|path| path.split("h0").map(|dot| dot.trim_start_matches('M')))
+            .filter(|dot| !dot.is_empty())
+    }
+
     /// Every dot between the margins and in its lane.
     fn check(values: &[f64]) {
         let drawn = draw(values);
@@ -218,6 +244,12 @@ mod tests {
         for dot in svg.split("<circle").skip(1) {
             let x = number(dot.split("cx=\"").nth(1).unwrap());
             let y = number(dot.split("cy=\"").nth(1).unwrap());
+            assert!((MARGIN..=WIDTH - MARGIN).contains(&x), "{x} for {values:?}");
+            assert!((DOTS[0]..=DOTS[1]).contains(&y), "{y} for {values:?}");
+        }
+        for dot in together(&svg) {
+            let (x, y) = dot.split_once(' ').unwrap();
+            let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
             assert!((MARGIN..=WIDTH - MARGIN).contains(&x), "{x} for {values:?}");
             assert!((DOTS[0]..=DOTS[1]).contains(&y), "{y} for {values:?}");
         }
@@ -248,7 +280,7 @@ mod tests {
     fn of_many_trials_some_are_drawn_and_the_rest_is_counted() {
         let values: Vec<f64> = (0..10_000).map(f64::from).collect();
         let drawn = draw(&values);
-        let dots = drawn.svg.0.matches("<circle").count();
+        let dots = together(&drawn.svg.0).count();
         assert!(dots <= MOST_DOTS && dots > MOST_DOTS / 2, "{dots}");
         assert_eq!(drawn.undrawn + dots, values.len());
         check(&values);

@@ -13,8 +13,11 @@ use std::collections::HashSet;
 
 pub(super) fn measurements(report: &HtmlReport<'_>) -> Markup {
     let is_primary = |metric: &&String| report.summary.primary.contains(metric);
-    let (deciding, further): (Vec<&String>, Vec<&String>) =
-        report.metrics.iter().partition(is_primary);
+    let (deciding, further): (Vec<&String>, Vec<&String>) = report
+        .metrics
+        .iter()
+        .map(|metric| &metric.name)
+        .partition(is_primary);
     let figures = |metrics: &[&String]| {
         html! {
             div.figures { @for metric in metrics { (strip_figure(report, metric)) } }
@@ -37,7 +40,10 @@ pub(super) fn measurements(report: &HtmlReport<'_>) -> Markup {
 }
 
 fn strip_figure(report: &HtmlReport<'_>, metric: &str) -> Markup {
-    let column = report.metrics.iter().position(|known| known == metric);
+    let column = report
+        .metrics
+        .iter()
+        .position(|known| known.name == *metric);
     let lanes: Vec<Strip<'_>> = report
         .summary
         .modes

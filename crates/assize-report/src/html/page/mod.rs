@@ -38,7 +38,6 @@ struct Trials<'a> {
     /// The prompt of each scenario, and the instructions of each mode; empty where unknown.
     prompts: &'a [String],
     instructions: &'a [String],
-    trials: &'a [super::trials::Trial],
 }
 
 /// Writes the page in pieces, because the traces are most of it. All text passes `maud`, which escapes it, and then `visible`.
@@ -61,9 +60,13 @@ fn write_data(report: &HtmlReport<'_>, out: &mut impl Write, title: &str) -> io:
         modes: names(&mut report.summary.modes.iter().map(|(label, _)| label)),
         prompts: &report.prompts,
         instructions: &report.instructions,
-        trials: &report.trials,
     };
     let json = serde_json::to_string(&trials).map_err(io::Error::other)?;
+    let columns = super::trials::columns(&report.trials);
+    let json = format!(
+        "{},\"trials\":{columns}}}",
+        json.strip_suffix('}').unwrap_or(&json)
+    );
     let block = data_block("data", &EmbeddedJson::new(&json));
     writeln!(out, "{}", block.into_string())?;
     let markdown = render_job_summary(report.summary, title, MOST_MARKDOWN);

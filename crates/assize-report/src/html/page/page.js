@@ -2,7 +2,30 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const trials = data.trials;
+  // Columns of trials: what is the same in all of them stands once, what repeats is named by its place, numbers may stand as steps.
+  const unpack = (packed) => {
+    const each = (numbers) => numbers.flatMap((one) => Array.isArray(one) ? Array(one[1]).fill(one[0]) : [one]);
+    const column = (values) => {
+      if (Array.isArray(values)) return values;
+      if ("same" in values) return Array(packed.count).fill(values.same);
+      if ("words" in values) return each(values.at).map((place) => values.words[place]);
+      let sum = 0;
+      if ("steps" in values) return each(values.steps).map((step) => (sum += step));
+      return each(values.times).map((step) => new Date(sum += step).toISOString());
+    };
+    const found = Array.from({ length: packed.count }, () => ({}));
+    for (const [name, values] of Object.entries(packed)) {
+      if (name === "count" || values === null) continue;
+      if (name === "numbers" || name === "least") {
+        const columns = values.map(column);
+        found.forEach((trial, place) => { trial[name] = columns.map((numbers) => numbers[place]); });
+      } else {
+        column(values).forEach((value, place) => { if (value !== null) found[place][name] = value; });
+      }
+    }
+    return found;
+  };
+  const trials = unpack(data.trials);
   const report = document.getElementById("report");
   const view = document.getElementById("trial");
   const PAGE = 200;
