@@ -26,7 +26,8 @@ impl LogFormat for Gemini {
 
     fn is_log_name(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
+        let is_chat = name.starts_with("session-") || chat_of_subagent(path).is_some();
+        is_chat && (name.ends_with(".jsonl") || name.ends_with(".json"))
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
@@ -54,9 +55,43 @@ impl LogFormat for Gemini {
                 }
             })?;
         }
-        chat.tell(&mut draft);
+        chat.belong_to(log.path());
+        chat.add_to(&mut draft);
         Ok(vec![draft])
     }
+
+    /// `session-<time>-<beginning of its id>.jsonl` has its sub-agents in the directory `<its id>`.
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let Some((_, beginning)) = name.rsplit_once('-') else {
+            return Vec::new();
+        };
+        let below = |directory: PathBuf| {
+            let entries = std::fs::read_dir(directory).into_iter().flatten();
+            entries.flatten().map(|entry| entry.path())
+        };
+        let Some(chats) = path.parent().filter(|_| !beginning.is_empty()) else {
+            return Vec::new();
+        };
+        let of_session = |directory: &PathBuf| {
+            let name = directory.file_name().unwrap_or_default();
+            directory.is_dir() && name.to_string_lossy().starts_with(beginning)
+        };
+        let mut found: Vec<PathBuf> = below(chats.to_owned())
+            .filter(of_session)
+            .flat_map(below)
+            .filter(|path| self.is_log_name(path))
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// The session whose sub-agent has its chat here: `chats/<session>/<sub-agent>.jsonl`.
+fn chat_of_subagent(path: &Path) -> Option<&str> {
+    let directory = path.parent()?;
+    let is_in_chats = directory.parent()?.file_name()? == "chats";
+    directory.file_name()?.to_str().filter(|_| is_in_chats)
 }
 
 #[derive(Default)]
@@ -65,6 +100,7 @@ struct Chat {
     /// Taken back by the user.
     rewound: Vec<Value>,
     parent: Option<String>,
+    is_of_subagent: bool,
 }
 
 impl Chat {
@@ -99,6 +135,14 @@ impl Chat {
             .or_else(|| text("cwd"))
             .or(draft.origin.cwd.take());
         self.parent = text("parentSessionId").or(self.parent.take());
+        self.is_of_subagent |= text("kind").is_some_and(|kind| kind == "subagent");
+    }
+
+    /// Chats of sub-agents do not name their session; it is the directory they are in.
+    fn belong_to(&mut self, path: &Path) {
+        if self.is_of_subagent && self.parent.is_none() {
+            self.parent = chat_of_subagent(path).map(str::to_owned);
+        }
     }
 
     /// A resumed or compressed session sets its messages anew, without their counts. What was known of them stays, and so does what is left
@@ -135,7 +179,7 @@ impl Chat {
         }
     }
 
-    fn tell(&self, draft: &mut Draft) {
+    fn add_to(&self, draft: &mut Draft) {
         draft.parent = self.parent.clone();
         for (message, is_rewound) in self
             .rewound
@@ -146,8 +190,8 @@ impl Chat {
             let mut types = Types::default();
             let at = types.moment(&message["timestamp"]);
             match message["type"].as_str() {
-                Some("gemini") => tell_answer(draft, message, at, is_rewound, &mut types),
-                Some("user") if !is_rewound => tell_user(draft, message, at),
+                Some("gemini") => take_answer(draft, message, at, is_rewound, &mut types),
+                Some("user") if !is_rewound => take_user(draft, message, at),
                 Some("error") if !is_rewound => {
                     draft.push_error(at, &joined_texts(&message["content"]), true);
                 }
@@ -159,7 +203,7 @@ impl Chat {
     }
 }
 
-fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
+fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
     let text = joined_texts(&message["content"]);
     let is_of_agent = text.starts_with("<session_context>") || text.is_empty();
     if !is_of_agent {
@@ -168,7 +212,7 @@ fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
     }
 }
 
-fn tell_answer(
+fn take_answer(
     draft: &mut Draft,
     message: &Value,
     at: Option<i64>,
@@ -200,7 +244,7 @@ fn tell_answer(
         draft.push(at, 0, What::Text(text, Some(place)));
     }
     for call in types.list(&message["toolCalls"]) {
-        tell_tool(draft, call, place, at, types);
+        take_tool(draft, call, place, at, types);
     }
 }
 
@@ -229,12 +273,16 @@ fn tokens(tokens: &Value, types: &mut Types, flaws: &mut Flaws) -> TokenBreakdow
     counts.tokens(flaws)
 }
 
-fn tell_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
+fn take_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
     let id = types.text(&call["id"]).unwrap_or_default();
     let name = types.text(&call["name"]).unwrap_or_default();
     let input = call["args"].to_string();
     let tool = draft.tool_of(name, input.as_bytes(), Some(place));
     draft.begin_tool(id, at, 0, tool);
+    if let Some(agent) = call["agentId"].as_str() {
+        let kind = call["args"]["agent_name"].as_str();
+        draft.note_agent(agent, kind, id);
+    }
     let status = call["status"].as_str();
     let Some(status) = status else { return };
     let output = match draft.is_full() {
