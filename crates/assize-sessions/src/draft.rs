@@ -357,6 +357,16 @@ impl Draft {
         }
     }
 
+    /// A sub-agent that a tool call started.
+    pub(crate) fn note_agent(&mut self, id: &str, kind: Option<&str>, started_by: &str) {
+        let place = self.agent(id) as usize;
+        let call = (!started_by.is_empty()).then(|| started_by.to_owned());
+        if let Some(agent) = self.agents.get_mut(place - 1) {
+            agent.kind = agent.kind.take().or(kind.map(str::to_owned));
+            agent.started_by = agent.started_by.take().or(call);
+        }
+    }
+
     /// The text, where texts are kept.
     pub(crate) fn keep(&self, text: &str) -> String {
         match self.is_full() {
@@ -528,7 +538,7 @@ impl Draft {
 pub(crate) fn subject<'a>(tool: &str, input: &'a [u8]) -> Option<Cow<'a, str>> {
     let keys: &[&str] = match tool {
         "Skill" | "skill" | "skills" => &["skill", "name", "command"],
-        "Task" | "Agent" | "task" | "agent" | "spawn_agent" => {
+        "Task" | "Agent" | "task" | "agent" | "spawn_agent" | "invoke_agent" => {
             &["subagent_type", "agent_type", "agent", "agent_name"]
         }
         _ => return None,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Raised when readers find something else in the same log.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"assizeSI";
 

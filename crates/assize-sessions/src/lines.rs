@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_an_end_is_told_apart() {
+    fn a_last_line_without_an_end_is_distinguished() {
         assert_eq!(lines(b"a\n\nbc\nd"), ["a ", " ", "bc ", "d"]);
         assert_eq!(lines(b""), [""; 0]);
     }

@@ -5,6 +5,7 @@ use crate::draft::{is_skill_tool, mcp_server};
 use crate::library::Library;
 use crate::session::Flaws;
 use assize_contracts::{ModelCall, TokenBreakdown};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Longer gaps are taken as time without work.
@@ -104,13 +105,26 @@ pub struct Uses<'a> {
     library: &'a Library,
     digests: Vec<&'a Digest>,
     roots: Vec<usize>,
+    /// The kinds of sub-agents by their ids: a session knows those of the sub-agents it started.
+    kinds: HashMap<(&'a str, &'a str), &'a str>,
 }
 
 impl<'a> Uses<'a> {
     /// A view on all sessions.
     pub fn of(library: &'a Library) -> Self {
+        let digests = library.digests();
+        let mut kinds = HashMap::new();
+        for digest in &digests {
+            for agent in &digest.agents {
+                if let Some(kind) = &agent.kind {
+                    let id = (digest.origin.agent.as_str(), agent.id.as_str());
+                    kinds.entry(id).or_insert(kind.as_str());
+                }
+            }
+        }
         Self {
-            digests: library.digests(),
+            kinds,
+            digests,
             roots: library.roots_of_digests(),
             library,
         }
@@ -359,15 +373,9 @@ impl<'a> Walk<'_, 'a> {
         let subagent = match known {
             Some(agent) => Some(agent.kind.as_deref().unwrap_or(&agent.id)),
             None if self.is_child => {
-                let own = self
-                    .digest
-                    .agents
-                    .iter()
-                    .find(|agent| agent.id == self.digest.id);
-                Some(
-                    own.and_then(|agent| agent.kind.as_deref())
-                        .unwrap_or(&self.digest.id),
-                )
+                let id = self.digest.id.as_str();
+                let kind = self.uses.kinds.get(&(self.base.agent, id)).copied();
+                Some(kind.unwrap_or(id))
             }
             None => None,
         };

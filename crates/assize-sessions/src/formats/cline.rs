@@ -36,14 +36,14 @@ impl LogFormat for Cline {
         let text = log.document(LARGEST_DOCUMENT)?;
         draft.flaws.lines = 1;
         match serde_json::from_slice::<Value>(&text) {
-            Ok(document) => tell(&mut draft, &document, log.path()),
+            Ok(document) => take_document(&mut draft, &document, log.path()),
             Err(_) => draft.flaws.broken_lines = 1,
         }
         Ok(vec![draft])
     }
 }
 
-fn tell(draft: &mut Draft, document: &Value, path: &Path) {
+fn take_document(draft: &mut Draft, document: &Value, path: &Path) {
     let mut types = Types::default();
     draft.id = types
         .text(&document["sessionId"])
@@ -77,8 +77,8 @@ fn tell(draft: &mut Draft, document: &Value, path: &Path) {
         let mut types = Types::default();
         let at = types.moment(&message["ts"]);
         match message["role"].as_str() {
-            Some("user") => tell_user(draft, message, at, &mut types),
-            Some("assistant") => tell_answer(draft, message, at, &mut types),
+            Some("user") => take_user(draft, message, at, &mut types),
+            Some("assistant") => take_answer(draft, message, at, &mut types),
             Some(_) => {}
             None => types.is_odd = true,
         }
@@ -100,7 +100,7 @@ fn neighbour_cwd(path: &Path) -> Option<String> {
     cwd.map(str::to_owned)
 }
 
-fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
+fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
     let mut has_result = false;
     for block in message["content"].as_array().map_or(&[][..], Vec::as_slice) {
         if block["type"] != "tool_result" {
@@ -141,13 +141,13 @@ fn without_frame(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-fn tell_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
+fn take_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
     let id = message["id"].as_str().unwrap_or_default();
     let marks = CallMarks::of(identity(&[b"cline", draft.id.as_bytes(), id.as_bytes()]));
     let place = draft.call(marks, 0);
     let metrics = &message["metrics"];
     let mut count = |key: &str| types.count(&metrics[key]);
-    // The input holds what came from the cache, the output the reasoning, which is not told apart.
+    // The input holds what came from the cache, the output the reasoning, which is not counted apart.
     let counts = Inclusive {
         prompt: count("inputTokens"),
         completion: count("outputTokens"),

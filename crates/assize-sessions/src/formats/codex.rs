@@ -369,6 +369,8 @@ struct Replay {
     created: Option<i64>,
     /// The first row that is the child's own.
     starts_at: Option<u64>,
+    /// Nothing says that the child got its parent's history.
+    may_begin_anew: bool,
     is_over: bool,
 }
 
@@ -379,6 +381,8 @@ impl Replay {
         }
         let is_replayed = match (self.starts_at, row.ordinal) {
             (Some(start), Some(ordinal)) => ordinal < start,
+            // Versions that number their rows say where the history ends, if there is one.
+            (None, Some(_)) if self.may_begin_anew => false,
             _ => match (self.created, row.at) {
                 (Some(created), Some(at)) => at <= created.saturating_add(REPLAY_MS),
                 _ => false,
@@ -437,6 +441,7 @@ impl Reader {
     /// The first is the thread's own; a child repeats its parent's.
     fn take_meta(&mut self, row: &Row<'_>) {
         if std::mem::replace(&mut self.has_meta, true) {
+            self.replay.may_begin_anew = false;
             return;
         }
         let meta = &row.payload;
@@ -454,6 +459,8 @@ impl Reader {
             is_child: self.draft.parent.is_some() || meta.forked_from.is_some(),
             created: meta.created.or(row.at),
             starts_at: meta.history_start,
+            // A fork whose rows are numbered on from its origin's does not repeat them.
+            may_begin_anew: meta.forked_from.is_none() || row.ordinal.is_some_and(|at| at > 0),
             is_over: false,
         };
         if let Some(nickname) = text(meta.nickname) {

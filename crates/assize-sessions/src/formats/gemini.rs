@@ -8,6 +8,7 @@ use crate::log::{Entry, LogFile, ReadError};
 use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Gemini;
@@ -26,7 +27,8 @@ impl LogFormat for Gemini {
 
     fn is_log_name(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
+        let is_chat = name.starts_with("session-") || chat_of_subagent(path).is_some();
+        is_chat && (name.ends_with(".jsonl") || name.ends_with(".json"))
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
@@ -54,9 +56,43 @@ impl LogFormat for Gemini {
                 }
             })?;
         }
-        chat.tell(&mut draft);
+        chat.belong_to(log.path());
+        chat.add_to(&mut draft);
         Ok(vec![draft])
     }
+
+    /// `session-<time>-<beginning of its id>.jsonl` has its sub-agents in the directory `<its id>`.
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let Some((_, beginning)) = name.rsplit_once('-') else {
+            return Vec::new();
+        };
+        let below = |directory: PathBuf| {
+            let entries = std::fs::read_dir(directory).into_iter().flatten();
+            entries.flatten().map(|entry| entry.path())
+        };
+        let Some(chats) = path.parent().filter(|_| !beginning.is_empty()) else {
+            return Vec::new();
+        };
+        let of_session = |directory: &PathBuf| {
+            let name = directory.file_name().unwrap_or_default();
+            directory.is_dir() && name.to_string_lossy().starts_with(beginning)
+        };
+        let mut found: Vec<PathBuf> = below(chats.to_owned())
+            .filter(of_session)
+            .flat_map(below)
+            .filter(|path| self.is_log_name(path))
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// The session whose sub-agent has its chat here: `chats/<session>/<sub-agent>.jsonl`.
+fn chat_of_subagent(path: &Path) -> Option<&str> {
+    let directory = path.parent()?;
+    let is_in_chats = directory.parent()?.file_name()? == "chats";
+    directory.file_name()?.to_str().filter(|_| is_in_chats)
 }
 
 #[derive(Default)]
@@ -65,6 +101,13 @@ struct Chat {
     /// Taken back by the user.
     rewound: Vec<Value>,
     parent: Option<String>,
+    is_of_subagent: bool,
+    /// Ids of messages that a compaction replaced others by. Gemini wrote them in the name of the user and the model.
+    summaries: HashSet<String>,
+    /// Ids of answers that a compaction left out.
+    compacted: HashSet<String>,
+    /// The times of compactions, as the log has them.
+    compactions: Vec<Value>,
 }
 
 impl Chat {
@@ -90,7 +133,10 @@ impl Chat {
         };
         if let Some(messages) = fields.get("messages") {
             match messages.as_array() {
-                Some(messages) => messages.iter().cloned().for_each(|one| self.restore(one)),
+                Some(messages) => {
+                    self.note_compaction(messages);
+                    messages.iter().cloned().for_each(|one| self.restore(one));
+                }
                 None => draft.flaws.wrong_types += 1,
             }
         }
@@ -99,16 +145,50 @@ impl Chat {
             .or_else(|| text("cwd"))
             .or(draft.origin.cwd.take());
         self.parent = text("parentSessionId").or(self.parent.take());
+        self.is_of_subagent |= text("kind").is_some_and(|kind| kind == "subagent");
+    }
+
+    /// Chats of sub-agents do not name their session; it is the directory they are in.
+    fn belong_to(&mut self, path: &Path) {
+        if self.is_of_subagent && self.parent.is_none() {
+            self.parent = chat_of_subagent(path).map(str::to_owned);
+        }
     }
 
     /// A resumed or compressed session sets its messages anew, without their counts. What was known of them stays, and so does what is left
     /// out: it was spent.
     fn restore(&mut self, message: Value) {
         let mut known = self.messages.iter().chain(&self.rewound);
-        let is_known =
-            message["tokens"].is_null() && known.any(|known| known["id"] == message["id"]);
+        let has_as_much = |known: &Value| !known["tokens"].is_null() || message["tokens"].is_null();
+        let is_known = known.any(|known| known["id"] == message["id"] && has_as_much(known));
         if !is_known {
             self.put(message);
+        }
+    }
+
+    /// A compaction leaves out answers and puts messages in their place.
+    fn note_compaction(&mut self, messages: &[Value]) {
+        let is_listed = |id: &Value| messages.iter().any(|message| message["id"] == *id);
+        let answers = self
+            .messages
+            .iter()
+            .filter(|known| !known["tokens"].is_null());
+        let left_out: Vec<String> = answers
+            .filter(|known| !is_listed(&known["id"]))
+            .filter_map(|known| known["id"].as_str().map(str::to_owned))
+            .filter(|id| !self.compacted.contains(id))
+            .collect();
+        let is_known = |id: &Value| self.messages.iter().any(|known| known["id"] == *id);
+        let new: Vec<&Value> = messages
+            .iter()
+            .filter(|message| message["tokens"].is_null() && !is_known(&message["id"]))
+            .filter(|message| !is_about_session(&joined_texts(&message["content"])))
+            .collect();
+        if let (Some(first), false) = (new.first(), left_out.is_empty()) {
+            self.compactions.push(first["timestamp"].clone());
+            let ids = new.iter().filter_map(|message| message["id"].as_str());
+            self.summaries.extend(ids.map(str::to_owned));
+            self.compacted.extend(left_out);
         }
     }
 
@@ -135,8 +215,12 @@ impl Chat {
         }
     }
 
-    fn tell(&self, draft: &mut Draft) {
+    fn add_to(&self, draft: &mut Draft) {
         draft.parent = self.parent.clone();
+        for time in &self.compactions {
+            let at = Types::default().moment(time);
+            draft.push(at, 0, What::Compaction);
+        }
         for (message, is_rewound) in self
             .rewound
             .iter()
@@ -145,9 +229,11 @@ impl Chat {
         {
             let mut types = Types::default();
             let at = types.moment(&message["timestamp"]);
+            let id = message["id"].as_str().unwrap_or_default();
             match message["type"].as_str() {
-                Some("gemini") => tell_answer(draft, message, at, is_rewound, &mut types),
-                Some("user") if !is_rewound => tell_user(draft, message, at),
+                Some(_) if message["tokens"].is_null() && self.summaries.contains(id) => {}
+                Some("gemini") => take_answer(draft, message, at, is_rewound, &mut types),
+                Some("user") if !is_rewound => take_user(draft, message, at),
                 Some("error") if !is_rewound => {
                     draft.push_error(at, &joined_texts(&message["content"]), true);
                 }
@@ -159,16 +245,20 @@ impl Chat {
     }
 }
 
-fn tell_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
+/// The first message, which Gemini writes itself.
+fn is_about_session(text: &str) -> bool {
+    text.starts_with("<session_context>")
+}
+
+fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
     let text = joined_texts(&message["content"]);
-    let is_of_agent = text.starts_with("<session_context>") || text.is_empty();
-    if !is_of_agent {
+    if !is_about_session(&text) && !text.is_empty() {
         let text = draft.keep(&text);
         draft.push(at, 0, What::Prompt(text));
     }
 }
 
-fn tell_answer(
+fn take_answer(
     draft: &mut Draft,
     message: &Value,
     at: Option<i64>,
@@ -200,7 +290,7 @@ fn tell_answer(
         draft.push(at, 0, What::Text(text, Some(place)));
     }
     for call in types.list(&message["toolCalls"]) {
-        tell_tool(draft, call, place, at, types);
+        take_tool(draft, call, place, at, types);
     }
 }
 
@@ -229,12 +319,16 @@ fn tokens(tokens: &Value, types: &mut Types, flaws: &mut Flaws) -> TokenBreakdow
     counts.tokens(flaws)
 }
 
-fn tell_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
+fn take_tool(draft: &mut Draft, call: &Value, place: u32, at: Option<i64>, types: &mut Types) {
     let id = types.text(&call["id"]).unwrap_or_default();
     let name = types.text(&call["name"]).unwrap_or_default();
     let input = call["args"].to_string();
     let tool = draft.tool_of(name, input.as_bytes(), Some(place));
     draft.begin_tool(id, at, 0, tool);
+    if let Some(agent) = call["agentId"].as_str() {
+        let kind = call["args"]["agent_name"].as_str();
+        draft.note_agent(agent, kind, id);
+    }
     let status = call["status"].as_str();
     let Some(status) = status else { return };
     let output = match draft.is_full() {

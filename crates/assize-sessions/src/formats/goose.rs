@@ -163,7 +163,7 @@ fn read_sessions(
                 metadata: text(row, 4),
                 id: text(row, 5),
             };
-            tell(&mut draft, &message, &model);
+            take_message(&mut draft, &message, &model, ledger.is_some());
         }
         if let Some(ledger) = &mut ledger {
             let mut unexplained = Ledger::of(&draft);
@@ -191,6 +191,8 @@ struct Ledger {
     /// The counts of messages that no row of the ledger was found for yet.
     shown: Vec<TokenBreakdown>,
     rows: u64,
+    /// Messages show the compactions.
+    has_compactions: bool,
 }
 
 impl Ledger {
@@ -198,6 +200,10 @@ impl Ledger {
         Self {
             shown: draft.calls.iter().map(|call| call.tokens).collect(),
             rows: 0,
+            has_compactions: draft
+                .items
+                .iter()
+                .any(|item| matches!(item.what, What::Compaction)),
         }
     }
 
@@ -228,10 +234,14 @@ impl Ledger {
         draft.take_usage(place, &model, Usage::of(tokens));
         let cost: Option<f64> = row.get(6).ok().flatten();
         let at = moment(row, 0);
+        let is_compaction = count(row, 7) == Some(1);
+        if is_compaction && !self.has_compactions {
+            draft.push(at, 0, What::Compaction);
+        }
         if let Some(call) = draft.calls.get_mut(place as usize) {
             call.first = at;
             call.last = at;
-            call.is_side = count(row, 7) == Some(1);
+            call.is_side = is_compaction;
             call.reported_cost = cost.filter(|cost| *cost > 0.0).and_then(Usd::new);
         }
     }
@@ -247,7 +257,7 @@ struct Message {
     id: Option<String>,
 }
 
-fn tell(draft: &mut Draft, message: &Message, model: &str) {
+fn take_message(draft: &mut Draft, message: &Message, model: &str, has_ledger: bool) {
     draft.flaws.lines += 1;
     let Ok(Value::Array(parts)) = serde_json::from_str(&message.content) else {
         draft.flaws.broken_lines += 1;
@@ -267,12 +277,16 @@ fn tell(draft: &mut Draft, message: &Message, model: &str) {
         }
     };
     let at = message.at;
-    if message.role == "assistant" {
+    // Versions with a ledger note the model of every answer. A message without one is goose's own: "Compaction complete".
+    let is_own_words = has_ledger && metadata["inference"].is_null() && metadata["usage"].is_null();
+    if message.role == "assistant" && is_own_words {
+        // Nobody served it.
+    } else if message.role == "assistant" {
         let marks = CallMarks::of(identity_of(b"call", draft));
         let place = draft.call(marks, 0);
-        tell_usage(draft, place, &metadata, model, at, &mut types);
+        take_usage_of(draft, place, &metadata, model, at, &mut types);
         for part in &parts {
-            tell_part(draft, part, Some(place), at);
+            take_part(draft, part, Some(place), at);
         }
     } else {
         let texts: Vec<&str> = parts
@@ -287,13 +301,13 @@ fn tell(draft: &mut Draft, message: &Message, model: &str) {
             draft.push_known(identity, at, 0, What::Prompt(text));
         }
         for part in &parts {
-            tell_part(draft, part, None, at);
+            take_part(draft, part, None, at);
         }
     }
     draft.flaws.wrong_types += u64::from(types.is_odd);
 }
 
-fn tell_usage(
+fn take_usage_of(
     draft: &mut Draft,
     place: u32,
     metadata: &Value,
@@ -330,7 +344,7 @@ fn tell_usage(
     }
 }
 
-fn tell_part(draft: &mut Draft, part: &Value, place: Option<u32>, at: Option<i64>) {
+fn take_part(draft: &mut Draft, part: &Value, place: Option<u32>, at: Option<i64>) {
     match part["type"].as_str() {
         Some("text") if place.is_some() => {
             let text = draft.keep(part["text"].as_str().unwrap_or_default());

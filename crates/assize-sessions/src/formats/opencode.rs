@@ -150,7 +150,7 @@ fn read_sessions(
                 parts: &contents,
                 created,
             };
-            tell(&mut draft, facts, &record);
+            take_record(&mut draft, facts, &record);
         }
         drafts.push(draft);
     }
@@ -223,7 +223,7 @@ fn read_storage(log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> 
             parts: &contents,
             created,
         };
-        tell(&mut draft, facts, &record);
+        take_record(&mut draft, facts, &record);
     }
     Ok(vec![draft])
 }
@@ -288,26 +288,26 @@ impl Record<'_> {
     }
 }
 
-fn tell(draft: &mut Draft, session: SessionFacts, record: &Record<'_>) {
+fn take_record(draft: &mut Draft, session: SessionFacts, record: &Record<'_>) {
     let mut types = Types::default();
     let at = types
         .moment(&record.message["time"]["created"])
         .or(record.created);
     match record.message["role"].as_str() {
-        Some("user") => tell_user(draft, record, at),
+        Some("user") => take_user(draft, record, at),
         Some("assistant") => {
             // A message that is older than its session was copied into it.
             let is_copy = at
                 .zip(session.created)
                 .is_some_and(|(at, created)| at < created);
-            tell_answer(draft, record, is_copy, at, &mut types);
+            take_answer(draft, record, is_copy, at, &mut types);
         }
         _ => types.is_odd = true,
     }
     draft.flaws.wrong_types += u64::from(types.is_odd);
 }
 
-fn tell_user(draft: &mut Draft, record: &Record<'_>, at: Option<i64>) {
+fn take_user(draft: &mut Draft, record: &Record<'_>, at: Option<i64>) {
     let parts = record.parts;
     let identity = record.content_identity();
     let is_compaction = parts.iter().any(|(part, _)| part["type"] == "compaction");
@@ -327,7 +327,7 @@ fn tell_user(draft: &mut Draft, record: &Record<'_>, at: Option<i64>) {
     }
 }
 
-fn tell_answer(
+fn take_answer(
     draft: &mut Draft,
     record: &Record<'_>,
     is_copy: bool,
@@ -381,7 +381,7 @@ fn tell_answer(
         call.is_side = message["summary"] == true && message["mode"] == "compaction";
     }
     for (part, created) in record.parts {
-        tell_part(draft, part, place, created.or(at), types);
+        take_part(draft, part, place, created.or(at), types);
     }
     if let Some(name) = message["error"]["name"].as_str() {
         let text = message["error"]["data"]["message"]
@@ -434,7 +434,7 @@ fn is_interrupted(message: &Value, tokens: &TokenBreakdown) -> bool {
     is_zero && message["finish"].is_null() && message["error"]["data"]["statusCode"].is_null()
 }
 
-fn tell_part(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types: &mut Types) {
+fn take_part(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types: &mut Types) {
     let started = types.moment(&part["time"]["start"]).or(at);
     match part["type"].as_str() {
         Some("text") if part["synthetic"] != true => {
@@ -445,7 +445,7 @@ fn tell_part(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types
             let text = draft.keep(part["text"].as_str().unwrap_or_default());
             draft.push(started, 0, What::Reasoning(text, Some(place)));
         }
-        Some("tool") => tell_tool(draft, part, place, at, types),
+        Some("tool") => take_tool(draft, part, place, at, types),
         Some("retry") => {
             let message = part["error"]["data"]["message"].as_str();
             draft.push_error(started, message.unwrap_or("the agent tried again"), true);
@@ -454,7 +454,7 @@ fn tell_part(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types
     }
 }
 
-fn tell_tool(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types: &mut Types) {
+fn take_tool(draft: &mut Draft, part: &Value, place: u32, at: Option<i64>, types: &mut Types) {
     let state = &part["state"];
     let name = types.text(&part["tool"]).unwrap_or_default();
     let id = types.text(&part["callID"]).unwrap_or_default();

@@ -91,7 +91,7 @@ fn take_message(draft: &mut Draft, line: &Value, at: Option<i64>, types: &mut Ty
                 error: is_error.then(|| output.clone()),
                 output: Value::String(output),
                 success: Some(!is_error),
-                duration_ms: None,
+                duration_ms: types.number(&message["durationMs"]),
             };
             draft.end_tool(call, end);
         }
@@ -103,9 +103,14 @@ fn take_answer(draft: &mut Draft, message: &Value, id: u64, at: Option<i64>, typ
     let marks = CallMarks::of(id);
     let place = draft.call(marks, 0);
     let usage = &message["usage"];
+    // Newer versions count reasoning apart; it is inside the output nevertheless.
+    let reasoning = types.count(&usage["reasoning"]);
+    let completion = types.count(&usage["output"]);
+    let output = completion.map(|count| count.saturating_sub(reasoning.unwrap_or(0)));
     let tokens = TokenBreakdown {
         input: types.count(&usage["input"]),
-        output: types.count(&usage["output"]),
+        output,
+        reasoning: reasoning.map(|count| count.min(completion.unwrap_or(count))),
         cache_read: types.count(&usage["cacheRead"]),
         cache_write: types.count(&usage["cacheWrite"]),
         ..TokenBreakdown::default()

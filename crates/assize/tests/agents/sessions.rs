@@ -176,23 +176,66 @@ claude -p 'After the compaction' --resume $id
     assert_eq!(rows[0]["calls"], 8);
 }
 
+/// Plain, resumed, compacted and forked, with sub-agents. Compactions and forks are asked for as editors do it.
 pub(crate) fn codex() {
     let case = Case {
         agent: "codex",
         commands: "\
 codex() { command codex exec \"$@\" < /dev/null; }
-options='--json -m gpt-5.1-codex --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -c model_provider=fake -c model_providers.fake.name=fake \
- -c model_providers.fake.base_url=http://127.0.0.1:8099/v1 -c model_providers.fake.env_key=OPENAI_API_KEY -c model_providers.fake.wire_api=responses \
- -c check_for_update_on_startup=false -c analytics.enabled=false'
+provider='-c model_provider=fake -c model_providers.fake.name=fake -c model_providers.fake.base_url=http://127.0.0.1:8099/v1 \
+ -c model_providers.fake.env_key=OPENAI_API_KEY -c model_providers.fake.wire_api=responses -c check_for_update_on_startup=false -c analytics.enabled=false'
+options=\"--json -m gpt-5.1-codex --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox $provider\"
 codex $options 'Create a file out.txt with the word hi'
-codex resume --last $options 'And again'
+id=$(find $HOME/.codex/sessions -name 'rollout-*.jsonl' | sort | head -n 1 | grep -o '[0-9a-f-]\\{36\\}.jsonl' | cut -c1-36)
+codex resume $id $options 'And again'
+python3 - $id $provider <<'END'
+import json, subprocess, sys
+server = subprocess.Popen(['codex', 'app-server', *sys.argv[2:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def send(**message):
+    server.stdin.write(json.dumps(message) + chr(10))
+    server.stdin.flush()
+def wait_for(is_it):
+    return next(message for message in map(json.loads, server.stdout) if is_it(message))
+def ask(number, method, **params):
+    send(id=number, method=method, params=params)
+    return wait_for(lambda message: message.get('id') == number)['result']
+def finish(thread):
+    wait_for(lambda message: message.get('method') == 'turn/completed' and message['params']['threadId'] == thread)
+thread = sys.argv[1]
+options = {'model': 'gpt-5.1-codex', 'modelProvider': 'fake', 'approvalPolicy': 'never', 'sandbox': 'danger-full-access'}
+ask(1, 'initialize', clientInfo={'name': 'test', 'version': '1'})
+send(method='initialized')
+ask(2, 'thread/resume', threadId=thread, **options)
+ask(3, 'thread/compact/start', threadId=thread)
+finish(thread)
+ask(4, 'turn/start', threadId=thread, input=[{'type': 'text', 'text': 'After the compaction'}])
+finish(thread)
+fork = ask(5, 'thread/fork', threadId=thread, **options)['thread']['id']
+ask(6, 'turn/start', threadId=fork, input=[{'type': 'text', 'text': 'In another way'}])
+finish(fork)
+server.stdin.close()
+server.wait()
+END
 ",
         reasoning: Reasoning::Apart,
         not_logged: &[],
     };
-    let account = check(&case, &script(None));
-    assert_eq!(account["total"]["prompts"], 2);
-    assert_eq!(account["total"]["toolCalls"], 2);
+    let mut script = script(Some(
+        json!({"tool": "spawn_agent", "prompt": "DELEGATED: look at out.txt", "say": "I delegate."}),
+    ));
+    // The sub-agent works beside the main one, which must not end first.
+    let wait = json!({"tool": "shell", "command": "sleep 3", "say": "I wait."});
+    script["turns"].as_array_mut().unwrap().insert(2, wait);
+    let account = check(&case, &script);
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 4, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    let of_agents: u64 = agents(&account)
+        .into_iter()
+        .filter(|(agent, _)| *agent != "main agent")
+        .map(|(_, calls)| calls)
+        .sum();
+    assert_eq!(of_agents, 8, "two calls of four sub-agents: {account:#}");
 }
 
 /// The kinds of agents with their calls.
@@ -253,7 +296,7 @@ fn delegation(arguments: Value) -> Option<Value> {
     )
 }
 
-/// Plain and resumed, with sub-agents.
+/// Plain, resumed and compacted, with sub-agents.
 pub(crate) fn gemini() {
     let case = Case {
         agent: "gemini",
@@ -261,17 +304,25 @@ pub(crate) fn gemini() {
 gemini() { command gemini \"$@\" --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null; }
 gemini -p 'Create a file out.txt with the word hi'
 gemini --resume latest -p 'And again'
+gemini --resume latest -p '/compress'
+gemini --resume latest -p 'After the compaction'
 ",
         reasoning: Reasoning::Apart,
-        not_logged: &[],
+        not_logged: &[
+            "Generate a new <state_snapshot> based",
+            "Critically evaluate the <state_snapshot>",
+        ],
     };
     let script = script(delegation(json!({"agent_name": "generalist"})));
     let account = check(&case, &script);
     assert_eq!(account["total"]["sessions"], 1, "{account:#}");
-    assert_eq!(account["total"]["prompts"], 2);
+    let kinds: Vec<&str> = agents(&account).iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, ["generalist", "main agent"], "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 4, "{account:#}");
 }
 
-/// Plain, resumed and forked, with sub-agents.
+/// Plain, resumed, forked and compacted, with sub-agents.
 pub(crate) fn qwen() {
     let case = Case {
         agent: "qwen",
@@ -279,6 +330,8 @@ pub(crate) fn qwen() {
 qwen() { command qwen \"$@\" --output-format stream-json --yolo --auth-type openai -m m < /dev/null; }
 qwen -p 'Create a file out.txt with the word hi'
 qwen --continue -p 'And again'
+qwen --continue -p '/compress'
+qwen --continue -p 'After the compaction'
 qwen --continue --fork-session -p 'In another way'
 ",
         reasoning: Reasoning::Apart,
@@ -286,7 +339,10 @@ qwen --continue --fork-session -p 'In another way'
     };
     let arguments = json!({"subagent_type": "general-purpose", "run_in_background": false});
     let account = check(&case, &script(delegation(arguments)));
-    assert_eq!(account["total"]["prompts"], 3, "{account:#}");
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 4, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    assert_eq!(agents(&account)[0], ("general-purpose", 8), "{account:#}");
 }
 
 /// Plain, resumed, compacted and forked, with sub-agents.
@@ -306,26 +362,27 @@ printf 'In another way\\n/exit\\n' | goose session --resume --fork
     };
     let account = check(&case, &script(delegation(json!({}))));
     assert_eq!(account["total"]["sessions"], 2, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
 }
 
-/// Plain and resumed, with sub-agents.
+/// With sub-agents. It resumes and compacts only for a person at a terminal.
 pub(crate) fn cline() {
     let case = Case {
         agent: "cline",
         commands: "\
 export CLINE_GLOBAL_SETTINGS_PATH=$HERE/cline.json OTEL_METRIC_EXPORT_INTERVAL=86400000
+# Otherwise it leaves a daemon behind.
+export CLINE_SESSION_BACKEND_MODE=local
 echo '{ \"telemetryOptOut\": true, \"autoUpdateEnabled\": false }' > $HERE/cline.json
 cline auth -p openai-compatible -k none -m m -b http://127.0.0.1:8099/v1 < /dev/null
 cline() { command cline --json -P openai-compatible -m m -c $PWD --auto-approve true \"$@\" < /dev/null; }
 cline 'Create a file out.txt with the word hi'
-cline --id $(ls $HOME/.cline/data/sessions | head -n 1) 'And again'
-# It leaves a daemon behind, which nobody else ends.
-kill $(python3 -c 'import json,os; print(json.load(open(os.environ[\"HOME\"] + \"/.cline/data/locks/hub/production.json\"))[\"pid\"])')
+cline 'And once more'
 ",
         reasoning: Reasoning::InOutput,
         not_logged: &[],
     };
     let account = check(&case, &script(delegation(json!({}))));
-    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     assert_eq!(agents(&account)[1].0, "subagent", "{account:#}");
 }
