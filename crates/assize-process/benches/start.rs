@@ -1,5 +1,5 @@
-//! Measures the cost of the keeper: the same program started plainly by tokio and under a keeper, one by one and 500 at once.
-//! Run with `cargo bench -p assize-process`. The budget is three milliseconds each over a plain start.
+//! Measures the cost of the keeper: the same program started plainly by tokio and under a keeper, one by one and 500 at once; time and
+//! processor time. Run with `cargo bench -p assize-process`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
@@ -9,7 +9,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assize_process::workspace::{Scratch, ScratchRoom};
 use assize_process::{Command, Guard, Surroundings, keeper, raise_open_files};
+use nix::sys::resource::{UsageWho, getrusage};
 use tokio::task::JoinSet;
 
 const ROUNDS: usize = 300;
@@ -23,9 +25,59 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
+        processor_time().await;
+        if std::env::args().any(|argument| argument == "--short") {
+            return;
+        }
         one_by_one().await;
         many_at_once().await;
     });
+}
+
+/// Processor time of one start by this process, its keepers and the program.
+async fn processor_time() {
+    let (guard, _room) = (guard(), ScratchRoom::open().unwrap());
+    for name in ["plain", "kept", "kept, cgroup", "kept, guarded"] {
+        let mut best = Duration::MAX;
+        for _ in 0..3 {
+            let before = used();
+            for _ in 0..ROUNDS {
+                let command = command("/bin/true", &[]);
+                match name {
+                    "plain" => run_plainly("/bin/true", &[]).await,
+                    "kept" => run_kept(command.without_cgroup()).await,
+                    "kept, cgroup" => run_kept(command).await,
+                    _ => run_guarded(command.without_cgroup(), &guard).await,
+                }
+            }
+            // What keepers used is known when they have ended.
+            keeper::shut_down();
+            best = best.min((used() - before) / ROUNDS as u32);
+        }
+        println!("{name:<13} {best:>8.2?} of processor time");
+    }
+}
+
+/// In a directory of its own, as trials are.
+async fn run_guarded(command: Command, guard: &Guard) {
+    let mut scratch = Scratch::new().unwrap();
+    scratch.let_serve_again();
+    let guard = Guard {
+        writable: vec![scratch.path().to_owned()],
+        ..guard.clone()
+    };
+    run_kept(command.guarded(guard)).await;
+}
+
+fn used() -> Duration {
+    let of = |who| {
+        let usage = getrusage(who).unwrap();
+        [usage.user_time(), usage.system_time()]
+            .map(|time| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000))
+            .into_iter()
+            .sum::<Duration>()
+    };
+    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
 }
 
 /// Start to end of `/bin/true`, the three ways in turn so that all see the same load.
@@ -37,7 +89,7 @@ async fn one_by_one() {
         kept.push(timed(run_kept(command("/bin/true", &[]).without_cgroup())).await);
         kept_in_cgroup.push(timed(run_kept(command("/bin/true", &[]))).await);
         let command = command("/bin/true", &[]).without_cgroup();
-        guarded.push(timed(run_kept(command.guarded(guard.clone()))).await);
+        guarded.push(timed(run_guarded(command, &guard)).await);
     }
     let plain = show("plain", plain, None);
     let kept = show("kept", kept, Some(plain));
@@ -54,7 +106,6 @@ fn guard() -> Guard {
             here.join("crates/assize/tests"),
             std::env::temp_dir().join("assize-0"),
         ])),
-        writable: vec![std::env::temp_dir()],
         ..Guard::default()
     }
 }

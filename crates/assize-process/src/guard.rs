@@ -1,5 +1,5 @@
 //! The guard: rules of the Linux kernel (Landlock) around a program and everything it starts. This file says what the rules
-//! allow; the keeper puts them into force between fork and exec (`keeper/fence.rs`).
+//! allow; the keeper puts them into force between fork and exec (`fence.rs`).
 //!
 //! Landlock only allows, it cannot take away: to hide a directory, everything beside it and beside each of its parents is
 //! allowed. Entries that appear there later stay hidden.

@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::fence::Fence;
 use crate::guard::Guard;
 use crate::wire::{CANCEL, Frame, KILL};
-use crate::{cgroup, explain, keeper};
+use crate::{cgroup, explain, keeper, workspace};
 
 /// A program under way. Dropping it ends the program and everything it started, with a grace of a third of a second.
 ///
@@ -78,14 +78,14 @@ impl Command {
             control,
             frames,
             input,
-            has_rules,
+            rules,
         } = launch(&self.stdin, &self.guard).map_err(keeper_error)?;
         let mut frames = Frames {
             pipe: frames,
             buffer: Vec::new(),
         };
         let mut order = self.order();
-        if has_rules {
+        if rules.is_some() {
             order.guard = Some(Guard::default());
         }
         let control = send(control, &order.encode()).await.map_err(keeper_error)?;
@@ -103,6 +103,9 @@ impl Command {
                 });
             }
         };
+        if let (Some(rules), Some(guard)) = (rules, &self.guard) {
+            put_back(rules, guard);
+        }
         let age = monotonic_now().saturating_sub(monotonic);
         tracing::info!(program = %self.program().display(), pid, "started a program");
         Ok(Running {
@@ -158,6 +161,9 @@ impl Running {
                 bytes,
             })),
             Ok(Some(Frame::Ended(exit))) => {
+                if exit.survivors > 0 {
+                    workspace::note_survivor();
+                }
                 self.exit = Some(exit);
                 Ok(None)
             }
@@ -223,8 +229,8 @@ struct Launched {
     control: pipe::Sender,
     frames: pipe::Receiver,
     input: Option<pipe::Sender>,
-    /// True if the keeper was handed the rules of a guard.
-    has_rules: bool,
+    /// The rules of a guard that the keeper was handed.
+    rules: Option<Rules>,
 }
 
 /// The process between host and program.
@@ -257,7 +263,7 @@ fn launch(stdin: &Stdin, guard: &Option<Guard>) -> io::Result<Launched> {
     let rules = rules(guard)?;
     let keeper = start_keeper(orders.into(), reports.into(), stdin, rules.as_ref())?;
     Ok(Launched {
-        has_rules: rules.is_some() && matches!(keeper, Keeper::Forked(_)),
+        rules: rules.filter(|_| matches!(keeper, Keeper::Forked(_))),
         keeper,
         control: pipe::Sender::from_owned_fd(control.into())?,
         frames: pipe::Receiver::from_owned_fd(frames.into())?,
@@ -265,7 +271,7 @@ fn launch(stdin: &Stdin, guard: &Option<Guard>) -> io::Result<Launched> {
     })
 }
 
-/// Rules are made here, where they can be kept in stock. The keeper only enters them.
+/// Rules are made here, where they can serve again. The keeper only enters them.
 #[cfg(target_os = "linux")]
 fn rules(guard: &Option<Guard>) -> io::Result<Option<Fence>> {
     let rules = guard.as_ref().map(Fence::new).transpose();
@@ -282,6 +288,14 @@ type Rules = Fence;
 
 #[cfg(not(target_os = "linux"))]
 type Rules = OwnedFd;
+
+#[cfg(target_os = "linux")]
+fn put_back(rules: Rules, guard: &Guard) {
+    rules.put_back(guard);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn put_back(_: Rules, _: &Guard) {}
 
 /// A keeper that is not forked makes the rules by itself.
 fn start_keeper(
@@ -339,6 +353,7 @@ impl Keeper {
 
     /// After its loss: the system has killed the program with it, the group and the cgroup reach most others.
     async fn end_orphans(&mut self, program: Option<u32>) {
+        workspace::note_survivor();
         let pid = match self {
             Self::Child(child) => {
                 let pid = child.id();

@@ -46,8 +46,8 @@ fn main() {
 
 /// Programs that do nothing, under a keeper.
 fn starts(table: &mut Table) {
-    let name = "start of a program";
-    if !table.wants(name) {
+    let (name, guarding) = ("start of a program", "guard, per start");
+    if !table.wants(name) && !table.wants(guarding) {
         return;
     }
     let count = if table.is_check { 40 } else { 200 };
@@ -60,13 +60,11 @@ fn starts(table: &mut Table) {
             ],
         )
     });
-    let suite = Suite::of_programs(None);
-    let none = suite.cpu_of_run(1);
-    let used = best_of(3, || Usage {
-        cpu: suite.cpu_of_run(count) - none,
-        ..Usage::default()
-    });
-    let each = used.cpu / f64::from(count - 1);
+    let [each, unguarded] =
+        [Suite::of_programs(None), Suite::of_unguarded_programs()].map(|suite| {
+            let [one, all] = [1, count].map(|count| best_of(3, || suite.run(count)).cpu);
+            (all - one) / f64::from(count - 1)
+        });
     let plainly = reference.cpu / f64::from(count);
     // Of a debug build most is the trial around the program.
     let ratio = if cfg!(debug_assertions) {
@@ -79,6 +77,8 @@ fn starts(table: &mut Table) {
             .cpu(each, 0.0018)
             .beside("plain spawn", each / plainly, ratio),
     );
+    let guard = (each - unguarded).max(0.0);
+    table.add(Line::new(guarding, "the same, beyond `sandbox: none`").cpu(guard, 0.001));
 }
 
 /// Attempts that change nothing in a workspace, beside `cp -a` and `rm -r`.
@@ -108,12 +108,15 @@ fn workspace(table: &mut Table, name: &str, suite: &Suite, budget: f64, ratio: f
         plain("cp", &["-a", from, to]) + plain("rm", &["-r", to])
     });
     let bare = Suite::of_programs(None);
-    let rounds = 20;
-    let start = (bare.cpu_of_run(rounds + 1) - bare.cpu_of_run(1)) / f64::from(rounds);
-    // What is prepared once is not part of an attempt.
-    let both = [1, rounds + 1].map(|count| best_of(2, || suite.run(count)).cpu);
-    let each = (both[1] - both[0]) / f64::from(rounds) - start;
-    let each = each.max(0.0);
+    let rounds = 40;
+    let [bare, attempt] = [&bare, suite].map(|suite| {
+        let cpu = best_of(2, || Usage {
+            cpu: suite.cpu_of_attempt(rounds),
+            ..Usage::default()
+        });
+        cpu.cpu
+    });
+    let each = (attempt - bare).max(0.0);
     let ratio = if cfg!(debug_assertions) {
         0.25
     } else {

@@ -87,6 +87,9 @@ impl Invocation {
             // Without it the program has no place for temporary files, and reports that itself.
             plan.scratch = session_directory().ok();
         }
+        if let Some(scratch) = plan.scratch.as_mut().filter(|_| wall.is_guard()) {
+            scratch.let_serve_again();
+        }
         wall.own.extend(plan.own.iter().cloned());
         wall.own
             .extend(plan.scratch.iter().map(|scratch| scratch.path().to_owned()));

@@ -83,18 +83,19 @@ pub fn shut_down() {
 fn keep() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if nursery::is_wanted() {
+        sys::reset_signals();
         leave_terminal();
         match nursery::serve()? {
             nursery::Served::Keeper { rules } => return keep_one(rules),
             nursery::Served::HostGone => return Ok(()),
         }
     }
+    sys::reset_signals();
     keep_one(None)
 }
 
 /// Keeps one program, inside the rules that the host made for it.
 fn keep_one(rules: Option<OwnedFd>) -> io::Result<()> {
-    sys::reset_signals();
     sys::close_inherited_files(rules.as_ref());
     let signals = signals::Signals::block()?;
     leave_terminal();

@@ -35,7 +35,7 @@ pub(super) struct Program {
 /// Returns when the program has replaced the forked keeper, or with what the system said against it. The rules are those that the
 /// host made for a guarded program.
 pub(super) fn start(order: &Order, rules: Option<OwnedFd>) -> Result<Program, Errno> {
-    let mut image = Image::new(order, rules)?;
+    let image = Image::new(order, rules)?;
     let (stdout, program_stdout) = io::pipe().map_err(errno)?;
     let (stderr, program_stderr) = io::pipe().map_err(errno)?;
     // Closed by a successful exec; else it carries the reason.
@@ -44,13 +44,13 @@ pub(super) fn start(order: &Order, rules: Option<OwnedFd>) -> Result<Program, Er
     let keeper = Pid::this();
 
     let started = Instant::now();
-    let Forked { child, cgroup } = fork(cgroup)?;
-    let Some(pid) = child else {
-        let Err(errno) =
-            image.become_program(keeper, &program_stdout.into(), &program_stderr.into());
+    let (program_stdout, program_stderr) = (program_stdout.into(), program_stderr.into());
+    let mut child = || {
+        let Err(errno) = image.become_program(keeper, &program_stdout, &program_stderr);
         let _ = write(&program_refusal, &(errno as i32).to_ne_bytes());
         sys::exit_now(127);
     };
+    let (pid, cgroup) = spawn(cgroup, &mut child)?;
     drop((program_stdout, program_stderr, program_refusal));
     let mut code = [0; 4];
     match refusal.read_exact(&mut code) {
@@ -69,25 +69,30 @@ pub(super) fn start(order: &Order, rules: Option<OwnedFd>) -> Result<Program, Er
     }
 }
 
-struct Forked {
-    /// `None` in the child.
-    child: Option<Pid>,
-    cgroup: Option<Cgroup>,
+/// Starts `child`, which does not return, in a process of its own.
+fn spawn(cgroup: Option<Cgroup>, child: &mut dyn FnMut()) -> Result<(Pid, Option<Cgroup>), Errno> {
+    if let Some(cgroup) = cgroup {
+        let directory = cgroup.directory();
+        let spawned = sys::spawn_lent(Some(directory), child);
+        let spawned = spawned.or_else(|_| as_parent(sys::fork_into(cgroup.directory())?, child));
+        if let Ok(pid) = spawned {
+            return Ok((pid, Some(cgroup)));
+        }
+    }
+    let spawned = sys::spawn_lent(None, child);
+    let pid = spawned.or_else(|_| as_parent(sys::fork()?, child))?;
+    Ok((pid, None))
 }
 
-fn fork(cgroup: Option<Cgroup>) -> Result<Forked, Errno> {
-    if let Some(cgroup) = cgroup
-        && let Ok(child) = sys::fork_into(cgroup.directory())
-    {
-        return Ok(Forked {
-            child,
-            cgroup: Some(cgroup),
-        });
+/// Goes on in the parent only.
+fn as_parent(forked: Option<Pid>, child: &mut dyn FnMut()) -> Result<Pid, Errno> {
+    match forked {
+        Some(pid) => Ok(pid),
+        None => {
+            child();
+            sys::exit_now(127)
+        }
     }
-    Ok(Forked {
-        child: sys::fork()?,
-        cgroup: None,
-    })
 }
 
 /// Everything the child needs, made before the fork.
@@ -129,9 +134,10 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Runs in the child; returns only if it must not become the program.
+    /// Runs in the child; returns only if it must not become the program. The child may share the memory of the keeper, so nothing
+    /// is changed there.
     fn become_program(
-        &mut self,
+        &self,
         keeper: Pid,
         stdout: &OwnedFd,
         stderr: &OwnedFd,
@@ -152,7 +158,7 @@ impl<'a> Image<'a> {
         chdir(&self.order.cwd)?;
         SigSet::empty().thread_set_mask()?;
         #[cfg(target_os = "linux")]
-        if let Some(fence) = self.fence.take() {
+        if let Some(fence) = &self.fence {
             fence.enter()?;
         }
         Err(self.execute_first_found())

@@ -38,6 +38,7 @@ pub use namespace::enter as enter_namespace;
 pub(crate) use namespace::{PROBE, answer_probe};
 pub use remove::remove_tree;
 pub use restore::{Restored, restore};
+pub(crate) use scratch::note_survivor;
 pub use scratch::{Scratch, ScratchRoom};
 pub use snapshot::{Change, ChangeKind, Looked, Node, Snapshot};
 pub use view::Workspace;
@@ -159,6 +160,14 @@ impl Drop for Home {
         }
         let _ = self.lock.unlock();
     }
+}
+
+/// Removes the place of an attempt, whose name nothing will have again.
+fn remove_place(place: &Path) -> Result<()> {
+    remove_tree(place)?;
+    #[cfg(target_os = "linux")]
+    crate::fence::note_removed(place);
+    Ok(())
 }
 
 async fn blocking<T: Send + 'static>(

@@ -12,7 +12,7 @@ use super::copy::{Content, Copied, Copier, copy_mode_and_times};
 use super::layer::Layer;
 use super::look::Look;
 use super::snapshot::{Entry, NewFiles, Node};
-use super::{Snapshot, WORKSPACE, remove_tree};
+use super::{Snapshot, WORKSPACE, remove_place, remove_tree};
 use crate::error::{Error, Result};
 
 /// A copy of a layer.
@@ -38,11 +38,20 @@ impl Slot {
         })
     }
 
-    /// Gives it a name that no attempt has seen: agents remember places.
+    /// Gives it a name that no attempt has seen: agents remember places. The directory around it is a new one, because
+    /// the kernel remembers who may change the old one.
     pub(super) fn move_to(&mut self, place: &Path) -> Result<()> {
-        fs::rename(&self.place, place).map_err(Error::file("rename", &self.place))?;
-        self.place = place.to_owned();
-        Ok(())
+        fs::create_dir(place).map_err(Error::file("create", place))?;
+        let (from, to) = (self.place.join(WORKSPACE), place.join(WORKSPACE));
+        let old = std::mem::replace(&mut self.place, place.to_owned());
+        match fs::rename(&from, to) {
+            // A directory that may not be written keeps its parent.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                fs::rename(&old, place).map_err(Error::file("rename", &old))
+            }
+            Err(error) => Err(Error::file("rename", &from)(error)),
+            Ok(()) => remove_place(&old),
+        }
     }
 }
 

@@ -35,12 +35,18 @@ fn remove(path: &Path) -> io::Result<()> {
     if !std::fs::symlink_metadata(path)?.is_dir() {
         return std::fs::remove_file(path);
     }
+    empty_tree(path)?;
+    std::fs::remove_dir(path)
+}
+
+/// Removes everything in a directory.
+pub(super) fn empty_tree(path: &Path) -> io::Result<()> {
     let mut emptying = Emptying { moved: 0 };
     loop {
         let before = emptying.moved;
         emptying.empty(open(rustix::fs::CWD, path)?)?;
         if emptying.moved == before {
-            return std::fs::remove_dir(path);
+            return Ok(());
         }
     }
 }

@@ -1,61 +1,166 @@
 //! Directories of sessions for what is no work: homes, temporary files, prompts. They lie beside the workspaces, hidden from
 //! other sessions, and what a killed process left is removed by the next.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Home, Workspaces, default_root, remove_tree};
+use super::{Home, Workspaces, default_root, remove::empty_tree, remove_place};
 use crate::error::{Error, Result};
 
 /// A fresh directory that only this user can enter. Removed when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    _room: ScratchRoom,
+    id: (u64, u64),
+    may_serve_again: bool,
+    room: ScratchRoom,
 }
 
 /// The place of all scratch directories of this process. It goes with the last of them, so whoever makes many one after
 /// another holds it.
 #[derive(Debug, Clone)]
-pub struct ScratchRoom(Arc<Home>);
+pub struct ScratchRoom(Arc<Room>);
 
-static ROOM: Mutex<Weak<Home>> = Mutex::new(Weak::new());
+#[derive(Debug)]
+struct Room {
+    home: Arc<Home>,
+    /// Emptied ones. Some filesystems (ext4) search long for room for a new directory when many were just removed.
+    emptied: Mutex<Vec<Emptied>>,
+}
+
+/// A directory that nothing is in.
+#[derive(Debug)]
+struct Emptied {
+    path: PathBuf,
+    id: (u64, u64),
+}
+
+/// More do not wait for their next session.
+const MOST_EMPTIED: usize = 64;
+
+/// True once a process was not brought to an end: it may still be at work in a directory of its session.
+static IS_HAUNTED: AtomicBool = AtomicBool::new(false);
+
+/// Keeps directories of sessions from serving again.
+pub(crate) fn note_survivor() {
+    IS_HAUNTED.store(true, Ordering::Relaxed);
+}
+
+static ROOM: Mutex<Weak<Room>> = Mutex::new(Weak::new());
 
 impl ScratchRoom {
     /// Makes the place, or finds the one there is.
     pub fn open() -> Result<Self> {
         let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(home) = room.upgrade() {
-            return Ok(Self(home));
+        if let Some(room) = room.upgrade() {
+            return Ok(Self(room));
         }
-        let home = Workspaces::open(&default_root()?)?.home;
-        *room = Arc::downgrade(&home);
-        Ok(Self(home))
+        let made = Arc::new(Room {
+            home: Workspaces::open(&default_root()?)?.home,
+            emptied: Mutex::default(),
+        });
+        *room = Arc::downgrade(&made);
+        Ok(Self(made))
     }
+}
+
+impl Room {
+    fn emptied(&self) -> MutexGuard<'_, Vec<Emptied>> {
+        self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A directory under a name that no session has seen.
+    fn directory(&self) -> Result<(PathBuf, (u64, u64))> {
+        let path = self.home.reserve("session-");
+        let emptied = self.emptied().pop();
+        if let Some(Emptied { path: old, id }) = emptied
+            && fs::rename(&old, &path).is_ok()
+        {
+            #[cfg(target_os = "linux")]
+            crate::fence::note_renamed(&old, &path);
+            return Ok((path, id));
+        }
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(Error::file("create", &path))?;
+        let metadata = fs::symlink_metadata(&path).map_err(Error::file("read", &path))?;
+        Ok((path, (metadata.dev(), metadata.ino())))
+    }
+
+    /// Takes a directory back if it is as it was made.
+    fn take_back(&self, emptied: Emptied) -> bool {
+        let is_haunted = IS_HAUNTED.load(Ordering::Relaxed);
+        let mut waiting = self.emptied();
+        let takes = !is_haunted && waiting.len() < MOST_EMPTIED && emptied.is_as_made();
+        if takes {
+            waiting.push(emptied);
+        }
+        takes
+    }
+}
+
+impl Emptied {
+    /// Removes what is in it. What is left is the directory that was made, with the rights that it had.
+    fn is_as_made(&self) -> bool {
+        let is_same = |metadata: Metadata| {
+            metadata.is_dir()
+                && (metadata.dev(), metadata.ino()) == self.id
+                && metadata.mode() & 0o7777 == 0o700
+                && metadata.uid() == nix::unistd::geteuid().as_raw()
+        };
+        fs::symlink_metadata(&self.path).is_ok_and(is_same)
+            && empty_tree(&self.path).is_ok()
+            && has_no_attributes(&self.path)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn has_no_attributes(path: &Path) -> bool {
+    rustix::fs::llistxattr(path, &mut [0_u8; 0][..]) == Ok(0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_no_attributes(_: &Path) -> bool {
+    false
 }
 
 impl Scratch {
     /// Makes one.
     pub fn new() -> Result<Self> {
         let room = ScratchRoom::open()?;
-        let path = room.0.reserve("session-");
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(Error::file("create", &path))?;
-        Ok(Self { path, _room: room })
+        let (path, id) = room.0.directory()?;
+        Ok(Self {
+            path,
+            id,
+            may_serve_again: false,
+            room,
+        })
     }
 
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Lets the directory serve another session, emptied and under another name. Only for what programs behind a guard use: all they
+    /// start has ended before, and nothing else was handed the directory.
+    pub fn let_serve_again(&mut self) {
+        self.may_serve_again = true;
+    }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the room.
-        let _ = remove_tree(&self.path);
+        let emptied = || Emptied {
+            path: self.path.clone(),
+            id: self.id,
+        };
+        if !(self.may_serve_again && self.room.0.take_back(emptied())) {
+            // What cannot be removed now goes with the room.
+            let _ = remove_place(&self.path);
+        }
     }
 }
 
@@ -72,5 +177,48 @@ mod tests {
         fs::write(path.join("file"), "").unwrap();
         drop(one);
         assert!(!path.exists() && other.path().exists());
+    }
+
+    /// A scratch directory after a session that did `work`, and the next one.
+    fn two_sessions(work: impl Fn(&Path)) -> (PathBuf, Scratch) {
+        let _room = ScratchRoom::open().unwrap();
+        let mut first = Scratch::new().unwrap();
+        first.let_serve_again();
+        let path = first.path().to_owned();
+        work(&path);
+        drop(first);
+        (path, Scratch::new().unwrap())
+    }
+
+    #[test]
+    fn a_directory_that_serves_again_is_empty_private_and_has_a_new_name() {
+        use std::os::unix::fs::PermissionsExt;
+
+        for work in [
+            |path: &Path| {
+                fs::create_dir_all(path.join("home/.cache")).unwrap();
+                fs::write(path.join("home/.cache/file"), "x").unwrap();
+            },
+            |path: &Path| {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+            },
+            |path: &Path| {
+                fs::remove_dir(path).unwrap();
+                fs::create_dir(path).unwrap();
+                fs::write(path.join("file"), "x").unwrap();
+            },
+            |path: &Path| {
+                fs::remove_dir(path).unwrap();
+                std::os::unix::fs::symlink("/", path).unwrap();
+            },
+        ] {
+            let (old, next) = two_sessions(work);
+            assert_ne!(next.path(), old);
+            assert!(fs::symlink_metadata(&old).is_err() || old.is_dir());
+            assert_eq!(fs::read_dir(next.path()).unwrap().count(), 0);
+            let mode = fs::symlink_metadata(next.path()).unwrap().mode();
+            assert_eq!(mode & 0o7777, 0o700);
+        }
+        assert!(Path::new("/etc").exists());
     }
 }

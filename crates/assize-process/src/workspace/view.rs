@@ -9,7 +9,7 @@ use super::look::Look;
 use super::overlay::touched;
 use super::recycle::{self, Slot};
 use super::snapshot::{Entry, NewFiles};
-use super::{Change, Looked, Snapshot, WORKSPACE, copy_tree, remove_tree};
+use super::{Change, Looked, Snapshot, WORKSPACE, copy_tree, remove_place};
 use crate::error::Result;
 
 /// One fresh directory. Removed when dropped.
@@ -152,7 +152,7 @@ impl Workspace {
                 }
             }
         }
-        remove_tree(&self.place)
+        remove_place(&self.place)
     }
 }
 

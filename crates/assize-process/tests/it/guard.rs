@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use assize_process::workspace::{Method, Workspaces};
+use assize_process::workspace::{Method, Scratch, ScratchRoom, Workspaces};
 use assize_process::{Command, Guard, GuardVersion, Output, Surroundings};
 
 struct Place {
@@ -298,5 +298,136 @@ async fn what_one_program_may_change_is_nobody_elses() {
             format!("{number}\n")
         );
         assert!(!owned(number).join("was-here").exists());
+    }
+}
+
+/// Rules are used again from start to start. What an earlier program was allowed must not come with them.
+#[tokio::test]
+async fn what_an_earlier_program_was_allowed_is_not_inherited() {
+    let Some(place) = place() else { return };
+    let root = place.own.parent().unwrap().to_owned();
+    fs::write(place.secret.join("tool"), "a tool").unwrap();
+    for round in 0..4 {
+        let (own, other) = (root.join(format!("{round}")), root.join("other"));
+        for directory in [&own, &other] {
+            let _ = fs::create_dir(directory);
+            fs::write(directory.join("file"), "mine").unwrap();
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let allowed = Guard {
+            shown: vec![place.secret.join("tool")],
+            writable: vec![own.clone(), other.clone()],
+            ports: Some(vec![port]),
+            ..place.guard.clone()
+        };
+        let run = async |guard: Guard, script: &str| {
+            let command = Command::new("sh", &root)
+                .args(["-c", script, "sh"])
+                .args([&own, &other, &place.secret.join("tool")])
+                .arg(port.to_string())
+                .pass_usual_env()
+                .guarded(guard);
+            let output = command.run_to_end().await.unwrap();
+            format!("{}{}", output.stdout.text(), output.stderr.text())
+        };
+        let script = "cat $1/file $2/file $3; python3 -c 'import socket, sys; socket.create_connection((\"127.0.0.1\", int(sys.argv[1]))); print(\"connected\")' $4";
+        assert_eq!(
+            run(allowed.clone(), script).await,
+            "minemineatoolconnected\n".replace("atool", "a tool")
+        );
+        for less in [
+            Guard {
+                shown: Vec::new(),
+                ..allowed.clone()
+            },
+            Guard {
+                writable: vec![own.clone()],
+                ..allowed.clone()
+            },
+            Guard {
+                ports: Some(Vec::new()),
+                ..allowed.clone()
+            },
+        ] {
+            let said = run(less.clone(), script).await;
+            let found = ["minemine", "a tool", "connected"].map(|word| said.contains(word));
+            let expected = [
+                less.writable.len() == 2,
+                !less.shown.is_empty(),
+                less.ports != Some(Vec::new()),
+            ];
+            assert_eq!(found, expected, "{said}");
+        }
+    }
+}
+
+/// A copy that serves again may come to another program than the rules that it had before.
+#[tokio::test]
+async fn recycled_workspaces_belong_to_one_program_at_a_time() {
+    let Some(place) = place() else { return };
+    let root = tempfile::tempdir().unwrap();
+    let workspaces = Workspaces::open(root.path()).unwrap();
+    let draft = workspaces.copy_of(&place.secret).unwrap();
+    let layer = Arc::new(draft.into_layer(Method::Recycle).unwrap());
+    let surroundings = Arc::new(Surroundings::without(&[root.path().to_owned()]));
+    for _ in 0..4 {
+        let views = [layer.view().await.unwrap(), layer.view().await.unwrap()];
+        for (mine, other) in [(&views[0], &views[1]), (&views[1], &views[0])] {
+            let guard = Guard {
+                surroundings: Arc::clone(&surroundings),
+                writable: vec![mine.place().to_owned()],
+                ..Guard::default()
+            };
+            let command = Command::new("sh", mine.path())
+                .args(["-c", "cat answer && ! cat \"$0/answer\" 2>/dev/null"])
+                .arg(other.path())
+                .pass_usual_env()
+                .guarded(guard);
+            let output = command.run_to_end().await.unwrap();
+            assert_eq!(output.stdout.text(), "forty-two");
+            assert!(output.exit.is_success());
+        }
+        // They come back in the other order.
+        let [first, second] = views;
+        drop(first);
+        drop(second);
+    }
+}
+
+/// Directories of sessions that serve again keep nothing for the next one, and belong to it alone.
+#[tokio::test]
+async fn directories_that_serve_again_belong_to_one_program_at_a_time() {
+    let Some(place) = place() else { return };
+    let hidden = assize_process::workspace::default_root().unwrap();
+    let surroundings = Arc::new(Surroundings::without(&[hidden]));
+    let _room = ScratchRoom::open().unwrap();
+    for round in 0..6 {
+        let mut pair = [Scratch::new().unwrap(), Scratch::new().unwrap()];
+        for scratch in &mut pair {
+            scratch.let_serve_again();
+            assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        }
+        let turn = round % 2;
+        for (mine, other) in [(turn, 1 - turn), (1 - turn, turn)] {
+            let (mine, other) = (&pair[mine], &pair[other]);
+            let guard = Guard {
+                surroundings: Arc::clone(&surroundings),
+                writable: vec![mine.path().to_owned()],
+                ..Guard::default()
+            };
+            let script = "echo x > \"$0/file\" && ! ls \"$1\" 2>/dev/null && ! echo x 2>/dev/null > \"$1/was-here\"";
+            let command = Command::new("sh", &place.own)
+                .args(["-c", script])
+                .args([mine.path(), other.path()])
+                .pass_usual_env()
+                .guarded(guard);
+            let output = command.run_to_end().await.unwrap();
+            assert!(output.exit.is_success(), "{}", output.stderr.text());
+        }
+        assert!(
+            pair.iter()
+                .all(|scratch| !scratch.path().join("was-here").exists())
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! Suites, files and runs to measure with.
 
-use crate::measure::{Usage, of};
+use crate::measure::{Samples, Usage, of};
+use assize_contracts::Timestamp;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// A suite in a directory of its own.
@@ -26,6 +28,11 @@ impl Suite {
             suite.work_in("from: source");
         }
         suite
+    }
+
+    /// `true`, without a wall.
+    pub(crate) fn of_unguarded_programs() -> Self {
+        Self::new(&format!("{PROGRAM}sandbox: none\n"))
     }
 
     /// `true`, in the checkout of a repository of so many megabytes.
@@ -125,8 +132,22 @@ impl Suite {
         self.assize(&["run", "-q", "--yes", "-n", &repetitions.to_string()])
     }
 
-    pub(crate) fn cpu_of_run(&self, repetitions: u32) -> f64 {
-        self.run(repetitions).cpu
+    /// Processor time of an attempt, after the first one of a run with so many more: what is prepared once is no part of it, and
+    /// differs from run to run by more than all attempts take.
+    pub(crate) fn cpu_of_attempt(&self, more: u32) -> f64 {
+        let repetitions = (more + 1).to_string();
+        let arguments = ["run", "-q", "--yes", "-n", &repetitions];
+        let samples = Samples::of(self.path(), &program(), &arguments);
+        let rows = fs::read_to_string(self.last_run().join("rows.jsonl")).unwrap();
+        let rows = rows.lines().map(|row| {
+            let row: serde_json::Value = serde_json::from_str(row).unwrap();
+            let completed = Timestamp::from(row["completedAt"].as_str().unwrap().to_owned());
+            let since_1970 = Duration::from_millis(completed.unix_ms().unwrap() as u64);
+            UNIX_EPOCH + since_1970
+        });
+        let completed: Vec<SystemTime> = rows.collect();
+        let (first, last) = (completed.iter().min(), completed.iter().max());
+        samples.between(*first.unwrap(), *last.unwrap()) / f64::from(more)
     }
 
     pub(crate) fn last_run(&self) -> PathBuf {
