@@ -135,9 +135,8 @@ fn has_content_of(original: &Path, copy: &Path) -> std::io::Result<bool> {
     if !original.exists() || !copy.exists() {
         return Ok(original.exists() == copy.exists());
     }
-    let reader = |path: &Path| Ok(BufReader::with_capacity(1 << 16, File::open(path)?));
-    let (mut one, mut other): (BufReader<File>, BufReader<File>) =
-        (reader(original)?, reader(copy)?);
+    let reader = |path: &Path| File::open(path).map(|file| BufReader::with_capacity(1 << 16, file));
+    let (mut one, mut other) = (reader(original)?, reader(copy)?);
     loop {
         let (left, right) = (one.fill_buf()?, other.fill_buf()?);
         let length = left.len().min(right.len());

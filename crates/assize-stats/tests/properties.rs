@@ -134,7 +134,7 @@ proptest! {
         let groups = |cells: &[Cell]| -> Vec<Vec<f64>> { cells.iter().map(|cell| cell.0.clone()).collect() };
         let level = Level::CONFIDENCE_95;
         prop_assert_eq!(cluster_mean_ci(&groups(&cells), level), cluster_mean_ci(&groups(&turned), level));
-        prop_assert_eq!(scenario_typical_ci(&groups(&cells), level), scenario_typical_ci(&groups(&turned), level));
+        prop_assert_eq!(scenario_typical_ci(groups(&cells), level), scenario_typical_ci(groups(&turned), level));
         let options = BootstrapOptions { resamples: 300, ..BootstrapOptions::clustered() };
         prop_assert_eq!(cluster_bootstrap_ci(&groups(&cells), &options), cluster_bootstrap_ci(&groups(&turned), &options));
         let strata = |cells: &[Cell]| -> PermutationTest {
