@@ -158,11 +158,11 @@ mod tests {
     #[test]
     fn a_median_of_zero_has_no_typical_value() {
         assert_eq!(
-            scenario_typical_ci(&[[0.0, 0.0], [1.0, 2.0]], Level::CONFIDENCE_95),
+            scenario_typical_ci([[0.0, 0.0], [1.0, 2.0]], Level::CONFIDENCE_95),
             None
         );
         assert_eq!(
-            scenario_typical_ci(&[[1.0, 2.0]], Level::CONFIDENCE_95),
+            scenario_typical_ci([[1.0, 2.0]], Level::CONFIDENCE_95),
             None
         );
     }

@@ -56,7 +56,7 @@ fn one_mode() -> Vec<String> {
     let median = bootstrap_ci(&values, &BootstrapOptions::default());
     let range = median_range(&values).unwrap();
     let outliers = tukey_outliers(&values).unwrap();
-    let typical = scenario_typical_ci(&DIRECT, LEVEL).unwrap();
+    let typical = scenario_typical_ci(DIRECT, LEVEL).unwrap();
     let mean = cluster_mean_ci(&DIRECT, LEVEL).unwrap();
     let p95 = BootstrapOptions {
         statistic: Statistic::P95,
