@@ -540,7 +540,7 @@ fn an_npm_agent_is_added_to_an_image() {
         "image",
         "build",
         "--agent",
-        "pi",
+        "qwen",
         "--from",
         &base,
         "--host-network",
@@ -563,11 +563,11 @@ fn an_npm_agent_is_added_to_an_image() {
         image,
         "sh",
         "-c",
-        "command -v pi",
+        "command -v qwen",
     ])
     .unwrap();
     podman(&["rmi", "-f", image, &base]);
-    assert!(found.trim().ends_with("/pi"), "{found}");
+    assert!(found.trim().ends_with("/qwen"), "{found}");
 }
 
 fn codex_works_with_nothing_but_its_model() {
