@@ -4,7 +4,8 @@
 //! when a program enters, so that what is added later concerns only programs that enter later. What was added before cannot be taken
 //! away; so a set waits until the places of the programs that had it are removed, or until another program has the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -86,14 +87,14 @@ impl Set {
 struct Seen {
     at: SystemTime,
     /// By the directory they are in.
-    directories: BTreeMap<PathBuf, Directory>,
+    directories: HashMap<PathBuf, Directory>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Directory {
     state: Option<State>,
-    /// The numbers of its files, by their paths. The kernel gives the number of a file that a rule is for to no other.
-    entries: BTreeMap<PathBuf, Option<u64>>,
+    /// The numbers of its files, by their names. The kernel gives the number of a file that a rule is for to no other.
+    entries: HashMap<OsString, Option<u64>>,
 }
 
 /// Device and number of a directory, and its last change, which every file that is put there causes.
@@ -122,17 +123,13 @@ impl State {
 
 impl Seen {
     fn new(surroundings: &Surroundings) -> Self {
-        let mut directories: BTreeMap<PathBuf, Directory> = BTreeMap::new();
+        let mut directories: HashMap<PathBuf, Directory> = HashMap::new();
         for (path, _) in entries(surroundings) {
-            let Some(parent) = path.parent() else {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
                 continue;
             };
-            let directory = directories.entry(parent.to_owned());
-            let directory = directory.or_insert_with(|| Directory {
-                state: None,
-                entries: BTreeMap::new(),
-            });
-            directory.entries.insert(path.to_owned(), None);
+            let directory = directories.entry(parent.to_owned()).or_default();
+            directory.entries.insert(name.to_owned(), None);
         }
         let mut seen = Self {
             at: UNIX_EPOCH,
@@ -143,9 +140,9 @@ impl Seen {
     }
 
     /// The files that are other ones than before. They are looked for only in directories that were changed.
-    fn look_again(&mut self) -> BTreeSet<PathBuf> {
+    fn look_again(&mut self) -> HashSet<PathBuf> {
         let (before, now) = (self.at, SystemTime::now());
-        let mut replaced = BTreeSet::new();
+        let mut replaced = HashSet::new();
         for (path, directory) in &mut self.directories {
             let state = State::of(path);
             let is_surely_old = |state: State| state.changed_at() + TICK < before;
@@ -158,12 +155,12 @@ impl Seen {
                 if found.file_type().is_ok_and(|kind| kind.is_symlink()) {
                     continue;
                 }
-                let (path, number) = (found.path(), Some(found.ino()));
-                if let Some(known) = directory.entries.get_mut(&path)
+                let number = Some(found.ino());
+                if let Some(known) = directory.entries.get_mut(&found.file_name())
                     && *known != number
                 {
                     *known = number;
-                    replaced.insert(path);
+                    replaced.insert(found.path());
                 }
             }
         }
