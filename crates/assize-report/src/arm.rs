@@ -57,11 +57,7 @@ pub(crate) struct Tallies {
     marks: Vec<Marks>,
     /// Measurements by metric, one per judged trial; NaN where nothing was measured. Absent while there is one trial at most,
     /// whose measurements the cells of an arm keep together.
-    #[expect(
-        clippy::box_collection,
-        reason = "a million cells have none, and a box takes a third of the place"
-    )]
-    columns: Option<Box<Vec<Vec<f64>>>>,
+    columns: Option<Vec<Vec<f64>>>,
     bounds: Option<Box<Bounds>>,
     /// By the place of the check's id among the words of all trials.
     pub(crate) checks: Vec<(u32, CheckTally)>,

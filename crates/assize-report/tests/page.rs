@@ -72,10 +72,46 @@ fn calls(count: usize, output: &str) -> SessionTrace {
     SessionTrace::from_events("s".into(), events, TokenBreakdown::default())
 }
 
-/// The data that the page's script reads.
+/// The data that the page's script reads, with the trials as it unpacks them; numbers are left out.
 fn data(page: &str) -> Value {
     let json = page.split("id=\"data\">").nth(1).unwrap();
-    serde_json::from_str(json.split("</script>").next().unwrap()).unwrap()
+    let json = json.split("</script>").next().unwrap();
+    let mut data: Value = serde_json::from_str(json).unwrap();
+    let packed = data["trials"].take();
+    let mut trials = vec![json!({}); packed["count"].as_u64().unwrap() as usize];
+    for (name, column) in packed.as_object().unwrap() {
+        let at = || each(column["at"].as_array().unwrap());
+        let values: Vec<Value> = match column {
+            Value::Array(_) if name == "numbers" || name == "least" => continue,
+            Value::Array(values) => values.clone(),
+            Value::Object(form) if form.contains_key("same") => {
+                vec![column["same"].clone(); trials.len()]
+            }
+            Value::Object(form) if form.contains_key("words") => {
+                let place =
+                    |place: Value| column["words"][place.as_u64().unwrap() as usize].clone();
+                at().into_iter().map(place).collect()
+            }
+            _ => continue,
+        };
+        assert_eq!(values.len(), trials.len(), "{name}");
+        for (trial, value) in trials.iter_mut().zip(values) {
+            trial[name] = value;
+        }
+    }
+    data["trials"] = trials.into();
+    data
+}
+
+/// Numbers, with those that stand for several repeated.
+fn each(numbers: &[Value]) -> Vec<Value> {
+    let repeated = |number: &Value| match number {
+        Value::Array(repeated) => {
+            vec![repeated[0].clone(); repeated[1].as_u64().unwrap() as usize]
+        }
+        number => vec![number.clone()],
+    };
+    numbers.iter().flat_map(repeated).collect()
 }
 
 #[test]

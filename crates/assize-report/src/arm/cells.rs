@@ -210,7 +210,7 @@ impl Cells {
             .collect();
         let last = columns.iter().rposition(|column| !column.is_empty());
         columns.truncate(last.map_or(0, |last| last + 1));
-        self.own(cell).columns = Some(Box::new(columns));
+        self.own(cell).columns = Some(columns);
     }
 
     /// The tallies of a cell, to be changed: no other cell shares them.
