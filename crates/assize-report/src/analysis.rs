@@ -56,6 +56,8 @@ pub struct Analysis {
     pub unfinished: Option<Unfinished>,
     /// The walls around the agents of the run.
     pub walls: Vec<WallRecord>,
+    /// Nobody judged the trials, as those that are made of logs: success is unknown and not compared.
+    pub not_judged: bool,
     /// Trials of different nature, such as live and replayed ones, are compared all the same, because the user asked for it.
     pub mixed: bool,
     /// The factors that the modes come from: their effects decide, and pairs of modes are exploratory.
@@ -95,6 +97,7 @@ impl Default for Analysis {
             counts_scenarios: false,
             unfinished: None,
             walls: Vec::new(),
+            not_judged: false,
             mixed: false,
             factorial: None,
             looks: None,
@@ -149,6 +152,9 @@ impl Analysis {
     }
 
     pub(crate) fn compares(&self, metric: &str) -> bool {
+        if self.not_judged && metric == SUCCESS {
+            return false;
+        }
         match &self.metrics {
             Some(metrics) => metrics.iter().any(|wanted| wanted == metric),
             None => true,

@@ -213,8 +213,14 @@ impl<'a> Draft<'a> {
     fn new(mut builder: SummaryBuilder, analysis: &'a Analysis) -> Self {
         let labels = prepare(&mut builder, analysis);
         let listed = listed(&builder, analysis.most_scenarios);
-        let modes = modes(&builder, &labels, &listed, analysis.confidence);
-        let scenarios = scenarios(&builder, &labels, &listed, analysis.confidence);
+        let mut modes = modes(&builder, &labels, &listed, analysis.confidence);
+        let mut scenarios = scenarios(&builder, &labels, &listed, analysis.confidence);
+        if analysis.not_judged {
+            let of_scenarios = scenarios.0.iter_mut().map(|(_, scenario)| scenario);
+            let of_scenarios = of_scenarios.flat_map(|scenario| &mut scenario.modes.0);
+            let all = modes.0.iter_mut().chain(of_scenarios);
+            all.for_each(|(_, mode)| mode.forget_success());
+        }
         let scenarios_left_out = builder.scenarios.len() - listed.len();
         let mut cautions = caution::of_rows(&builder, &labels, analysis);
         cautions.extend(caution::of_modes(modes.iter().filter_map(
@@ -494,6 +500,22 @@ fn mode(builder: &SummaryBuilder, arm: &Arm, cells: &[&Cell], level: Level) -> M
         triggers: None,
         checks: Named(Vec::new()),
         reasons: reasons(builder, cells),
+    }
+}
+
+impl ModeSummary {
+    /// Leaves success unknown, and what follows from it.
+    fn forget_success(&mut self) {
+        self.success = SuccessSummary {
+            passed: 0,
+            trials: 0,
+            rate: None,
+            ci95: None,
+            void_bounds: None,
+            ..self.success.clone()
+        };
+        self.pass_k = Vec::new();
+        self.cost_per_success = None;
     }
 }
 

@@ -2,12 +2,19 @@
 
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, Metadata};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// A database that changes while it is copied is copied again, so often.
-const MOST_COPIES: u32 = 5;
+const MOST_COPIES: u32 = 20;
+
+/// Its agent gets this much time to finish writing before the second copy, and as much more before each further one.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Times of files are only so exact: a file that changed within the last moments may change again and show the same time.
+const EXACT_AFTER: Duration = Duration::from_secs(2);
 
 /// A database cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +51,13 @@ impl State {
         let look = |path: PathBuf| std::fs::metadata(path).ok().map(seen);
         Self(vec![look(path.to_owned()), look(beside(path, "-wal"))])
     }
+
+    /// True if times are enough to notice a change.
+    fn is_settled(&self) -> bool {
+        let age = |time: Option<SystemTime>| time?.elapsed().ok();
+        let mut files = self.0.iter().flatten();
+        files.all(|(_, time)| age(*time).is_some_and(|age| age > EXACT_AFTER))
+    }
 }
 
 /// `sessions.db-wal` beside `sessions.db`.
@@ -56,7 +70,8 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 impl Database {
     /// Copies the database and its log until both are of the same moment.
     pub(crate) fn copy(path: &Path) -> Result<Self, DatabaseError> {
-        for _ in 0..MOST_COPIES {
+        for attempt in 0..MOST_COPIES {
+            std::thread::sleep(PAUSE * attempt);
             let before = State::of(path);
             let directory = tempfile::Builder::new()
                 .prefix("assize-sessions-")
@@ -67,7 +82,10 @@ impl Database {
             if log.exists() {
                 copy_file(&log, &beside(&copy, "-wal"))?;
             }
-            if State::of(path) == before {
+            // Both files are looked at again after both were copied: there was a moment at which they were as the copies are.
+            let is_same = before.is_settled()
+                || (has_content_of(path, &copy)? && has_content_of(&log, &beside(&copy, "-wal"))?);
+            if is_same && State::of(path) == before {
                 let connection = open(&copy)?;
                 return Ok(Self {
                     connection,
@@ -110,6 +128,27 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut target = File::create_new(to)?;
     std::io::copy(&mut source, &mut target)?;
     Ok(())
+}
+
+/// True if both files hold the same, or neither exists.
+fn has_content_of(original: &Path, copy: &Path) -> std::io::Result<bool> {
+    if !original.exists() || !copy.exists() {
+        return Ok(original.exists() == copy.exists());
+    }
+    let mut one = BufReader::with_capacity(1 << 16, File::open(original)?);
+    let mut other = BufReader::with_capacity(1 << 16, File::open(copy)?);
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] || (length == 0 && left.len() != right.len()) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 fn open(copy: &Path) -> Result<Connection, rusqlite::Error> {

@@ -8,6 +8,7 @@ use crate::log::{Entry, LogFile, ReadError};
 use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Gemini;
@@ -101,6 +102,12 @@ struct Chat {
     rewound: Vec<Value>,
     parent: Option<String>,
     is_of_subagent: bool,
+    /// Ids of messages that a compaction replaced others by. Gemini wrote them in the name of the user and the model.
+    summaries: HashSet<String>,
+    /// Ids of answers that a compaction left out.
+    compacted: HashSet<String>,
+    /// The times of compactions, as the log has them.
+    compactions: Vec<Value>,
 }
 
 impl Chat {
@@ -126,7 +133,10 @@ impl Chat {
         };
         if let Some(messages) = fields.get("messages") {
             match messages.as_array() {
-                Some(messages) => messages.iter().cloned().for_each(|one| self.restore(one)),
+                Some(messages) => {
+                    self.note_compaction(messages);
+                    messages.iter().cloned().for_each(|one| self.restore(one));
+                }
                 None => draft.flaws.wrong_types += 1,
             }
         }
@@ -149,10 +159,36 @@ impl Chat {
     /// out: it was spent.
     fn restore(&mut self, message: Value) {
         let mut known = self.messages.iter().chain(&self.rewound);
-        let is_known =
-            message["tokens"].is_null() && known.any(|known| known["id"] == message["id"]);
+        let has_as_much = |known: &Value| !known["tokens"].is_null() || message["tokens"].is_null();
+        let is_known = known.any(|known| known["id"] == message["id"] && has_as_much(known));
         if !is_known {
             self.put(message);
+        }
+    }
+
+    /// A compaction leaves out answers and puts messages in their place.
+    fn note_compaction(&mut self, messages: &[Value]) {
+        let is_listed = |id: &Value| messages.iter().any(|message| message["id"] == *id);
+        let answers = self
+            .messages
+            .iter()
+            .filter(|known| !known["tokens"].is_null());
+        let left_out: Vec<String> = answers
+            .filter(|known| !is_listed(&known["id"]))
+            .filter_map(|known| known["id"].as_str().map(str::to_owned))
+            .filter(|id| !self.compacted.contains(id))
+            .collect();
+        let is_known = |id: &Value| self.messages.iter().any(|known| known["id"] == *id);
+        let new: Vec<&Value> = messages
+            .iter()
+            .filter(|message| message["tokens"].is_null() && !is_known(&message["id"]))
+            .filter(|message| !is_about_session(&joined_texts(&message["content"])))
+            .collect();
+        if let (Some(first), false) = (new.first(), left_out.is_empty()) {
+            self.compactions.push(first["timestamp"].clone());
+            let ids = new.iter().filter_map(|message| message["id"].as_str());
+            self.summaries.extend(ids.map(str::to_owned));
+            self.compacted.extend(left_out);
         }
     }
 
@@ -181,6 +217,10 @@ impl Chat {
 
     fn add_to(&self, draft: &mut Draft) {
         draft.parent = self.parent.clone();
+        for time in &self.compactions {
+            let at = Types::default().moment(time);
+            draft.push(at, 0, What::Compaction);
+        }
         for (message, is_rewound) in self
             .rewound
             .iter()
@@ -189,7 +229,9 @@ impl Chat {
         {
             let mut types = Types::default();
             let at = types.moment(&message["timestamp"]);
+            let id = message["id"].as_str().unwrap_or_default();
             match message["type"].as_str() {
+                Some(_) if message["tokens"].is_null() && self.summaries.contains(id) => {}
                 Some("gemini") => take_answer(draft, message, at, is_rewound, &mut types),
                 Some("user") if !is_rewound => take_user(draft, message, at),
                 Some("error") if !is_rewound => {
@@ -203,10 +245,14 @@ impl Chat {
     }
 }
 
+/// The first message, which Gemini writes itself.
+fn is_about_session(text: &str) -> bool {
+    text.starts_with("<session_context>")
+}
+
 fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
     let text = joined_texts(&message["content"]);
-    let is_of_agent = text.starts_with("<session_context>") || text.is_empty();
-    if !is_of_agent {
+    if !is_about_session(&text) && !text.is_empty() {
         let text = draft.keep(&text);
         draft.push(at, 0, What::Prompt(text));
     }

@@ -173,13 +173,47 @@ fn the_replay_at_the_beginning_of_a_child_is_only_its_base() {
     assert_eq!(sessions[0].trace.summary.total_turns, Some(1));
 }
 
+fn with_ordinal(text: String, ordinal: u64) -> String {
+    let mut row: Value = serde_json::from_str(&text).unwrap();
+    row["ordinal"] = json!(ordinal);
+    format!("{row}\n")
+}
+
+/// Fast models answer within the second that a replay may take.
+#[test]
+fn a_child_without_history_counts_from_its_first_row() {
+    let created = "2026-11-02T09:00:10.000Z";
+    let spawned = [
+        with_ordinal(
+            meta(
+                "child",
+                json!({"parent_thread_id": "parent", "timestamp": created}),
+            ),
+            0,
+        ),
+        with_ordinal(said(10.2, "child"), 1),
+        with_ordinal(total(10.3, counts(30, 0, 3, 0), counts(30, 0, 3, 0)), 2),
+    ]
+    .concat();
+    assert_eq!(all_classes(&family(&spawned).open())[0], Some(130));
+    // Newer forks begin behind the rows of their origin, which they do not repeat.
+    let forked = [
+        with_ordinal(
+            meta(
+                "fork",
+                json!({"forked_from_id": "parent", "timestamp": created}),
+            ),
+            69,
+        ),
+        with_ordinal(said(10.2, "fork"), 70),
+        with_ordinal(total(10.3, counts(130, 0, 13, 0), counts(30, 0, 3, 0)), 71),
+    ]
+    .concat();
+    assert_eq!(all_classes(&family(&forked).open())[0], Some(130));
+}
+
 #[test]
 fn ordinals_tell_where_the_replay_of_a_child_ends() {
-    let with_ordinal = |text: String, ordinal: u64| {
-        let mut row: Value = serde_json::from_str(&text).unwrap();
-        row["ordinal"] = json!(ordinal);
-        format!("{row}\n")
-    };
     let child = [
         with_ordinal(
             meta(

@@ -536,3 +536,201 @@ fn the_index_sees_a_message_that_changed_beside_its_session() {
     logs.write("storage/message/ses_a/msg_1.json", grown.as_bytes());
     assert_eq!(input(), 12_345);
 }
+
+/// A real session of version 1.5, with prices in the settings of its model.
+#[test]
+fn newer_versions_of_pi_count_reasoning_apart_and_measure_their_tools() {
+    let session = session("pi-1.5.jsonl");
+    // As the books of the scripted LLM have it: 1330 + 1360 + 1390 + 1420, and so on.
+    let expected = [Some(5500), Some(82110), Some(0), Some(1640), Some(190)];
+    assert_eq!(classes(&session.trace), expected);
+    let costs = session.trace.model_calls.iter();
+    let cost: f64 = costs.map(|call| call.cost_usd.unwrap().value()).sum();
+    assert!((cost - 0.035_438_75).abs() < 1e-9, "{cost}");
+    let tools = session.trace.tool_call_records();
+    assert_eq!(tools[0].duration_ms.unwrap().value(), 27.0);
+}
+
+#[test]
+fn sub_agents_of_gemini_are_in_a_directory_of_their_session() {
+    let head = |id: &str, kind: &str| json!({"sessionId": id, "projectHash": "p", "startTime": "2026-11-02T09:00:00.000Z", "kind": kind});
+    let mut call = gemini_answer("a", 100, 40, 112);
+    call["toolCalls"] = json!([{"id": "t", "name": "invoke_agent", "args": {"agent_name": "generalist"}, "status": "success",
+        "timestamp": "2026-11-02T09:00:09.000Z", "agentId": "child"}]);
+    let lines = |records: &[Value]| {
+        records
+            .iter()
+            .map(|record| format!("{record}\n"))
+            .collect::<String>()
+    };
+    let logs = Logs::new(&[
+        (
+            "chats/session-2026-11-02T09-00-parent12.jsonl",
+            &lines(&[head("parent12-and-more", "main"), call]),
+        ),
+        (
+            "chats/parent12-and-more/child.jsonl",
+            &lines(&[head("child", "subagent"), gemini_answer("b", 30, 0, 42)]),
+        ),
+    ]);
+    let session = logs.session();
+    assert_eq!(classes(&session.trace)[0], Some(90));
+    let child = &session.subagents[0];
+    assert_eq!(
+        (child.kind.as_deref(), child.started_by.as_deref()),
+        (Some("generalist"), Some("t"))
+    );
+    // The log alone brings its sub-agents along.
+    let alone = logs.path("chats/session-2026-11-02T09-00-parent12.jsonl");
+    let alone = assize_sessions::open(&alone).unwrap().remove(0);
+    assert_eq!(classes(&alone.trace)[0], Some(90));
+}
+
+#[test]
+fn sub_agents_and_summaries_of_qwen_count_once() {
+    let line = |number: u64, parent: u64, session: &str, of: Value| {
+        let mut line = json!({"uuid": format!("{session}-{number}"), "parentUuid": format!("{session}-{parent}"), "sessionId": "s",
+            "timestamp": format!("2026-11-02T09:00:{number:02}.000Z"), "cwd": "/repo"});
+        line.as_object_mut()
+            .unwrap()
+            .extend(of.as_object().unwrap().clone());
+        format!("{line}\n")
+    };
+    let request = |input: u64, of: Value| {
+        let mut event = json!({"event.name": "qwen-code.api_response", "model": "m", "duration_ms": 7, "input_token_count": input,
+            "output_token_count": 5, "cached_content_token_count": 0, "thoughts_token_count": 0, "total_token_count": input + 5});
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(of.as_object().unwrap().clone());
+        json!({"type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": event}})
+    };
+    let usage = |input: u64| {
+        json!({"promptTokenCount": input, "candidatesTokenCount": 5, "thoughtsTokenCount": 0, "cachedContentTokenCount": 0,
+        "totalTokenCount": input + 5})
+    };
+    let answer = |usage: Value, parts: Value| json!({"type": "assistant", "model": "m", "message": {"role": "model", "parts": parts}, "usageMetadata": usage});
+    let side = |mut of: Value| {
+        let mark = json!({"isSidechain": true, "agentId": "helper-call_1", "agentName": "helper"});
+        of.as_object_mut()
+            .unwrap()
+            .extend(mark.as_object().unwrap().clone());
+        of.as_object_mut().unwrap().remove("model");
+        of
+    };
+    let chat = [
+        line(1, 0, "c", request(100, json!({}))),
+        line(
+            2,
+            1,
+            "c",
+            answer(usage(100), json!([{"text": "I delegate."}])),
+        ),
+        line(
+            3,
+            2,
+            "c",
+            request(1000, json!({"subagent_id": "helper-call_1"})),
+        ),
+        // A summary, which no answer shows.
+        line(4, 3, "c", request(10, json!({}))),
+        line(
+            5,
+            4,
+            "c",
+            json!({"type": "system", "subtype": "chat_compression", "systemPayload": {}}),
+        ),
+    ]
+    .concat();
+    let tool = json!([{"functionCall": {"id": "t", "name": "run_shell_command", "args": {}}}]);
+    let mut without_usage = side(answer(Value::Null, tool));
+    without_usage
+        .as_object_mut()
+        .unwrap()
+        .remove("usageMetadata");
+    let helper = [
+        line(1, 0, "h", side(answer(usage(1000), json!([])))),
+        line(2, 1, "h", without_usage),
+    ]
+    .concat();
+    let logs = Logs::new(&[
+        ("project/chats/s.jsonl", &chat),
+        ("project/subagents/s/agent-helper-call_1.jsonl", &helper),
+    ]);
+    let session = logs.session();
+    assert_eq!(session.trace.model_calls.len(), 3);
+    assert_eq!(classes(&session.trace)[0], Some(1110));
+    assert!(
+        session
+            .trace
+            .model_calls
+            .iter()
+            .all(|call| call.model == "m")
+    );
+    assert_eq!(session.subagents[0].kind.as_deref(), Some("helper"));
+    assert_eq!(session.compactions.len(), 1);
+}
+
+/// A reader copies the database while its agent writes on: it must see some moment of it, never a mixture.
+#[test]
+fn a_database_that_is_being_written_is_read_as_it_was_at_one_moment() {
+    let logs = Logs::new(&[]);
+    let path = logs.path("sessions.db");
+    let mut connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .unwrap();
+    // Small, so that pages move from the log into the file all the time.
+    connection
+        .pragma_update(None, "wal_autocheckpoint", 4)
+        .unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, working_dir TEXT, accumulated_total_tokens INTEGER);
+             CREATE TABLE messages (id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
+             INSERT INTO sessions VALUES ('s', '/repo', NULL);",
+        )
+        .unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Two answers at a time, so that half of a transaction would show.
+            let mut number = 0;
+            while !is_over.load(order) && number < 20_000 {
+                let transaction = connection.transaction().unwrap();
+                for _ in 0..2 {
+                    number += 1;
+                    let values = (number, format!("m{number}"), "x".repeat(300));
+                    transaction
+                        .execute(
+                            "INSERT INTO messages VALUES (?1, ?2, 's', 'assistant', json_array(json_object('type', 'text', 'text', ?3)), 1794965752,
+                             '{\"usage\":{\"inputTokens\":7,\"outputTokens\":5}}')",
+                            values,
+                        )
+                        .unwrap();
+                }
+                transaction.commit().unwrap();
+                // Bursts, as agents write.
+                if number % 20 == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+            }
+        });
+        let mut last = 0;
+        for _ in 0..30 {
+            let sessions = assize_sessions::open(&path).unwrap();
+            let calls = sessions
+                .first()
+                .map_or(0, |session| session.trace.model_calls.len());
+            assert_eq!(calls % 2, 0, "half of a transaction");
+            assert!(calls >= last, "{calls} after {last}");
+            if let Some(session) = sessions.first() {
+                assert_eq!(classes(&session.trace)[0], Some(7 * calls as u64));
+            }
+            last = calls;
+        }
+        is_over.store(true, order);
+        assert!(last > 0);
+    });
+}

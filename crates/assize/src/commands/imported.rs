@@ -5,9 +5,9 @@ use crate::commands::sessions::{self, span};
 use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
 use assize_contracts::{
-    AnalysisFinding, AnalysisResult, Caution, CautionCode, CostBreakdown, CostReadings, CostSource,
-    JsonMap, Number, Outcome, ProfileRow, SCHEMA_VERSION, SessionTrace, Timestamp, TimingBreakdown,
-    TokenSum, ToolCallRecord, ToolCallSummary, Usd,
+    AnalysisFinding, AnalysisResult, Catalog, Caution, CautionCode, CostBreakdown, CostReadings,
+    CostSource, JsonMap, Number, Outcome, ProfileRow, RowField, SCHEMA_VERSION, SessionTrace,
+    Timestamp, TimingBreakdown, TokenSum, ToolCallRecord, ToolCallSummary, Usd,
 };
 use assize_engine::store::{CellKey, RunDirectory};
 use assize_llm::{Prices, price_calls};
@@ -108,6 +108,10 @@ pub(crate) fn source(name: &str, arguments: &ReportArguments) -> Result<Option<S
     source.suite = Some("sessions".to_owned());
     source.modes = modes;
     source.analysis.prices = vec![Prices::default().version()];
+    source.analysis.not_judged = true;
+    let decisive = [RowField::TokensActive, RowField::WallTime];
+    let decisive = decisive.map(|field| Catalog::default().name_of(field).to_owned());
+    source.analysis.planned_primary = vec![decisive.to_vec()];
     source.logs = Some(Arc::new(ImportedLogs {
         library: LibraryBox(library),
         sessions: imported,
@@ -294,8 +298,8 @@ pub(crate) fn not_randomised() -> Caution {
 
 /// A log does not say whether its user got what they wanted.
 pub(crate) fn not_judged() -> Caution {
-    let text = "Nobody judged these sessions: logs do not tell whether the work was good, so each of them counts as passed, and the success rate \
-        says nothing. Compare tokens, cost, time and tools.";
+    let text = "Nobody judged these sessions: logs do not tell whether the work was good, so success is unknown. Compare tokens, cost, time \
+        and tools.";
     Caution::about_all(CautionCode::NothingChecked, text)
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn report(arguments: &ReportArguments, plugins: &Plugins) -> Result<E
             &sources,
             &Analysis {
                 family: wanted.family,
+                not_judged: sources.iter().all(|source| source.analysis.not_judged),
                 ..sources[0].analysis.clone()
             },
         )?,

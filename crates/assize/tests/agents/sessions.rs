@@ -318,6 +318,8 @@ gemini --resume latest -p 'After the compaction'
     assert_eq!(account["total"]["sessions"], 1, "{account:#}");
     let kinds: Vec<&str> = agents(&account).iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds, ["generalist", "main agent"], "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 4, "{account:#}");
 }
 
 /// Plain, resumed, forked and compacted, with sub-agents.

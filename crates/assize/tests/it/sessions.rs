@@ -320,6 +320,27 @@ fn a_report_over_logs_compares_groups_and_says_that_they_were_not_randomised() {
         serde_json::from_slice(&std::fs::read(machine.path("by-agent/data/summary.json")).unwrap())
             .unwrap();
     assert_eq!(summary["cautions"][0]["code"], "not-randomised");
+    let modes = summary["modes"].as_object().unwrap();
+    for mode in modes.values() {
+        assert_eq!(
+            mode["success"]["rate"],
+            Value::Null,
+            "nobody judged it: {mode:#}"
+        );
+        assert_eq!(mode["success"]["passed"], 0);
+        assert_eq!(mode["costPerSuccess"], Value::Null);
+    }
+    let comparisons = summary["comparisons"].as_array().unwrap();
+    assert!(
+        comparisons.iter().all(|pair| pair["metric"] != "success"),
+        "{comparisons:#?}"
+    );
+    let words = std::fs::read_to_string(machine.path("by-agent/report.md")).unwrap();
+    assert!(words.contains("not randomised") && words.contains("success is unknown"));
+    assert!(
+        !words.contains("100 %") && !shown.contains("100 %"),
+        "{words}"
+    );
     let page = std::fs::read_to_string(machine.path("by-agent/report.html")).unwrap();
     assert!(page.contains("claude-code") && page.contains("not randomised"));
     assert!(

@@ -92,7 +92,10 @@ fn glance_table(summary: &Summary) -> Table {
 pub(super) fn success_words(mode: &ModeSummary) -> String {
     let success = &mode.success;
     let Some(rate) = success.rate else {
-        return format!("unknown, {} void", success.void);
+        return match success.void {
+            0 => "unknown".to_owned(),
+            void => format!("unknown, {void} void"),
+        };
     };
     let interval = success
         .ci95
