@@ -135,8 +135,8 @@ fn has_content_of(original: &Path, copy: &Path) -> std::io::Result<bool> {
     if !original.exists() || !copy.exists() {
         return Ok(original.exists() == copy.exists());
     }
-    let reader = |path: &Path| File::open(path).map(|file| BufReader::with_capacity(1 << 16, file));
-    let (mut one, mut other) = (reader(original)?, reader(copy)?);
+    let mut one = BufReader::with_capacity(1 << 16, File::open(original)?);
+    let mut other = BufReader::with_capacity(1 << 16, File::open(copy)?);
     loop {
         let (left, right) = (one.fill_buf()?, other.fill_buf()?);
         let length = left.len().min(right.len());

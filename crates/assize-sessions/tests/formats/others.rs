@@ -688,7 +688,7 @@ fn a_database_that_is_being_written_is_read_as_it_was_at_one_moment() {
         .execute_batch(
             "CREATE TABLE sessions (id TEXT PRIMARY KEY, working_dir TEXT, accumulated_total_tokens INTEGER);
              CREATE TABLE messages (id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
-             INSERT INTO sessions VALUES ('s', '/repo', 0);",
+             INSERT INTO sessions VALUES ('s', '/repo', NULL);",
         )
         .unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
