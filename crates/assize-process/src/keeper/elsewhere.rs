@@ -11,6 +11,8 @@ use crate::wire::Order;
 
 /// An engine that does not answer within this is stuck; what it holds is found by the next sweep.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Engines refuse to remove a container that is just starting or being removed by its own client.
+const TRIES: usize = 3;
 
 /// Starts the command that asks for the end. `false`: there is none, or it cannot be started.
 pub(super) fn ask(order: &Order) -> bool {
@@ -26,18 +28,32 @@ pub(super) fn end(order: &Order, is_stopped: bool) -> bool {
     if !is_stopped && !elsewhere.always {
         return false;
     }
-    let Some(mut child) = start(order, &elsewhere.end) else {
-        return true;
-    };
     let deadline = Instant::now() + PATIENCE;
-    while matches!(child.try_wait(), Ok(None)) {
-        if Instant::now() > deadline {
-            let _ = child.kill();
+    for _ in 0..TRIES {
+        if succeeds(order, &elsewhere.end, deadline) {
             break;
         }
-        sleep(Duration::from_millis(5));
+        sleep(Duration::from_millis(100));
     }
     true
+}
+
+/// `true` also where another try would not help: the command cannot be started, or the time is over.
+fn succeeds(order: &Order, argv: &[OsString], deadline: Instant) -> bool {
+    let Some(mut child) = start(order, argv) else {
+        return true;
+    };
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() > deadline => {
+                let _ = child.kill();
+                return true;
+            }
+            Ok(None) => sleep(Duration::from_millis(5)),
+            Ok(Some(status)) => return status.success(),
+            Err(_) => return true,
+        }
+    }
 }
 
 fn start(order: &Order, argv: &[OsString]) -> Option<Child> {
