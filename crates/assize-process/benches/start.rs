@@ -4,6 +4,9 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
 
+#[path = "shared/processor_time.rs"]
+mod clock;
+
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use assize_process::workspace::{Scratch, ScratchRoom};
 use assize_process::{Command, Guard, Surroundings, keeper, raise_open_files};
-use nix::sys::resource::{UsageWho, getrusage};
+use clock::used;
 use tokio::task::JoinSet;
 
 const ROUNDS: usize = 300;
@@ -61,23 +64,12 @@ async fn processor_time() {
 /// In a directory of its own, as trials are.
 async fn run_guarded(command: Command, guard: &Guard) {
     let mut scratch = Scratch::new().unwrap();
-    scratch.let_serve_again();
+    scratch.allow_reuse();
     let guard = Guard {
         writable: vec![scratch.path().to_owned()],
         ..guard.clone()
     };
     run_kept(command.guarded(guard)).await;
-}
-
-fn used() -> Duration {
-    let of = |who| {
-        let usage = getrusage(who).unwrap();
-        [usage.user_time(), usage.system_time()]
-            .map(|time| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000))
-            .into_iter()
-            .sum::<Duration>()
-    };
-    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
 }
 
 /// Start to end of `/bin/true`, the three ways in turn so that all see the same load.

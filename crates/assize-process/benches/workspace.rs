@@ -5,6 +5,9 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
 
+#[path = "shared/processor_time.rs"]
+mod clock;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +16,7 @@ use std::time::Duration;
 
 use assize_process::keeper;
 use assize_process::workspace::{Layer, Method, Workspaces, enter_namespace};
-use nix::sys::resource::{UsageWho, getrusage};
+use clock::used;
 
 const ROUNDS: u32 = 5;
 
@@ -82,15 +85,4 @@ fn measured(mut work: impl FnMut()) -> Duration {
     let before = used();
     (0..ROUNDS).for_each(|_| work());
     (used() - before) / ROUNDS
-}
-
-fn used() -> Duration {
-    let of = |who| {
-        let usage = getrusage(who).unwrap();
-        [usage.user_time(), usage.system_time()]
-            .map(|time| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000))
-            .into_iter()
-            .sum::<Duration>()
-    };
-    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
 }

@@ -257,29 +257,23 @@ pub fn detectable(
     power: Level,
 ) -> Option<f64> {
     if components.success_rate.is_some() {
-        return detectable_success(components, scenarios, repetitions, alpha, power);
+        let is_shown = |delta: f64| {
+            let question = Question {
+                delta,
+                alpha,
+                power,
+            };
+            question.power_of(components, scenarios, repetitions) >= power.value()
+        };
+        return (scenarios > 1).then(|| smallest_shown(is_shown));
     }
     let errors = detectable_in_errors(scenarios, alpha, power)?;
     Some(errors * sqrt(components.per_scenario(repetitions) / scenarios as f64))
         .filter(|difference| difference.is_finite())
 }
 
-/// The smallest difference of success that is shown: its variance depends on it. Nothing differs by more than 1.
-fn detectable_success(
-    components: &Components,
-    scenarios: u64,
-    repetitions: f64,
-    alpha: Level,
-    power: Level,
-) -> Option<f64> {
-    let is_shown = |delta: f64| {
-        let question = Question {
-            delta,
-            alpha,
-            power,
-        };
-        question.power_of(components, scenarios, repetitions) >= power.value()
-    };
+/// The smallest difference of success that is shown, by halving: its variance depends on it. Nothing differs by more than 1.
+fn smallest_shown(is_shown: impl Fn(f64) -> bool) -> f64 {
     let (mut hidden, mut shown) = (0.0, 1.0);
     while shown - hidden > 1e-4 {
         let middle = (hidden + shown) / 2.0;
@@ -288,7 +282,7 @@ fn detectable_success(
             false => hidden = middle,
         }
     }
-    (scenarios > 1).then_some(shown)
+    shown
 }
 
 /// The cost of scenarios and rounds, in any one unit.

@@ -88,7 +88,7 @@ impl Invocation {
             plan.scratch = session_directory().ok();
         }
         if let Some(scratch) = plan.scratch.as_mut().filter(|_| wall.is_guard()) {
-            scratch.let_serve_again();
+            scratch.allow_reuse();
         }
         wall.own.extend(plan.own.iter().cloned());
         wall.own

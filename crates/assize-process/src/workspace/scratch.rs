@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub struct Scratch {
     path: PathBuf,
     id: (u64, u64),
-    may_serve_again: bool,
+    may_be_reused: bool,
     room: ScratchRoom,
 }
 
@@ -134,7 +134,7 @@ impl Scratch {
         Ok(Self {
             path,
             id,
-            may_serve_again: false,
+            may_be_reused: false,
             room,
         })
     }
@@ -146,8 +146,8 @@ impl Scratch {
 
     /// Lets the directory serve another session, emptied and under another name. Only for what programs behind a guard use: all they
     /// start has ended before, and nothing else was handed the directory.
-    pub fn let_serve_again(&mut self) {
-        self.may_serve_again = true;
+    pub fn allow_reuse(&mut self) {
+        self.may_be_reused = true;
     }
 }
 
@@ -157,7 +157,7 @@ impl Drop for Scratch {
             path: self.path.clone(),
             id: self.id,
         };
-        if !(self.may_serve_again && self.room.0.take_back(emptied())) {
+        if !(self.may_be_reused && self.room.0.take_back(emptied())) {
             // What cannot be removed now goes with the room.
             let _ = remove_place(&self.path);
         }
@@ -183,7 +183,7 @@ mod tests {
     fn two_sessions(work: impl Fn(&Path)) -> (PathBuf, Scratch) {
         let _room = ScratchRoom::open().unwrap();
         let mut first = Scratch::new().unwrap();
-        first.let_serve_again();
+        first.allow_reuse();
         let path = first.path().to_owned();
         work(&path);
         drop(first);

@@ -405,7 +405,7 @@ async fn directories_that_serve_again_belong_to_one_program_at_a_time() {
     for round in 0..6 {
         let mut pair = [Scratch::new().unwrap(), Scratch::new().unwrap()];
         for scratch in &mut pair {
-            scratch.let_serve_again();
+            scratch.allow_reuse();
             assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
         }
         let turn = round % 2;

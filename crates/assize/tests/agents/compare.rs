@@ -22,7 +22,7 @@ pub(crate) fn three_agents_come_to_a_verdict() {
     }
 }
 
-/// The five commands of the first hour, in a repository whose tests fail until somebody writes a file.
+/// The five commands of the first hour, in a repository whose tests fail until a file is written.
 pub(crate) fn two_agents_on_ones_own_repository() {
     let offline = CLAUDE_CODE.suite(SCENARIO);
     for left_over in ["assize.yaml", "scenarios/s.yaml"] {
