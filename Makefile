@@ -117,7 +117,8 @@ bench:
 # Simulated experiments: intervals and verdicts of the library, then whole reports through the command. The tables stand in docs/statistics.md.
 # Smaller or larger: `make study STUDY_SIMULATIONS=500 STUDY_REPORTS=100 STUDY_SEED=7`.
 STUDY_SIMULATIONS ?= 3000
-STUDY_REPORTS ?= 1000
+STUDY_REPORTS ?= 700
+STUDY_RUNS ?= 1000
 STUDY_SEED ?= 1
 
 study:
@@ -126,7 +127,7 @@ study:
 	$(CARGO) run --release -p assize-report --locked --example reports -- --reports $(STUDY_REPORTS) --seed $(STUDY_SEED) \
 		--binary $${CARGO_TARGET_DIR:-target}/release/assize --commit $$(git rev-parse --short HEAD)
 	$(CARGO) run --release -p assize-stats --locked --example stopping -- $(STUDY_SIMULATIONS) $(STUDY_SEED)
-	tests/study/design.py $${CARGO_TARGET_DIR:-target}/release/assize --experiments $(STUDY_REPORTS) --runs $(STUDY_REPORTS) --seed $(STUDY_SEED) \
+	tests/study/design.py $${CARGO_TARGET_DIR:-target}/release/assize --experiments $(STUDY_RUNS) --runs $(STUDY_RUNS) --seed $(STUDY_SEED) \
 		--commit $$(git rev-parse --short HEAD)
 
 # Kills runs, scorings, reports and removals at random moments and says what was lost.

@@ -271,7 +271,7 @@ def main():
     parts = {
         "equal": lambda: study.equal_modes(given.experiments),
         "different": lambda: study.different_modes(given.experiments // 2),
-        "ranges": lambda: study.ranges(given.experiments),
+        "ranges": lambda: study.ranges(given.experiments // 2),
         "budgets": lambda: study.budgets(given.runs),
     }
     for name, work in parts.items():
