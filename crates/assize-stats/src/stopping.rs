@@ -40,15 +40,22 @@ impl Spending {
 /// The bounds |z| of looks at these shares of the information, two-sided, with error rate `alpha` over all of them.
 /// Shares must rise; a share hardly above the one before is held to the same bound.
 pub fn boundaries(spending: Spending, fractions: &[f64], alpha: Level) -> Vec<f64> {
-    let mut bounds = Vec::with_capacity(fractions.len());
+    let mut bounds: Vec<f64> = Vec::with_capacity(fractions.len());
     let mut walk: Option<Walk> = None;
+    // The last look and its bound, of which a walk is made only when another look follows: that is the dear part.
+    let mut last: Option<(f64, f64)> = None;
     let mut spent = 0.0;
     for &fraction in fractions {
         let fraction = fraction.clamp(1e-9, 1.0);
-        let last = walk.as_ref().map_or(0.0, |walk| walk.fraction);
-        if let (Some(bound), true) = (bounds.last().copied(), fraction - last < SAME_LOOK) {
-            bounds.push(bound);
-            continue;
+        if let (Some(bound), Some((before, reach))) = (bounds.last().copied(), last) {
+            if fraction - before < SAME_LOOK {
+                bounds.push(bound);
+                continue;
+            }
+            walk = Some(match &walk {
+                None => Walk::first(before, reach),
+                Some(walk) => walk.on_to(before, reach),
+            });
         }
         let target = spending.spent(fraction, alpha.value());
         let share = (target - spent).max(1e-300);
@@ -56,17 +63,15 @@ pub fn boundaries(spending: Spending, fractions: &[f64], alpha: Level) -> Vec<f6
             None => -normal_quantile(share / 2.0) * sqrt(fraction),
             Some(walk) => walk.reach(fraction, share),
         };
-        walk = Some(match &walk {
-            None => Walk::first(fraction, reach),
-            Some(walk) => walk.on_to(fraction, reach),
-        });
+        last = Some((fraction, reach));
         spent = target;
         bounds.push(reach / sqrt(fraction));
     }
     bounds
 }
 
-/// The density of paths that no look has stopped yet, on nodes between the bounds of the last look.
+/// The density of paths that no look has stopped yet, on nodes between zero and the upper bound of the last look. Below zero it is
+/// the same mirrored, since paths have no preferred side.
 struct Walk {
     fraction: f64,
     nodes: Vec<Node>,
@@ -90,9 +95,11 @@ impl Walk {
     fn on_to(&self, fraction: f64, reach: f64) -> Self {
         let step = sqrt(fraction - self.fraction);
         let density = |at: f64| {
-            let from = self.nodes.iter();
-            from.map(|node| node.mass * normal_density((at - node.at) / step) / step)
-                .sum()
+            let from = |node: &Node| {
+                let (near, far) = ((at - node.at) / step, (at + node.at) / step);
+                node.mass * (normal_density(near) + normal_density(far))
+            };
+            self.nodes.iter().map(from).sum::<f64>() / step
         };
         Self {
             fraction,
@@ -108,8 +115,9 @@ impl Walk {
             let (mut sum, mut slope) = (0.0, 0.0);
             for node in &self.nodes {
                 let (up, down) = ((node.at - reach) / step, (-node.at - reach) / step);
-                sum += node.mass * (normal_cdf(up) + normal_cdf(down));
-                slope -= node.mass * (normal_density(up) + normal_density(down)) / step;
+                // Once for each bound.
+                sum += 2.0 * node.mass * (normal_cdf(up) + normal_cdf(down));
+                slope -= 2.0 * node.mass * (normal_density(up) + normal_density(down)) / step;
             }
             (sum, slope)
         };
@@ -142,10 +150,11 @@ fn normal_density(x: f64) -> f64 {
     exp(-x * x / 2.0) / sqrt(2.0 * std::f64::consts::PI)
 }
 
-/// Gauss-Legendre nodes between both bounds, with the density there.
+/// The upper half of the Gauss-Legendre nodes between both bounds, with the density there.
 fn nodes_between(reach: f64, density: impl Fn(f64) -> f64) -> Vec<Node> {
     let (points, weights) = legendre();
-    let pairs = points.iter().zip(weights);
+    // They begin with the highest.
+    let pairs = points.iter().zip(weights).take(NODES / 2);
     let node = |(point, weight): (&f64, &f64)| Node {
         at: reach * point,
         mass: reach * weight * density(reach * point),
