@@ -59,7 +59,8 @@ packed() {
     program=$1 file=$2
     read -r package checksum < "$pinned/$program.txt"
     wanted=$package
-    [ -z "$newest" ] || wanted=${package%@*}
+    # By its number: of a name alone, npm takes the newest that its own node can run, not the one that is installed here.
+    [ -z "$newest" ] || wanted=${package%@*}@$(npm view "${package%@*}" version --loglevel=error)
     rm -rf "$cache/$group/$program"
     mkdir "$cache/$group/$program"
     cd "$cache/$group/$program"
