@@ -189,6 +189,7 @@ class Study:
             (f"obrien-fleming, {LOOKS} looks", suite(two, until()), count),
             ("obrien-fleming, four modes", suite({**two, "third": mode(PLAIN_TOKENS), "fourth": mode(PLAIN_TOKENS)}, until()), count // 4),
             ("obrien-fleming, three scenarios", suite(two, until(), 3), count // 4),
+            ("obrien-fleming, a look per round", suite(two, until(looks=MOST)), count // 4),
             ("anytime, a look per round", suite(two, until("anytime", MOST)), count // 4),
             ("anytime, three scenarios", suite(two, until("anytime", MOST), 3), count // 4),
         ]

@@ -428,11 +428,11 @@ pub struct LookFacts {
 
 impl LookFacts {
     /// The share of all information that so many rounds hold. Scenarios that surely differ hold most of it early; without that
-    /// certainty, information grows with the rounds.
+    /// certainty, information grows with the rounds. One round cannot tell scenarios that differ from runs that vary.
     pub fn fraction(&self, rounds: f64, max_rounds: f64) -> f64 {
         let by_rounds = (rounds / max_rounds).clamp(0.0, 1.0);
         let known = match (self.scope, &self.components) {
-            (Scope::Population, Some(components)) => {
+            (Scope::Population, Some(components)) if self.rounds >= 2.0 => {
                 let [sure, _] = components.range();
                 let now = sure.per_scenario(rounds);
                 (now > 0.0).then(|| sure.per_scenario(max_rounds) / now)
@@ -602,6 +602,19 @@ mod tests {
         );
         let p = 2.0 * normal_cdf(-bounds[2]);
         assert!((p - 0.004).abs() < 2e-5, "{p}");
+    }
+
+    #[test]
+    fn one_round_holds_its_share_of_the_rounds() {
+        let components = Components::new(8, 1.0, 0.3, 0.0, crate::statistic::Statistic::Mean);
+        let facts = |rounds: f64| LookFacts {
+            scope: Scope::Population,
+            scenarios: 8,
+            rounds,
+            components: Some(components),
+        };
+        assert_eq!(facts(1.0).fraction(1.0, 10.0), 0.1);
+        assert!(facts(2.0).fraction(2.0, 10.0) > 0.9);
     }
 
     #[test]
