@@ -7,7 +7,7 @@
 
 With `--minutes` a target runs that long. Without, it runs until its coverage has not grown for `--still` minutes and it has
 made `--executions` executions, a tenth of it where it writes files. Minutes are processor time of the fuzzer, so that a busy machine
-does not end it early. What was reached is kept in fuzz/state: a campaign that was stopped goes on where it was, and a target that is
+does not end it early. What was reached is kept in tests/fuzz/reached: a campaign that was stopped goes on where it was, and a target that is
 done is not run again until its program has changed and `--again` is said.
 Fails when an input makes a target panic, hang or eat memory; the input lies in fuzz/artifacts/TARGET.
 """
@@ -19,6 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FUZZ = REPOSITORY / "fuzz"
 KEPT = REPOSITORY / "tests/fuzz/corpus"
 FOUND = REPOSITORY / "tests/fuzz/found"
+REACHED = REPOSITORY / "tests/fuzz/reached"
 PAGE = REPOSITORY / "docs/testing.md"
 MARKS = ("<!-- fuzzing: begin -->", "<!-- fuzzing: end -->")
 # Targets that write files: their executions take longer, and fewer of them are asked for.
@@ -277,7 +278,7 @@ class Campaign:
 
     def __init__(self, target, options):
         self.target, self.options = target, options
-        self.place = FUZZ / "state" / f"{target}.json"
+        self.place = REACHED / f"{target}.json"
         self.executions = self.coverage = self.features = self.spent = self.grown_at = 0
         self.finds, self.build = [], ""
         if self.place.exists():
@@ -461,7 +462,7 @@ def main():
     if not options.no_build:
         build(targets)
     for target in targets if options.again else []:
-        (FUZZ / "state" / f"{target}.json").unlink(missing_ok=True)
+        (REACHED / f"{target}.json").unlink(missing_ok=True)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     waiting, found, lock = list(targets), [], threading.Lock()
