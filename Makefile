@@ -11,7 +11,7 @@ DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 build:
 	$(CARGO) build --workspace --all-targets
 
-# The program as it is shipped: what releases have, thin LTO, linked statically at a fixed address, equal functions folded into one.
+# The program as it is shipped: optimized as a whole and for size but where trials spend their time, linked statically at a fixed address, equal functions folded into one.
 dist:
 	ls -l $$(dist/build.sh)
 
