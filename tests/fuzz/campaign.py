@@ -12,7 +12,7 @@ done is not run again until its program has changed and `--again` is said.
 Fails when an input makes a target panic, hang or eat memory; the input lies in fuzz/artifacts/TARGET.
 """
 
-import argparse, hashlib, io, json, os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading, time
+import argparse, hashlib, io, json, os, re, shutil, signal, sqlite3, subprocess, sys, tarfile, tempfile, threading, time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -62,6 +62,8 @@ WORDS = {
     "agent_output": ["crates/assize-agents/src/output/*.rs"],
     "acp": ["crates/assize-agents/src/acp/messages.rs", "crates/assize-agents/src/acp.rs"],
     "mcp": ["crates/assize-agents/src/mcp.rs"],
+    "mcp_messages": ["crates/assize-agents/src/chat/servers/*.rs", "crates/assize/src/commands/mcp/*.rs"],
+    "checks": ["crates/assize-measures/src/checks/*.rs", "crates/assize-measures/src/judge/rubric.rs", "crates/assize-measures/src/judge/verdict.rs"],
     "plugin_messages": ["crates/assize-plugins/src/protocol.rs", "crates/assize-plugins/src/wire.rs", "schemas/trace.schema.json",
                         "schemas/scorer-result.schema.json", "schemas/prompt-result.schema.json"],
     "secrets": ["crates/assize-secrets/src/redactor.rs"],
@@ -69,7 +71,7 @@ WORDS = {
 }
 JSON = ['{"', '":', '",', '"]', "}]", "[[", "null", "true", "false", "-1", "0", "1e999", "-0.0", "1.5", "18446744073709551616", '\\"', "\\u0000", "\\ud800", "\n", "{}", "[]", '""']
 # Longer inputs than this bring nothing but time; the seeds of some are longer than those of others.
-LENGTHS = {"gates": 256, "mcp": 1024, "prices": 2048, "secrets": 1024, "acp": 2048, "plugin_messages": 4096, "records": 4096, "wire": 2048,
+LENGTHS = {"gates": 256, "mcp_messages": 2048, "checks": 2048, "mcp": 1024, "prices": 2048, "secrets": 1024, "acp": 2048, "plugin_messages": 4096, "records": 4096, "wire": 2048,
            "suite_files": 4096, "data_sets": 2048, "run_directory": 4096, "cassettes": 4096, "rows": 4096, "agent_output": 2048, "session_logs": 8192,
            "stored_run": 16384}
 
@@ -165,7 +167,9 @@ def session_logs():
     """The first byte is the format, in the order of the registry."""
     source = (REPOSITORY / "crates/assize-sessions/src/formats/mod.rs").read_text()
     formats = re.findall(r"&(\w+)::", re.search(r"FORMATS:[^=]*=\s*\[(.*?)\]", source, re.S)[1])
-    logs = [(formats.index(log.name.split(".")[0].replace("-", "_")), log.read_bytes()) for log in files(["crates/assize-sessions/tests/logs/*.json*"])]
+    # `pi-1.5.jsonl` is of the format `pi`.
+    of_log = lambda log: formats.index(re.match(r"[a-z]+(-[a-z]+)*", log.name)[0].replace("-", "_"))
+    logs = [(of_log(log), log.read_bytes()) for log in files(["crates/assize-sessions/tests/logs/*.json*"])]
     own = [json.loads(file.read_text()).get("trace") for file in files(["crates/assize/tests/fixtures/runs-0.1/*/show-0.json"])]
     logs += [(formats.index("assize"), json.dumps(trace).encode()) for trace in own if trace]
     steps = [{"step_id": 1, "timestamp": "2026-01-01T00:00:00Z", "source": "user", "message": "hi"},
@@ -175,10 +179,77 @@ def session_logs():
     atif = {"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {"name": "a", "version": "1", "model_name": "m"}, "steps": steps,
             "final_metrics": {"total_prompt_tokens": 3, "total_completion_tokens": 2, "total_cost_usd": 0.1}}
     logs.append((formats.index("atif"), json.dumps(atif).encode()))
+    yield from database_logs(formats)
     for number, content in logs:
         yield bytes([number]) + content
         for line in content.splitlines(True)[:60] if content.count(b"\n") > 1 else []:
             yield bytes([number]) + line
+
+
+def database_logs(formats):
+    """Databases as lines: the letter of a table and its row as JSON, as `assize_sessions::fuzzing` reads them."""
+    source = (REPOSITORY / "crates/assize-sessions/src/fuzzing.rs").read_text()
+    for agent in ("opencode", "goose"):
+        tables = re.search(rf"const {agent.upper()}:.*?= &\[(.*?)\n\];", source, re.S)[1]
+        connection = sqlite3.connect(REPOSITORY / f"crates/assize-sessions/tests/logs/{agent}.db")
+        lines = []
+        for letter, table, columns in re.findall(r"b'(\w)',\s*\"(\w+)\",\s*\"(.*?)\"", re.sub(r"\\\n\s*", "", tables), re.S):
+            known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            wanted = ", ".join(column if column in known else "NULL" for column in columns.split(", "))
+            rows = connection.execute(f"SELECT {wanted} FROM {table}").fetchall() if known else []
+            lines += [letter + json.dumps([unpacked(cell) for cell in row]) for row in rows]
+        number = bytes([formats.index(agent)])
+        yield number + "\n".join(lines).encode()
+        yield from (number + "\n".join([lines[0], line]).encode() for line in lines[1:])
+
+
+def unpacked(cell):
+    """JSON in a column stands as it is, so that mutations keep it JSON."""
+    try:
+        value = json.loads(cell)
+    except (TypeError, ValueError):
+        return cell
+    return value if isinstance(value, (dict, list)) else cell
+
+
+def mcp_messages():
+    message = lambda **parts: json.dumps({"jsonrpc": "2.0", "id": 1, **parts}).encode()
+    tool = {"name": "find files", "description": "d", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    contents = [{"type": "text", "text": "t"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}, {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+                {"type": "resource", "resource": {"uri": "file:///a", "text": "t"}}, {"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}},
+                {"type": "resource_link", "uri": "file:///a", "name": "a"}]
+    listed = message(result={"tools": [tool, {**tool, "name": "other"}], "nextCursor": "2"})
+    called = message(result={"content": contents, "structuredContent": {"a": 1}, "isError": True})
+    yield listed
+    yield called
+    yield from (message(result={"content": [content]}) for content in contents)
+    yield message(error={"code": -32601, "message": "no", "data": {"a": 1}})
+    yield message(result={"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}})
+    yield b"event: message\nid: 1\ndata: " + listed + b"\n\ndata: " + called + b"\n\n"
+    yield b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}'
+    yield message(method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}})
+    for name, arguments in (("check", {"suite": "."}), ("compare", {"suite": "a/assize.yaml", "run": "last", "against": "20260101T000000-ab"}),
+                            ("show", {"suite": ".", "run": "last", "position": 0}), ("run", {"suite": ".", "repetitions": 1, "modes": ["a"], "scenarios": ["b"]})):
+        yield message(method="tools/call", params={"name": name, "arguments": arguments})
+
+
+def checks():
+    rules = {
+        "checks": [{"output": {"contains": "a"}, "id": "x", "weight": 2, "required": False}, {"not": {"output": {"matches": "sum is \\d+"}}}, {"output": {"equals": "42"}},
+                   {"output": {"json": {"answer": 42, "unit": "km"}}}, {"output": {"path": {"$.answer": 42, "$.unit": {"matches": "^k?m$"}}}},
+                   {"output": {"schema": {"type": "object", "required": ["answer"]}}}, {"tool": {"called": "Bash", "with": {"command": {"matches": "t"}, "$.e[*].new": "r"}, "at_most": 5}},
+                   {"tool": {"order": ["Read", "Bash"]}}, {"tool": {"only": ["Read"]}}, {"limit": {"tokens_total": 200000, "cost_usd": 1.5, "wall_ms": 60000, "turns": 3}},
+                   {"file": {"path": "a.py", "exists": True}}, {"file": {"path": "a.json", "schema": {"type": "object"}}}, {"changed": {"only": ["*.py"]}},
+                   {"command": {"run": "true", "exit": 0, "timeout_ms": 60000, "in": "host", "files": {"a": "b"}}}],
+        "rubric": {"instructions": "i", "criteria": [{"id": "a", "description": "d"}, {"id": "b", "description": "d", "scale": [1, 5], "pass": ">= 4", "weight": 2}]},
+        "outputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a"}}, "required": ["a"], "$defs": {"x": {"type": "null"}}},
+    }
+    answer = json.dumps({"verdicts": [{"id": "a", "pass": True, "rationale": "r"}, {"id": "b", "score": 4, "rationale": "r"}]})
+    for text in (answer, f"```json\n{answer}\n```", "{}"):
+        yield json.dumps(rules).encode() + b"\0" + text.encode()
+    for key, value in rules.items():
+        yield json.dumps({key: value}).encode() + b"\0" + answer.encode()
+    yield from (json.dumps({"checks": [check]}).encode() for check in rules["checks"])
 
 
 def plugin_messages():
@@ -218,6 +289,8 @@ MADE = {
     "run_directory": lambda: [*leftovers(), *stored_runs(["rows.jsonl", "traces/index.jsonl", "traces/traces.zst"])],
     "stored_run": lambda: [seed for first in ("rows.jsonl", "runs.jsonl", "scores.jsonl")
                            for seed in stored_runs(["manifest.json", first, "traces/index.jsonl", "traces/traces.zst"])],
+    "mcp_messages": mcp_messages,
+    "checks": checks,
     "plugin_messages": plugin_messages,
     "session_logs": session_logs,
     "secrets": lambda: ["hunter22\nthe hunter22 of".encode(), "p@ss wörd/\"2\"\n<&>".encode(), b"abcdefghij\nsk-ant-api03-abcdefghijklmnopqrstuvwxyz",

@@ -13,6 +13,9 @@ mod session;
 mod tests;
 mod tools;
 
+#[cfg(feature = "mcp")]
+pub(crate) use servers::hear;
+
 #[cfg(not(feature = "mcp"))]
 use no_servers as servers;
 

@@ -44,6 +44,12 @@ pub fn mcp(bytes: &[u8]) {
     }
 }
 
+/// Reads every line as a message of an MCP server, and all of them as events that carry such messages.
+#[cfg(feature = "mcp")]
+pub fn mcp_messages(bytes: &[u8]) {
+    crate::chat::hear(bytes);
+}
+
 /// Reads bytes as a cassette, and plays what is on it.
 pub fn cassettes(bytes: &[u8]) {
     crate::capture::play_all(bytes);

@@ -9,6 +9,8 @@ mod checks;
 mod collectors;
 mod composite;
 mod evaluators;
+#[doc(hidden)]
+pub mod fuzzing;
 mod judge;
 mod skill_use;
 mod spec;

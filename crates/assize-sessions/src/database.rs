@@ -38,7 +38,8 @@ pub enum DatabaseError {
 pub(crate) struct Database {
     connection: Connection,
     state: State,
-    _directory: TempDir,
+    /// Absent for a database in memory.
+    _directory: Option<TempDir>,
 }
 
 /// Sizes and times by which changes of the files are noticed.
@@ -90,11 +91,20 @@ impl Database {
                 return Ok(Self {
                     connection,
                     state: before,
-                    _directory: directory,
+                    _directory: Some(directory),
                 });
             }
         }
         Err(DatabaseError::Changing)
+    }
+
+    /// A database that stands in no file, for fuzzing.
+    pub(crate) fn in_memory(path: &Path) -> Result<Self, DatabaseError> {
+        Ok(Self {
+            connection: Connection::open_in_memory()?,
+            state: State::of(path),
+            _directory: None,
+        })
     }
 
     pub(crate) fn is_outdated(&self, path: &Path) -> bool {

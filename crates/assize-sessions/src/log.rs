@@ -91,6 +91,14 @@ impl LogFile {
         }
     }
 
+    /// A log that is this database.
+    pub(crate) fn of_database(path: &Path, database: Database) -> Self {
+        Self {
+            database: Mutex::new(Some(database)),
+            ..Self::new(path.to_owned())
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -27,6 +27,11 @@ pub fn data_sets(directory: &Path, bytes: &[u8]) {
     }
 }
 
+/// Reads every line as a request to `assize mcp`.
+pub fn mcp_requests(root: &Path, bytes: &[u8]) {
+    crate::commands::read_mcp_requests(root, bytes);
+}
+
 /// A problem can always be shown, on a terminal and without harm.
 fn explained(problem: Option<crate::suite::Problem>) {
     let Some(problem) = problem else { return };

@@ -17,7 +17,7 @@ use program::{ServerNotes, ServerProgram};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
-    PaginatedRequestParams, ProtocolVersion, Tool,
+    PaginatedRequestParams, ProtocolVersion, ServerJsonRpcMessage, ServerResult, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
@@ -73,8 +73,13 @@ impl Servers {
         let opened = try_join_all(opening).await?;
         let (connected, tools): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         Ok(Self {
-            tools: offer(&connected, tools)
-                .map_err(|message| ProviderError::service(message).with_code("mcp_tools"))?,
+            tools: offer(
+                connected
+                    .iter()
+                    .map(|server| server.name.as_str())
+                    .zip(tools),
+            )
+            .map_err(|message| ProviderError::service(message).with_code("mcp_tools"))?,
             connected,
             patience,
         })
@@ -276,10 +281,9 @@ fn not_greeted(error: ClientInitializeError, notes: &ServerNotes) -> String {
 }
 
 /// Names for all tools that every API takes and that no two of them share.
-fn offer(connected: &[Connected], tools: Vec<Vec<Tool>>) -> Result<Vec<Offered>, String> {
+fn offer<'a>(servers: impl Iterator<Item = (&'a str, Vec<Tool>)>) -> Result<Vec<Offered>, String> {
     let mut offered: Vec<Offered> = Vec::new();
-    for ((place, server), tools) in connected.iter().enumerate().zip(tools) {
-        let server = &server.name;
+    for (place, (server, tools)) in servers.enumerate() {
         if tools.is_empty() {
             return Err(format!("the MCP server `{server}` offers no tools"));
         }
@@ -318,6 +322,38 @@ fn offer(connected: &[Connected], tools: Vec<Vec<Tool>>) -> Result<Vec<Offered>,
     }
     Ok(offered)
 }
+
+/// For fuzzing: takes every line for a message of a server, and so the data of every event, and uses what they hold.
+pub(crate) fn hear(bytes: &[u8]) {
+    bytes.split(|byte| *byte == b'\n').for_each(use_message);
+    remote::each_event(bytes, |event| {
+        use_message(event.data.unwrap_or_default().as_bytes());
+    });
+}
+
+fn use_message(message: &[u8]) {
+    match serde_json::from_slice(message) {
+        Ok(ServerJsonRpcMessage::Response(answer)) => match answer.result {
+            ServerResult::ListToolsResult(list) => {
+                for tool in offer([("server", list.tools)].into_iter()).unwrap_or_default() {
+                    assert!(tool.spec.name.starts_with("server__"));
+                    assert!(tool.spec.parameters.is_object());
+                }
+            }
+            ServerResult::CallToolResult(result) => {
+                assert!(returned(result).text.len() <= LARGEST_TEXT as usize + LONGEST_CUT_NOTE);
+            }
+            _ => {}
+        },
+        Ok(ServerJsonRpcMessage::Error(refusal)) => {
+            assert!(brief(refusal.error.message.into()).len() <= LONGEST_REASON + LONGEST_CUT_NOTE);
+        }
+        _ => {}
+    }
+}
+
+/// The note that a text was cut takes no more.
+const LONGEST_CUT_NOTE: usize = 40;
 
 fn in_words(error: ServiceError) -> String {
     match error {

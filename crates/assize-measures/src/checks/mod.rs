@@ -125,6 +125,11 @@ impl Scorer for ChecksScorer {
     }
 }
 
+/// For fuzzing: makes checks ready and tries none.
+pub(crate) fn compile(scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+    CompiledChecks::new(scenario)?.without_workspace()
+}
+
 /// A scenario's checks, ready to be tried, and what they were made from.
 struct CompiledChecks {
     source: Vec<Value>,

@@ -151,6 +151,17 @@ impl Scorer for JudgeScorer {
     }
 }
 
+/// For fuzzing: counts an answer as two votes.
+pub(crate) fn count_vote(scenario: &BaseScenario, answer: &str) {
+    if let Ok(Some(rubric)) = Rubric::of(scenario)
+        && let Ok(ballot) = Ballot::parse(answer, &rubric)
+    {
+        let result = tally::count(&rubric, &[ballot.clone(), ballot]);
+        assert_eq!(result.details.len(), rubric.criteria.len());
+        assert!(result.passed <= result.total);
+    }
+}
+
 /// One judgement of all criteria, and what it took.
 struct Vote {
     ballot: Result<Ballot, String>,

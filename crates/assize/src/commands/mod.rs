@@ -59,6 +59,7 @@ mod try_out;
 mod verdict;
 mod yaml_text;
 
+pub(crate) use mcp::read_requests as read_mcp_requests;
 pub(crate) use preflight::PreflightError;
 
 use crate::cli::{Arguments, Command, Where};

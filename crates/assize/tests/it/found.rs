@@ -27,9 +27,18 @@ fn read_as(target: &str, bytes: &[u8]) {
         "acp" => assize_agents::fuzzing::acp(bytes),
         "agent_output" => assize_agents::fuzzing::agent_output(bytes),
         "cassettes" => assize_agents::fuzzing::cassettes(bytes),
+        "checks" => {
+            let mut parts = bytes.splitn(2, |byte| *byte == 0);
+            let mut part = || parts.next().unwrap_or_default();
+            assize_measures::fuzzing::checks(part(), part());
+        }
         "data_sets" => assize::fuzzing::data_sets(directory.path(), bytes),
         "gates" => assize_report::fuzzing::gates(bytes),
         "mcp" => assize_agents::fuzzing::mcp(bytes),
+        "mcp_messages" => {
+            assize_agents::fuzzing::mcp_messages(bytes);
+            assize::fuzzing::mcp_requests(directory.path(), bytes);
+        }
         "plugin_messages" => assize_plugins::fuzzing::plugin_messages(bytes),
         "prices" => assize_llm::fuzzing::prices(bytes),
         "records" => assize_contracts::fuzzing::records(bytes),

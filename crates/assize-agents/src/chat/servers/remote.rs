@@ -223,6 +223,11 @@ impl BoundedHttp {
     }
 }
 
+/// For fuzzing: the events of a whole stream.
+pub(super) fn each_event(bytes: &[u8], mut take: impl FnMut(Sse)) {
+    SseReader::new(LARGEST_ANSWER).feed(bytes, |event| take(in_sdk(&event)));
+}
+
 /// The event in the type of the SDK.
 fn in_sdk(event: &SseEvent<'_>) -> Sse {
     let text = |bytes: &[u8]| {

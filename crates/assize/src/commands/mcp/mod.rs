@@ -44,7 +44,14 @@ async fn serve(tools: Arc<Tools>) {
     let mut lines = read_lines();
     let mut calls = JoinSet::new();
     while let Some(line) = lines.recv().await {
-        let Some(request) = parse(line) else { continue };
+        let request = match parse(line) {
+            Ok(Some(request)) => request,
+            Ok(None) => continue,
+            Err(refusal) => {
+                write(&refusal);
+                continue;
+            }
+        };
         let (tools, places, closing) = (Arc::clone(&tools), Arc::clone(&places), closing.clone());
         calls.spawn(async move {
             let _place = places.acquire_owned().await;
@@ -107,33 +114,49 @@ struct Request {
     params: Value,
 }
 
-/// A request to answer. Invalid ones are answered here; notifications need no answer.
-fn parse(line: Line) -> Option<Request> {
+/// A request to answer. Notifications need no answer; the error is the answer to what is no request.
+fn parse(line: Line) -> Result<Option<Request>, Value> {
     let Line::Whole(bytes) = line else {
         let message = format!("a request may have {LONGEST_REQUEST} bytes at most");
-        write(&failed(&Value::Null, -32600, &message));
-        return None;
+        return Err(failed(&Value::Null, -32600, &message));
     };
     if bytes.trim_ascii().is_empty() {
-        return None;
+        return Ok(None);
     }
     let Ok(mut message) = serde_json::from_slice::<Value>(&bytes) else {
-        write(&failed(&Value::Null, -32700, "the line is not JSON"));
-        return None;
+        return Err(failed(&Value::Null, -32700, "the line is not JSON"));
     };
-    let id = message.get("id").filter(|id| !id.is_null())?.clone();
+    let Some(id) = message.get("id").filter(|id| !id.is_null()).cloned() else {
+        return Ok(None);
+    };
     let Some(method) = message.get("method").and_then(Value::as_str) else {
-        write(&failed(&id, -32600, "the request names no method"));
-        return None;
+        return Err(failed(&id, -32600, "the request names no method"));
     };
-    Some(Request {
+    Ok(Some(Request {
         method: method.to_owned(),
         id,
         params: message
             .get_mut("params")
             .map(Value::take)
             .unwrap_or_default(),
-    })
+    }))
+}
+
+/// For fuzzing: reads every line as a request, and does with it all that comes before a command is started.
+pub(crate) fn read_requests(root: &std::path::Path, bytes: &[u8]) {
+    let Ok(tools) = Tools::reading_in(root) else {
+        return;
+    };
+    for line in bytes.split(|byte| *byte == b'\n') {
+        match parse(Line::Whole(line.to_vec())) {
+            Ok(Some(request)) => {
+                assert!(greet(&request.params)["protocolVersion"].is_string());
+                tools.understand(&request.params["arguments"]);
+            }
+            Ok(None) => {}
+            Err(refusal) => assert!(refusal["error"]["message"].is_string()),
+        }
+    }
 }
 
 async fn answer(request: Request, tools: &Tools, closing: &CancellationToken) {

@@ -55,6 +55,31 @@ impl Tools {
         })
     }
 
+    /// For fuzzing: tools that only read.
+    pub(super) fn reading_in(root: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            root: Root::new(root)?,
+            allowance: None,
+        })
+    }
+
+    /// For fuzzing: all that the arguments of a call become before a command is started. None of it may become an option or lead out of the root.
+    pub(super) fn understand(&self, arguments: &Value) {
+        let suite = text(arguments, "suite").and_then(|given| self.root.suite(given));
+        if let Ok(suite) = suite {
+            assert!(suite.starts_with(self.root.path()));
+            let _ = self.root.runs_of(&suite);
+        }
+        for key in ["run", "against"] {
+            if let Ok(Some(name)) = run_name(arguments, key) {
+                assert!(!name.starts_with('-') && !name.contains('/'), "{name}");
+            }
+        }
+        for option in run_options(arguments).unwrap_or_default() {
+            assert!(option.to_string_lossy().starts_with("--"));
+        }
+    }
+
     /// The answer to `tools/list`.
     pub(super) fn list(&self) -> Vec<Value> {
         let suite = json!({ "type": "string", "description": "Suite file or its directory, relative to the server's root" });
