@@ -358,24 +358,35 @@ fn beta_quantile_log_odds(shape: Shape, probability: Tails) -> f64 {
     }
     let goal = log(probability.lower);
     let mut odds = (goal + log(shape.a) + shape.ln_beta()) / shape.a;
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     for _ in 0..200 {
         let x = Tails {
             lower: 1.0 / (1.0 + exp(-odds)),
             upper: 1.0 / (1.0 + exp(odds)),
         };
         let reached = incomplete_beta(shape, x);
+        match log(reached) < goal {
+            true => low = odds,
+            false => high = odds,
+        }
         let slope = exp(ln_density_times_width(shape, x)) / reached;
         let step = (goal - log(reached)) / slope;
-        if !step.is_finite() {
-            // Too far left nothing is reached, too far right all of it.
-            odds += if reached == 0.0 { 1.0 } else { -1.0 };
-            continue;
-        }
-        odds += step.clamp(-50.0, 50.0);
         // Each step squares the error, so the one just taken left nothing to gain.
         if step.abs() <= 1e-9 {
-            break;
+            return odds + step;
         }
+        // Far to the left nothing is reached, far to the right all of it, and neither says how far. Shapes of many trials have little
+        // between the two.
+        let next = odds + step.clamp(-50.0, 50.0);
+        if !step.is_finite() || next <= low || next >= high {
+            odds = match (low.is_finite(), high.is_finite()) {
+                (true, true) => (low + high) / 2.0,
+                (true, false) => odds + 1.0,
+                (false, _) => odds - 1.0,
+            };
+            continue;
+        }
+        odds = next;
     }
     odds
 }

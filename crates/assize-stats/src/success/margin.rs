@@ -9,6 +9,7 @@ use crate::error::{StatsError, non_negative};
 use crate::gate::GateVerdict;
 use crate::interval::{Bounds, Level, Scope};
 use crate::proportion::Tally;
+use crate::task_t::ROUNDING;
 use crate::warning::{Warning, Warnings};
 
 /// Settings for comparing a difference of two success rates with a margin.
@@ -70,12 +71,14 @@ pub fn success_margin(
     let margin = non_negative("margin", options.margin)?;
     let matched = MatchedTallies::new(a, b)?;
     let (bounds, warnings) = one_sided_difference(&matched, alpha.value(), scope);
+    // A bound that touches the margin but for rounding is not within it.
+    let is_above = |value: f64, limit: f64| value > limit + ROUNDING;
     let non_inferior = match bounds {
-        Some(Bounds { lower, .. }) if lower > -margin => GateVerdict::Pass,
-        Some(Bounds { upper, .. }) if upper < -margin => GateVerdict::Fail,
+        Some(Bounds { lower, .. }) if is_above(lower, -margin) => GateVerdict::Pass,
+        Some(Bounds { upper, .. }) if is_above(-margin, upper) => GateVerdict::Fail,
         _ => GateVerdict::Inconclusive,
     };
-    let within = |bounds: Bounds| bounds.lower > -margin && bounds.upper < margin;
+    let within = |bounds: Bounds| is_above(bounds.lower, -margin) && is_above(margin, bounds.upper);
     Ok(SuccessMargin {
         estimate: mean_rate(&matched.a)
             .zip(mean_rate(&matched.b))
@@ -175,6 +178,21 @@ mod tests {
         assert_eq!(needed(0.05), Some(59));
         assert_eq!(needed(0.2), Some(14));
         assert_eq!((needed(0.0), needed(1.0)), (None, None));
+    }
+
+    #[test]
+    fn a_margin_that_the_unseen_share_touches_is_not_shown() {
+        for tasks in 2..60 {
+            let tallies = vec![Tally::new(3, 3).unwrap(); tasks];
+            let options = SuccessMarginOptions {
+                margin: 1.0 - 0.05_f64.powf(1.0 / tasks as f64),
+                alpha: Level::ALPHA_05,
+                scope: Scope::Population,
+            };
+            let found = success_margin(&tallies, &tallies, &options).unwrap();
+            assert_eq!(found.non_inferior, GateVerdict::Inconclusive, "{tasks}");
+            assert!(!found.equivalent);
+        }
     }
 
     #[test]
