@@ -111,12 +111,15 @@ impl Comparison {
         if trials_of(self.mode_a()) == trials_of(self.mode_b()) {
             return;
         }
-        let verdict = match self {
-            Self::Success(comparison) => &mut comparison.verdict,
-            Self::Metric(comparison) => &mut comparison.found.verdict,
+        let (verdict, reason) = match self {
+            Self::Success(comparison) => (&mut comparison.verdict, &mut comparison.reason),
+            Self::Metric(comparison) => {
+                (&mut comparison.found.verdict, &mut comparison.found.reason)
+            }
         };
         if *verdict != Verdict::NotComparable {
             *verdict = Verdict::Inconclusive;
+            *reason = Some("the modes do not have the same trials yet");
         }
     }
 

@@ -4,12 +4,15 @@
 use crate::Analysis;
 use crate::analysis::direction;
 use crate::comparison::{Material, comparable_sets};
-use crate::words::{number, p_value, signed, verdict_word};
+use crate::words::{
+    REPEAT_VOIDS, metric_plan_words, number, p_value, signed, success_plan_words, verdict_word,
+};
 use assize_contracts::{FactorialRecord, SUCCESS};
 use assize_stats::{
     AdjustMethod, Direction, EffectEstimate, EffectRuns, EffectTerm, Factor, Factorial, Level,
     LimitKind, LimitedComparison, LimitedRuns, LimitedVerdict, LookFacts, Measure, MetricKind,
-    Scope, Tally, Verdict, adjust_p_values, limited_comparison, metric_effect, success_effect,
+    Scope, Tally, Verdict, adjust_p_values, limited_comparison, metric_effect, plan_for_metric,
+    plan_for_success, success_effect,
 };
 use serde::Serialize;
 
@@ -59,6 +62,9 @@ pub struct FactorEffect {
     /// Effects that this fraction cannot distinguish from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
+    /// What would help where a declared effect is inconclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     #[serde(skip)]
     direction: Option<Direction>,
     /// With the void trials read against the factor and for it.
@@ -369,6 +375,7 @@ fn one(
         },
         void_decides: false,
         void_cases,
+        advice: None,
         estimate,
         limited,
         p_adjusted: None,
@@ -414,6 +421,7 @@ fn adjust(effects: &mut [FactorEffect], analysis: &Analysis, alpha: Level) {
             effect.p_adjusted = p;
             effect.family_size = family_size;
             effect.judge(alpha);
+            effect.advise(alpha);
         }
     }
 }
@@ -451,6 +459,40 @@ impl FactorEffect {
         if !self.void_cases.iter().all(agrees) {
             self.void_decides = true;
             self.verdict = Verdict::Inconclusive;
+        }
+    }
+
+    /// What would help a declared effect that is inconclusive.
+    fn advise(&mut self, alpha: Level) {
+        if self.exploratory || self.verdict != Verdict::Inconclusive {
+            return;
+        }
+        self.advice = match (&self.estimate, &self.limited) {
+            _ if self.void_decides => Some(REPEAT_VOIDS.to_owned()),
+            (Some(estimate), _) => {
+                let level = Level::new(alpha.value() / self.family_size.max(1) as f64);
+                self.plan_of(estimate, level.unwrap_or(alpha))
+            }
+            (None, Some(_)) => {
+                Some("More tasks would show more, and so would a longer limit.".to_owned())
+            }
+            (None, None) => None,
+        };
+    }
+
+    fn plan_of(&self, estimate: &EffectEstimate, alpha: Level) -> Option<String> {
+        let scenarios = estimate.scenarios;
+        match (estimate.scope, &estimate.plan_basis) {
+            (Scope::Suite, _) => Some("More repetitions of these would show more.".to_owned()),
+            (Scope::Population, Some(basis)) if self.metric == SUCCESS => {
+                let plan = plan_for_success(&basis.components, alpha)?;
+                success_plan_words(&plan, scenarios)
+            }
+            (Scope::Population, Some(basis)) => {
+                let plan = plan_for_metric(basis, alpha)?;
+                metric_plan_words(&plan, estimate.scope, scenarios)
+            }
+            (Scope::Population, None) => Some("More tasks would show more.".to_owned()),
         }
     }
 
@@ -528,7 +570,15 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
         _ => String::new(),
     };
     let mixed = mixed(effect);
-    format!("{head}: {}, {size} ({ends}{mixed}{voids})", word(effect))
+    let word = word(effect);
+    let advice = advice(effect);
+    format!("{head}: {word}, {size} ({ends}{mixed}{voids}){advice}")
+}
+
+/// `. This design sees only …`
+fn advice(effect: &FactorEffect) -> String {
+    let advice = effect.advice.as_ref();
+    advice.map_or_else(String::new, |advice| format!(". {advice}"))
 }
 
 fn mixed(effect: &FactorEffect) -> String {
@@ -562,13 +612,14 @@ fn limited_sentence(effect: &FactorEffect, head: &str, limited: &LimitedComparis
         false => ("more", limited.lower, limited.upper),
     };
     format!(
-        "{head}: {}, {more} {} in {} % of pairs of runs ({} to {} %; {}{}); some runs were cut off by the limit, so that no size is given",
+        "{head}: {}, {more} {} in {} % of pairs of runs ({} to {} %; {}{}); some runs were cut off by the limit, so that no size is given{}",
         word(effect),
         effect.label,
         share(limited.score),
         share(low),
         share(high),
         p_value(effect.p_adjusted),
-        mixed(effect)
+        mixed(effect),
+        advice(effect)
     )
 }

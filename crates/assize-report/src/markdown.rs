@@ -85,7 +85,12 @@ fn write_effects(page: &mut String, summary: &Summary) -> std::fmt::Result {
         return Ok(());
     }
     writeln!(page, "## Effects of the factors\n")?;
+    let mut is_under_exploratory = false;
     for effect in summary.shown_effects() {
+        if effect.exploratory && !is_under_exploratory {
+            writeln!(page, "\n{EXPLORATORY}\n")?;
+            is_under_exploratory = true;
+        }
         writeln!(page, "- {}", safe(&effect_sentence(effect)))?;
     }
     writeln!(page, "\n{EFFECTS_NOTE}\n")

@@ -565,6 +565,10 @@ fn known(input: &PlanInput<'_>) -> Vec<Known> {
     let Some(summary) = input.summary else {
         return assumed(input);
     };
+    let effects = known_effects(input, summary);
+    if !effects.is_empty() {
+        return effects;
+    }
     let mut all: Vec<Known> = Vec::new();
     let mut several: BTreeMap<String, u32> = BTreeMap::new();
     for comparison in &summary.comparisons {
@@ -606,6 +610,31 @@ fn known(input: &PlanInput<'_>) -> Vec<Known> {
     };
     all.sort_by_key(place);
     if all.is_empty() { assumed(input) } else { all }
+}
+
+/// The same of the effects of an earlier run of the factors: of several effects on a metric the one with the largest error.
+fn known_effects(input: &PlanInput<'_>, summary: &Summary) -> Vec<Known> {
+    if !input.design.factorial {
+        return Vec::new();
+    }
+    let of_metric = |metric: &String| {
+        let effects = summary.effects.iter().filter(|effect| {
+            effect.metric == *metric && effect.factors.len() == 1 && !effect.exploratory
+        });
+        let known = effects.filter_map(|effect| {
+            let basis = effect.estimate.as_ref()?.plan_basis?;
+            Some(Known {
+                metric: metric.clone(),
+                label: effect.label.clone(),
+                comparison: Some(effect.effect.clone()),
+                basis,
+                assumed: false,
+            })
+        });
+        let spread = |known: &Known| known.basis.components.spread2;
+        known.max_by(|a, b| spread(a).total_cmp(&spread(b)))
+    };
+    summary.primary.iter().filter_map(of_metric).collect()
 }
 
 fn basis_of(comparison: &Comparison) -> Option<PlanBasis> {

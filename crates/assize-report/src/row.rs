@@ -246,6 +246,7 @@ impl<'a> Row<'a> {
                 Some(words) if !words.is_empty() => format!("check failed: {words}"),
                 _ => format!("check failed: {}", check.id),
             },
+            (None, _) if self.outcome() == Outcome::Void => "no reason was recorded".to_owned(),
             (None, None | Some("stop")) => "checks failed".to_owned(),
             (None, Some(reason)) => reason.to_owned(),
         }

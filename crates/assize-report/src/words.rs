@@ -5,9 +5,11 @@ mod metric;
 mod noun;
 mod success;
 
-use crate::Comparison;
 use crate::caution::count;
-use assize_stats::{Level, Scope, Verdict};
+use crate::{Comparison, MetricResult};
+use assize_stats::{Level, Scope, SuccessComparison, Verdict};
+pub(crate) use metric::plan_words as metric_plan_words;
+pub(crate) use success::{REPEAT_VOIDS, plan_words as success_plan_words};
 
 /// Permutation and interval methods cannot distinguish p-values below this.
 const FLOOR: f64 = 1e-4;
@@ -174,9 +176,10 @@ fn more_like_these(needed: u64, range: Option<[u64; 2]>, have: usize, noun: &str
         Some([low, high]) => (missing(low), missing(high)),
         None => (missing(needed), missing(needed)),
     };
-    match low == high {
-        true => format!("about {low} more {noun} like these"),
-        false => format!("about {low} to {high} more {noun} like these"),
+    match (low, high) {
+        (1, 1) => format!("about 1 more {} like these", noun.trim_end_matches('s')),
+        (low, high) if low == high => format!("about {low} more {noun} like these"),
+        (low, high) => format!("about {low} to {high} more {noun} like these"),
     }
 }
 
@@ -235,12 +238,52 @@ fn p_values(p: Option<f64>, adjusted: Option<f64>, family_size: usize) -> String
     }
 }
 
-/// Explains why an interval on one side of no difference is no verdict: among several questions one looks like that by chance.
-fn doubt(interval: [f64; 2], questions: usize) -> String {
-    let is_one_sided = interval[0] > 0.0 || interval[1] < 0.0;
-    match is_one_sided && questions > 1 {
-        true => format!("; one of {questions} questions asked, so it may be chance"),
-        false => String::new(),
+/// The circumstances under which an interval on one side of no difference is no verdict.
+#[derive(Debug, Clone, Copy, Default)]
+struct Doubts {
+    /// Questions that are adjusted together: one of several looks like that by chance.
+    questions: usize,
+    /// The p-value pays for several looks.
+    looks: bool,
+    /// The reason why there is no verdict yet.
+    reason: Option<&'static str>,
+}
+
+impl Doubts {
+    fn of_success(found: &SuccessComparison) -> Self {
+        Self {
+            questions: found.family_size,
+            looks: found.p_look.is_some(),
+            reason: found.reason,
+        }
+    }
+
+    fn of_metric(found: &MetricResult) -> Self {
+        Self {
+            questions: found.family_size,
+            looks: found.p_look.is_some(),
+            reason: found.reason,
+        }
+    }
+
+    /// Explains why an interval on one side of no difference is no verdict. Empty for others.
+    fn about(self, interval: [f64; 2]) -> String {
+        let is_one_sided = interval[0] > 0.0 || interval[1] < 0.0;
+        let questions = self.questions;
+        match (self.reason, questions > 1, self.looks) {
+            _ if !is_one_sided => String::new(),
+            (Some(reason), ..) => format!("; {reason}"),
+            (None, true, false) => {
+                format!("; one of {questions} questions asked, so it may be chance")
+            }
+            (None, true, true) => {
+                format!(
+                    "; one of {questions} questions, asked at several looks, so it may be chance"
+                )
+            }
+            (None, false, true) => "; asked at several looks, so it may be chance".to_owned(),
+            (None, false, false) => String::new(),
+        }
     }
 }
 
@@ -308,10 +351,27 @@ mod tests {
 
     #[test]
     fn an_interval_that_excludes_zero_without_a_verdict_is_explained() {
-        assert_eq!(doubt([-3.0, 5.0], 3), "");
+        let doubts = Doubts {
+            questions: 3,
+            ..Doubts::default()
+        };
+        assert_eq!(doubts.about([-3.0, 5.0]), "");
         assert_eq!(
-            doubt([3.0, 5.0], 3),
+            doubts.about([3.0, 5.0]),
             "; one of 3 questions asked, so it may be chance"
         );
+        let looks = Doubts {
+            looks: true,
+            ..Doubts::default()
+        };
+        assert_eq!(
+            looks.about([-5.0, -3.0]),
+            "; asked at several looks, so it may be chance"
+        );
+        let unfinished = Doubts {
+            reason: Some("not yet"),
+            ..doubts
+        };
+        assert_eq!(unfinished.about([3.0, 5.0]), "; not yet");
     }
 }

@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, sentence};
-use assize_stats::{Scope, Verdict};
+use assize_report::{Analysis, Comparison, Summary, SummaryBuilder, Unfinished, sentence};
+use assize_stats::{Level, Scope, Verdict};
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../docs/reading-a-report.md");
@@ -485,5 +485,101 @@ fn a_median_is_known_where_lower_bounds_cannot_move_it() {
     assert_eq!(
         (tokens.median, tokens.mean, tokens.bounded),
         (Some(3037.0), None, 1)
+    );
+}
+
+/// The sentence about one metric that decides.
+fn sentence_about(rows: &[Value], metric: &str, more: Analysis) -> String {
+    let decides = Analysis {
+        primary: Some(vec![metric.to_owned()]),
+        ..more
+    };
+    sentence(find(&summarize(rows, &decides), metric))
+}
+
+#[test]
+fn runs_that_are_not_compared_did_not_all_pass() {
+    let both = |task| [judged("docs", task, 4, 4), judged("plain", task, 4, 4)].concat();
+    let mut rows: Vec<Value> = (0..6).flat_map(both).collect();
+    let all = sentence_about(&rows, "success", analysis());
+    assert!(all.starts_with("All runs passed in both modes."), "{all}");
+    // A task of one mode only, all of whose runs failed.
+    rows.extend(judged("docs", 6, 0, 4));
+    let some = sentence_about(&rows, "success", analysis());
+    assert!(
+        some.starts_with("All runs that are compared passed in both modes."),
+        "{some}"
+    );
+}
+
+#[test]
+fn unequal_numbers_of_runs_are_not_said_to_be_equal() {
+    let tokens = |mode: &str, task: usize, runs: usize, size: usize| -> Vec<Value> {
+        let of_run = |run: usize| json!({"tokens": {"total": size + run, "active": size + run}});
+        (0..runs)
+            .map(|run| row(mode, task, run, of_run(run)))
+            .collect()
+    };
+    let both = |plain: usize| {
+        let of_task = |task: usize| {
+            let size = 1000 + 10 * task;
+            [
+                tokens("docs", task, 4, size),
+                tokens("plain", task, plain, 2 * size),
+            ]
+            .concat()
+        };
+        let rows: Vec<Value> = (0..8).flat_map(of_task).collect();
+        sentence_about(&rows, "tokens_active", analysis())
+    };
+    assert!(both(4).contains("8 tasks x 4 runs"), "{}", both(4));
+    assert!(both(5).contains("8 tasks x about 4 runs"), "{}", both(5));
+}
+
+#[test]
+fn one_task_says_of_rare_counts_what_would_tell() {
+    let failed = |mode: &str, run: usize, failed: usize| {
+        row(
+            mode,
+            0,
+            run,
+            json!({"toolCalls": {"total": 5, "failed": failed}}),
+        )
+    };
+    let rows: Vec<Value> = (0..10)
+        .flat_map(|run| [failed("docs", run, run % 2), failed("plain", run, 0)])
+        .collect();
+    let found = sentence_about(&rows, "tool_calls_failed", analysis());
+    assert!(found.contains("one task gives no interval"), "{found}");
+    assert!(found.ends_with("More tasks would tell."), "{found}");
+    // The bound where nothing happened has the level of the report.
+    let none: Vec<Value> = (0..10)
+        .flat_map(|run| [failed("docs", run, 0), failed("plain", run, 0)])
+        .collect();
+    let strict = Analysis {
+        confidence: Level::new(0.99).unwrap(),
+        ..analysis()
+    };
+    let found = sentence_about(&none, "tool_calls_failed", strict);
+    assert!(found.contains("at most 0.46 per run (99 %)"), "{found}");
+}
+
+#[test]
+fn an_unfinished_run_says_why_a_clear_difference_is_no_verdict() {
+    let mut rows: Vec<Value> = (0..8)
+        .flat_map(|task| [judged("docs", task, 5, 5), judged("plain", task, 1, 5)].concat())
+        .collect();
+    rows.extend(judged("docs", 8, 5, 5));
+    let unfinished = Analysis {
+        unfinished: Some(Unfinished {
+            done: 85,
+            planned: 100,
+        }),
+        ..analysis()
+    };
+    let found = sentence_about(&rows, "success", unfinished);
+    assert!(
+        found.contains("the modes do not have the same trials yet"),
+        "{found}"
     );
 }

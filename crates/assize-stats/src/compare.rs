@@ -25,7 +25,8 @@ pub use limited::Limited;
 pub use metric::{
     CiMethod, Design, MetricComparison, PMethod, PairedSummary, RunCounts, SuiteSummary,
 };
-pub use plan::{ComparisonPlan, PlanBasis, SuccessPlan};
+pub(crate) use plan::variance_inside;
+pub use plan::{ComparisonPlan, PlanBasis, SuccessPlan, plan_for_metric, plan_for_success};
 pub use success::{SuccessComparison, SuccessMethod, SuccessPopulation, SuccessSuite};
 
 /// The runs of one mode on one scenario. Several groups with the same names are read as one.

@@ -7,6 +7,8 @@ use libm::{exp, sqrt};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::compare::{PlanBasis, variance_inside};
+use crate::design::Components;
 use crate::effect::Measure;
 use crate::interval::{Level, Scope};
 use crate::proportion::Tally;
@@ -385,6 +387,9 @@ pub struct EffectEstimate {
     pub scenarios: usize,
     /// -1: lower, 1: higher, 0: the interval holds 0.
     pub side: i8,
+    /// The facts that a plan for new tasks is made of. Absent for exactly these tasks, and for the difference of two differences.
+    #[serde(skip)]
+    pub plan_basis: Option<PlanBasis>,
 }
 
 /// The scope of an effect over so many scenarios.
@@ -461,7 +466,70 @@ pub fn metric_effect(
         p_value: varies.then(|| (2.0 * student_t_cdf(-(mean / se).abs(), df)).min(1.0)),
         scenarios: effects.count(),
         side,
+        plan_basis: metric_basis(&complete, weights, statistic, &effects, is_positive)
+            .filter(|_| varies),
     })
+}
+
+/// The facts that a plan for a metric is made of. None for the difference of two differences.
+fn metric_basis(
+    complete: &[Vec<Option<Sample>>],
+    weights: &[f64],
+    statistic: Statistic,
+    effects: &Sample,
+    is_positive: bool,
+) -> Option<PlanBasis> {
+    if !is_single(weights) {
+        return None;
+    }
+    let scale = common_scale(complete.iter().flatten().flatten());
+    let unit = if is_positive { 1.0 } else { scale.unit };
+    let (mut within2, mut inverse, mut cells, mut size) = (0.0, 0.0, 0.0, 0.0);
+    for (place, weight) in weights
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight != 0.0)
+    {
+        let samples: Vec<&Sample> = complete
+            .iter()
+            .filter_map(|all| all[place].as_ref())
+            .collect();
+        let logs: Option<Vec<Sample>> = samples.iter().map(|sample| sample.logs()).collect();
+        let variance = match (is_positive, &logs) {
+            (true, Some(logs)) => variance_inside(logs.iter()),
+            // A statistic above 0 of runs that touch it: all of the spread is booked as one between tasks.
+            (true, None) => 0.0,
+            (false, _) => variance_inside(samples.iter().copied()) * scale.inverse * scale.inverse,
+        };
+        within2 += weight * weight * variance;
+        for sample in samples {
+            inverse += 1.0 / sample.count() as f64;
+            cells += 1.0;
+            size += (-weight).max(0.0) * statistic.of(sample).abs() / unit;
+        }
+    }
+    let spread = effects.stddev();
+    Some(PlanBasis {
+        components: Components::new(
+            effects.count() as u64,
+            cells / inverse,
+            spread * spread,
+            within2,
+            statistic,
+        ),
+        measure: match is_positive {
+            true => Measure::LogRatio,
+            false => Measure::Difference,
+        },
+        unit,
+        size: size / complete.len() as f64,
+    })
+}
+
+/// Weights of one factor: the difference of two means, and not that of two such differences.
+fn is_single(weights: &[f64]) -> bool {
+    let up: f64 = weights.iter().filter(|weight| **weight > 0.0).sum();
+    up < 1.0 + 1e-9
 }
 
 /// The effect on exactly these tasks: only the spread of runs inside them is error (Welch). Without two runs everywhere it has no
@@ -538,6 +606,7 @@ fn suite_metric_effect(
             true if mean + reach < 0.0 => -1,
             _ => 0,
         },
+        plan_basis: None,
     })
 }
 
@@ -603,7 +672,39 @@ pub fn success_effect(
         certain: false,
         scenarios: complete.len(),
         side,
+        plan_basis: is_single(weights).then(|| success_basis(&complete, weights, &fit, floor)),
     })
+}
+
+/// The facts that a plan for success is made of; `chance` is the variance of a task's effect by chance alone.
+fn success_basis(
+    complete: &[&EffectRuns<Tally>],
+    weights: &[f64],
+    fit: &TaskT,
+    chance: f64,
+) -> PlanBasis {
+    let used = || {
+        let cells = complete
+            .iter()
+            .flat_map(|scenario| scenario.runs.iter().zip(weights));
+        cells.filter_map(|(tally, weight)| (*weight != 0.0).then_some(tally))
+    };
+    let cells = used().count() as f64;
+    let repetitions = cells / used().map(|tally| 1.0 / tally.trials() as f64).sum::<f64>();
+    let rates = used().filter_map(|tally| tally.rate());
+    let components = Components::new(
+        complete.len() as u64,
+        repetitions,
+        fit.variance,
+        chance * repetitions,
+        Statistic::Mean,
+    );
+    PlanBasis {
+        components: components.with_success_rate(rates.sum::<f64>() / cells),
+        measure: Measure::Difference,
+        unit: 1.0,
+        size: 1.0,
+    }
 }
 
 /// The effect on exactly these tasks: the combinations on either side of the contrast are read as the tasks of two modes.
@@ -640,6 +741,7 @@ fn suite_success_effect(
             Some((_, upper)) if upper < 0.0 => -1,
             _ => 0,
         },
+        plan_basis: None,
     })
 }
 

@@ -96,7 +96,7 @@ pub use compare::{
     CiMethod, CompareOptions, ComparisonPlan, ComparisonSet, Comparisons, Design, Family, Group,
     Limited, Metric, MetricComparison, MetricKind, PMethod, PairedSummary, PlanBasis, RunCounts,
     SuccessCell, SuccessComparison, SuccessMethod, SuccessPlan, SuccessPopulation, SuccessSuite,
-    SuiteSummary, compare_groups, compare_sets,
+    SuiteSummary, compare_groups, compare_sets, plan_for_metric, plan_for_success,
 };
 pub use count::{CountDifference, count_difference};
 pub use describe::{Description, MedianRange, Outliers, describe, median_range, tukey_outliers};

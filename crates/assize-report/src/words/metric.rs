@@ -1,11 +1,11 @@
 //! Sentences about metrics: compared by ratio or difference, with cut-off runs, and rare counts.
 
 use super::noun::Noun;
-use super::{Clause, design, doubt, level_words, number, p_values, reason, scope};
+use super::{Clause, Doubts, design, level_words, number, p_values, reason, scope};
 use crate::comparison::{Headline, headline};
 use crate::{BoundedBy, MetricResult, duration, quantity};
 use assize_stats::{
-    CountDifference, LimitKind, Limited, LimitedComparison, Scope, Verdict, Warning,
+    ComparisonPlan, CountDifference, LimitKind, Limited, LimitedComparison, Scope, Verdict, Warning,
 };
 
 /// A design that sees only differences above this sees none.
@@ -36,7 +36,7 @@ pub(super) fn clause(found: &MetricResult) -> Clause<'_> {
         Verdict::Inconclusive if shown.is_degenerate() => constant_clause(found, &shown, &noun),
         Verdict::Inconclusive => {
             let range = noun.range(&shown);
-            let doubt = doubt(shown.interval, found.family_size);
+            let doubt = Doubts::of_metric(found).about(shown.interval);
             Clause::Unknown {
                 name: noun.name,
                 place: super::place(found.scope, found.scenarios),
@@ -190,7 +190,7 @@ fn ratio_sentence(found: &MetricResult, shown: &Headline, noun: &Noun<'_>) -> St
             "Cannot tell whether {a} differs from {b} by {}. {scope}, the data fit anything {}{}{values}.",
             noun.name,
             noun.range(shown),
-            doubt(shown.interval, found.family_size)
+            Doubts::of_metric(found).about(shown.interval)
         ),
         Verdict::Equivalent => format!(
             "{scope}, {a} and {b} are equivalent by {} within the margin ({level} interval {}{values}; {evidence}).",
@@ -254,7 +254,7 @@ fn too_few(found: &MetricResult) -> String {
 /// `8 tasks x 5 runs, paired; p 0.010`.
 fn evidence(found: &MetricResult) -> String {
     let repetitions = found.repetitions as u64;
-    let design = design(found.scenarios, repetitions, true);
+    let design = design(found.scenarios, repetitions, found.balanced);
     let p = p_values(
         crate::cells::decisive_p(found),
         found.p_adjusted,
@@ -296,11 +296,21 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
         };
         return Some(format!("More tasks would show more, and so would {also}."));
     }
+    if let Some(count) = &found.count
+        && count.lower.is_none()
+        && !count.nothing_happened
+    {
+        return Some("More tasks would tell.".to_owned());
+    }
     let is_constant = headline(found).is_some_and(|shown| shown.is_degenerate());
     if is_constant && found.scope == Scope::Population {
         return Some("More tasks would show how much they differ.".to_owned());
     }
-    let plan = found.plan.as_ref()?;
+    plan_words(found.plan.as_ref()?, found.scope, found.scenarios)
+}
+
+/// The differences that a design sees, and what it takes to see a smaller one.
+pub(crate) fn plan_words(plan: &ComparisonPlan, scope: Scope, scenarios: usize) -> Option<String> {
     let Some(target) = plan.target_pct else {
         let (seen, tasks) = plan.min_detectable_effect.zip(plan.scenarios_needed)?;
         return Some(format!(
@@ -316,29 +326,19 @@ pub(super) fn plan(found: &MetricResult) -> Option<String> {
         ),
     });
     let target = number(target);
-    let needs = match (plan.repetitions_needed, plan.scenarios_needed, found.scope) {
-        (Some(runs), Some(scenarios), _) => Some(format!(
+    let needs = match (plan.repetitions_needed, plan.scenarios_needed, scope) {
+        (Some(runs), Some(needed), _) => Some(format!(
             "For {target} % it needs {runs} repetitions, or {}.",
-            super::more_like_these(
-                scenarios,
-                plan.scenarios_range,
-                found.scenarios,
-                "scenarios"
-            )
+            super::more_like_these(needed, plan.scenarios_range, scenarios, "scenarios")
         )),
         (Some(runs), None, Scope::Suite) => Some(format!(
             "For {target} %{} it needs {runs} repetitions.",
-            super::place(found.scope, found.scenarios)
+            super::place(scope, scenarios)
         )),
         (Some(runs), None, _) => Some(format!("For {target} % it needs {runs} repetitions.")),
-        (None, Some(scenarios), _) => Some(format!(
+        (None, Some(needed), _) => Some(format!(
             "For {target} % it needs {}; repetitions alone will not do.",
-            super::more_like_these(
-                scenarios,
-                plan.scenarios_range,
-                found.scenarios,
-                "scenarios"
-            )
+            super::more_like_these(needed, plan.scenarios_range, scenarios, "scenarios")
         )),
         (None, None, _) => None,
     };
@@ -415,7 +415,8 @@ fn limited_clause<'a>(found: &MetricResult, limited: &Limited, noun: &Noun<'a>) 
     let (pairs, range) = (direction.pairs(), direction.range());
     if found.verdict == Verdict::Inconclusive {
         let cut_off = cut_off(found, limited);
-        return unknown(format!("{pairs}, {}; {cut_off}", direction.fits()));
+        let doubt = limited_doubt(found, limited);
+        return unknown(format!("{pairs}, {}{doubt}; {cut_off}", direction.fits()));
     }
     let size = size(found, limited, noun, false);
     let size = size.map(|size| format!("; {size}")).unwrap_or_default();
@@ -442,8 +443,9 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
             LimitKind::Tokens => format!("{a} used {} than {b}", noun.compared(false)),
         };
         return format!(
-            "Cannot tell whether {question}{place}: {pairs}, {} ({design}); {}.",
+            "Cannot tell whether {question}{place}: {pairs}, {} ({design}){}; {}.",
             direction.fits(),
+            limited_doubt(found, limited),
             cut_off(found, limited)
         );
     }
@@ -468,6 +470,13 @@ fn limited_sentence(found: &MetricResult, limited: &Limited, noun: &Noun<'_>) ->
         "{claim} ({pairs}, {level} interval {range}; {design}).{size} {}.",
         super::upper_first(&cut_off(found, limited))
     )
+}
+
+fn limited_doubt(found: &MetricResult, limited: &Limited) -> String {
+    let ends = limited.comparison.lower.zip(limited.comparison.upper);
+    ends.map_or_else(String::new, |(low, high)| {
+        Doubts::of_metric(found).about([low, high])
+    })
 }
 
 /// `slower`, or `more active tokens`.
@@ -554,11 +563,16 @@ fn cut_off(found: &MetricResult, limited: &Limited) -> String {
 
 fn count_clause(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {
     if count.nothing_happened {
-        return super::lower_first(nothing_happened(count, noun).trim_end_matches('.'));
+        return super::lower_first(nothing_happened(found, count, noun).trim_end_matches('.'));
     }
     let rates = rates(count, noun);
     match found.verdict {
-        Verdict::Inconclusive => format!("cannot tell for {}: {rates}", noun.name),
+        Verdict::Inconclusive => format!(
+            "cannot tell for {}{}: {rates}{}",
+            noun.name,
+            super::place(found.scope, found.scenarios),
+            count_doubt(found, count)
+        ),
         _ => format!(
             "{}{}{}: {rates}",
             noun.compared(count.estimate.unwrap_or(0.0) < 0.0),
@@ -571,17 +585,24 @@ fn count_clause(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) 
 fn count_sentence(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {
     let (a, b) = (&found.mode_a, &found.mode_b);
     if count.nothing_happened {
-        return nothing_happened(count, noun);
+        return nothing_happened(found, count, noun);
     }
     let (rates, evidence) = (rates(count, noun), evidence(found));
     let ratio = count
         .ratio
         .map(|ratio| format!(" That is {} times as many in these runs.", times(ratio)));
     match found.verdict {
-        Verdict::Inconclusive => format!(
-            "Cannot tell whether {a} has {} than {b}{}: {rates}; {evidence}.",
+        Verdict::Inconclusive if count.lower.is_none() => format!(
+            "Cannot tell whether {a} has {} than {b}{}: {rates}, one task gives no interval ({}).",
             noun.compared(false),
-            super::place(found.scope, found.scenarios)
+            super::place(found.scope, found.scenarios),
+            design(found.scenarios, found.repetitions as u64, found.balanced)
+        ),
+        Verdict::Inconclusive => format!(
+            "Cannot tell whether {a} has {} than {b}{}: {rates}; {evidence}{}.",
+            noun.compared(false),
+            super::place(found.scope, found.scenarios),
+            count_doubt(found, count)
         ),
         _ => format!(
             "{}, {a} has {}{} than {b}: {rates}; {evidence}.{}{}",
@@ -620,15 +641,23 @@ fn rates(count: &CountDifference, noun: &Noun<'_>) -> String {
     )
 }
 
-fn nothing_happened(count: &CountDifference, noun: &Noun<'_>) -> String {
+fn count_doubt(found: &MetricResult, count: &CountDifference) -> String {
+    let ends = count.lower.zip(count.upper);
+    ends.map_or_else(String::new, |(low, high)| {
+        Doubts::of_metric(found).about([low, high])
+    })
+}
+
+fn nothing_happened(found: &MetricResult, count: &CountDifference, noun: &Noun<'_>) -> String {
     let most = count.at_most_a.zip(count.at_most_b);
     let most = most.map_or(0.0, |(a, b)| a.max(b));
     format!(
-        "No {} in either ({} and {} runs): at most {} per run (95 %), on these tasks.",
+        "No {} in either ({} and {} runs): at most {} per run ({}), on these tasks.",
         noun.one(),
         count.runs_a,
         count.runs_b,
-        times(most)
+        times(most),
+        level_words(found.confidence_level)
     )
 }
 

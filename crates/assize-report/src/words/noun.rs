@@ -23,8 +23,13 @@ impl<'a> Noun<'a> {
     }
 
     /// One of what a count counts: `failed tool call` of `failed tool calls`.
-    pub(super) fn one(&self) -> &'a str {
-        self.name.strip_suffix('s').unwrap_or(self.name)
+    pub(super) fn one(&self) -> String {
+        if let Some(stem) = self.name.strip_suffix("ies") {
+            return format!("{stem}y");
+        }
+        let one = self.name.strip_suffix('s');
+        let one = one.filter(|one| !one.ends_with('s'));
+        one.unwrap_or(self.name).to_owned()
     }
 
     /// `31 % fewer tokens`.
@@ -114,6 +119,14 @@ mod tests {
             Noun::of(&Metric::named("tokens_active")).range(&shown),
             expected
         );
+    }
+
+    #[test]
+    fn one_of_a_count_is_a_word() {
+        let one = |name: &str| Noun::of(&Metric::named(name)).one();
+        assert_eq!(one("tool_calls_failed"), "failed tool call");
+        assert_eq!(one("retries"), "retry");
+        assert_eq!(one("loss"), "loss");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Sentences about success.
 
-use super::{design, doubt, level_words, number, p_values, reason, signed};
+use super::{Doubts, design, level_words, number, p_values, reason, signed};
 use crate::percent;
-use assize_stats::{Scope, SuccessComparison, Verdict, Warning};
+use assize_stats::{Scope, SuccessComparison, SuccessPlan, Verdict, Warning};
 
 /// `success higher: 73 % against 48 %, +25 points (+9 to +40)`.
 pub(super) fn clause(found: &SuccessComparison) -> String {
@@ -117,7 +117,7 @@ fn fit(found: &SuccessComparison) -> String {
         Some(ends) => format!(
             ", the data fit {}{}",
             ends_of(ends),
-            doubt(ends, found.family_size)
+            Doubts::of_success(found).about(ends)
         ),
         None => ", too few runs for an interval".to_owned(),
     }
@@ -129,7 +129,7 @@ fn fit_with_design(found: &SuccessComparison) -> String {
             ", the data fit {} ({}){}",
             ends_of(ends),
             runs(found),
-            doubt(ends, found.family_size)
+            Doubts::of_success(found).about(ends)
         ),
         None => format!(", too few runs for an interval ({})", runs(found)),
     }
@@ -138,9 +138,15 @@ fn fit_with_design(found: &SuccessComparison) -> String {
 /// All runs ended the same way: nothing differs, and yet little is known.
 fn unanimous(found: &SuccessComparison) -> Option<String> {
     let rates = found.rate_a.zip(found.rate_b)?;
-    let ended = match rates {
-        (1.0, 1.0) => "All runs passed in both modes.",
-        (0.0, 0.0) => "No run passed in either mode.",
+    // Void trials did neither, and tasks that one mode lacks are not looked at.
+    let is_all = found.void == [0, 0]
+        && found.void_unrelated == [0, 0]
+        && found.unmatched_scenarios.is_empty();
+    let ended = match (rates, is_all) {
+        ((1.0, 1.0), true) => "All runs passed in both modes.",
+        ((1.0, 1.0), false) => "All runs that are compared passed in both modes.",
+        ((0.0, 0.0), true) => "No run passed in either mode.",
+        ((0.0, 0.0), false) => "None of the runs that are compared passed in either mode.",
         _ => return None,
     };
     let suite = found.suite.as_ref().and_then(|suite| suite.ci95);
@@ -267,12 +273,21 @@ fn voids(found: &SuccessComparison) -> Option<String> {
 pub(super) fn plan(found: &SuccessComparison) -> Option<String> {
     let plan = found.plan.as_ref()?;
     if decided_by_voids(found) {
-        return Some("`assize run --resume ID --only void` repeats the void trials.".to_owned());
+        return Some(REPEAT_VOIDS.to_owned());
     }
+    plan_words(plan, found.scenarios)
+}
+
+/// The advice where void trials decide.
+pub(crate) const REPEAT_VOIDS: &str =
+    "`assize run --resume ID --only void` repeats the void trials.";
+
+/// The differences that a design sees, and what it takes to see a smaller one.
+pub(crate) fn plan_words(plan: &SuccessPlan, scenarios: usize) -> Option<String> {
     let target = number(plan.target_pp);
     let tasks = plan
         .scenarios_needed
-        .map(|tasks| super::more_like_these(tasks, plan.scenarios_range, found.scenarios, "tasks"));
+        .map(|tasks| super::more_like_these(tasks, plan.scenarios_range, scenarios, "tasks"));
     let repetitions = plan
         .repetitions_needed
         .map(|repetitions| format!("{repetitions} repetitions of these"));

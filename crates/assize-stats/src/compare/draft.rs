@@ -150,6 +150,7 @@ impl Draft {
 
     fn take_limited(&mut self, limited: Limited) {
         self.evidence.finding = Finding::of_limited(&limited);
+        self.comparison.warnings.remove(Warning::SkewedMean);
         self.comparison
             .warnings
             .extend(&limited.comparison.warnings);
@@ -158,6 +159,8 @@ impl Draft {
 
     fn take_count(&mut self, count: CountDifference) {
         self.evidence.finding = Finding::of_count(&count);
+        // Its interval reaches further on the side of the skew.
+        self.comparison.warnings.remove(Warning::SkewedMean);
         self.comparison.statistic = Statistic::Mean;
         self.comparison.warnings.extend(&count.warnings);
         self.comparison.count = Some(count);
@@ -259,6 +262,7 @@ fn empty(
         n: RunCounts { a: 0, b: 0 },
         scenarios,
         repetitions: selection.repetitions(),
+        balanced: selection.is_balanced(),
         unmatched_scenarios: selection.unmatched.clone(),
         design: if labelled {
             Design::Paired

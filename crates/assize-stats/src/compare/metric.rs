@@ -43,6 +43,8 @@ pub struct MetricComparison {
     pub scenarios: usize,
     /// Usual number of runs of a scenario under one mode.
     pub repetitions: usize,
+    /// All scenarios have that number under both modes.
+    pub balanced: bool,
     /// Scenarios run by one mode only.
     pub unmatched_scenarios: Vec<String>,
     /// The matching of runs.
@@ -97,7 +99,7 @@ pub struct MetricComparison {
     pub exploratory: bool,
     /// The word.
     pub verdict: Verdict,
-    /// The reason why the modes cannot be compared.
+    /// The reason why the modes cannot be compared, or not yet.
     pub reason: Option<&'static str>,
     /// The size that an inconclusive comparison would need.
     pub plan: Option<ComparisonPlan>,

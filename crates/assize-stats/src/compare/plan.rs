@@ -101,6 +101,18 @@ impl PlanBasis {
     }
 }
 
+/// The plan for a metric on new tasks, whatever was compared. None when nothing varies.
+pub fn plan_for_metric(basis: &PlanBasis, alpha: Level) -> Option<ComparisonPlan> {
+    let wanted = CompareOptions::default().plan_effect;
+    Basis::Scenarios(*basis).plan(wanted, alpha)
+}
+
+/// The plan for success on new tasks, whatever was compared.
+pub fn plan_for_success(components: &Components, alpha: Level) -> Option<SuccessPlan> {
+    let wanted = CompareOptions::default().plan_effect;
+    SuccessBasis::Tasks(*components).plan(wanted, alpha)
+}
+
 /// The facts that a plan for a metric is made of.
 #[derive(Clone, Debug)]
 pub(super) enum Basis {
@@ -485,7 +497,7 @@ pub(super) fn baseline_size(pairs: &[Pair], statistic: Statistic) -> f64 {
 }
 
 /// Pooled variance inside scenarios; 0 when every scenario has a single run, which leaves all of it between them.
-fn variance_inside<'a>(samples: impl Iterator<Item = &'a Sample>) -> f64 {
+pub(crate) fn variance_inside<'a>(samples: impl Iterator<Item = &'a Sample>) -> f64 {
     let (mut squares, mut df) = (0.0, 0.0);
     for sample in samples {
         let freedom = (sample.count() - 1) as f64;

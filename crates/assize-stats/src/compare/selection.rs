@@ -95,16 +95,23 @@ impl Selection {
 
     /// The usual number of runs of a scenario under one mode.
     pub(super) fn repetitions(&self) -> usize {
-        let mut counts: Vec<usize> = self
-            .pairs
-            .iter()
-            .flat_map(|pair| [pair.a.count(), pair.b.count()])
-            .collect();
+        let mut counts: Vec<usize> = self.counts().collect();
         counts.sort_unstable();
         counts
             .get(counts.len().saturating_sub(1) / 2)
             .copied()
             .unwrap_or(0)
+    }
+
+    /// All scenarios have that number of runs under both modes.
+    pub(super) fn is_balanced(&self) -> bool {
+        let usual = self.repetitions();
+        self.counts().all(|runs| runs == usual)
+    }
+
+    fn counts(&self) -> impl Iterator<Item = usize> {
+        let pairs = self.pairs.iter();
+        pairs.flat_map(|pair| [pair.a.count(), pair.b.count()])
     }
 }
 

@@ -103,7 +103,7 @@ pub struct SuccessComparison {
     pub confidence_level: Level,
     /// The word.
     pub verdict: Verdict,
-    /// The reason why the modes cannot be compared.
+    /// The reason why the modes cannot be compared, or not yet.
     pub reason: Option<&'static str>,
     /// The size that an inconclusive comparison would need.
     pub plan: Option<SuccessPlan>,
@@ -576,7 +576,8 @@ fn usual(matched: &MatchedTallies) -> u64 {
 }
 
 fn is_balanced(matched: &MatchedTallies) -> bool {
-    trials_of(matched).all(|trials| trials == usual(matched))
+    let usual = usual(matched);
+    trials_of(matched).all(|trials| trials == usual)
 }
 
 fn trials_of(matched: &MatchedTallies) -> impl Iterator<Item = u64> {

@@ -268,6 +268,10 @@ fn change_words(change: &ScenarioChange<'_>) -> String {
 
 fn show(summary: &Summary, arguments: &CompareArguments) {
     for pair in summary.pairs() {
+        // Pairs of modes that come from factors decide nothing.
+        if !arguments.verbose && pair.iter().all(Comparison::is_exploratory) {
+            continue;
+        }
         let heading = format!("{} against {}", pair[0].mode_a(), pair[0].mode_b());
         print(style(plain(&heading)).bold().to_string());
         let (exploratory, declared): (Vec<&Comparison>, Vec<&Comparison>) =

@@ -73,14 +73,24 @@ pub(super) fn expand(document: Document) -> Result<Expanded, Problem> {
         let problem = document.problem(&["modes"], "found `modes` beside `factors`");
         return Err(problem.hint("`factors` expand to modes; leave one of them out"));
     }
+    if document.value().get("interactions").is_some() {
+        let problem = document.problem(&["interactions"], "found `interactions` beside `factors`");
+        return Err(problem
+            .hint("they belong to the design: `factorial: { runs: 8, interactions: [[a, b]] }`"));
+    }
     let factors = read_factors(&document, &written)?;
     let (runs, interactions) = read_factorial(&document, factors.len())?;
     let names = factors.iter().map(|factor| Factor {
         name: factor.name.clone(),
         levels: factor.levels.iter().map(|(name, _)| name.clone()).collect(),
     });
-    let design = Factorial::new(names.collect(), runs)
-        .map_err(|error| document.problem(&["factors"], error.to_string()))?;
+    let design = Factorial::new(names.collect(), runs).map_err(|error| {
+        let place = match document.value().get("factorial") {
+            Some(_) => "factorial",
+            None => "factors",
+        };
+        document.problem(&[place], error.to_string())
+    })?;
     for name in interactions.iter().flatten() {
         if !factors.iter().any(|factor| factor.name == *name) {
             let message = format!("unknown factor `{name}` in `factorial.interactions`");

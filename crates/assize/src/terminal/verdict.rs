@@ -2,7 +2,8 @@
 
 use super::{plain, print, print_gates, print_reasons, summary_table, wrapped, wrapped_after};
 use assize_report::{
-    Comparison, EFFECTS_NOTE, Summary, advice, clause, effect_sentence, headline, verdict_line,
+    Comparison, EFFECTS_NOTE, EXPLORATORY, Summary, advice, clause, effect_sentence, headline,
+    verdict_line,
 };
 use assize_stats::Verdict;
 use console::style;
@@ -52,7 +53,12 @@ pub(crate) fn print_effects(summary: &Summary) {
         return;
     }
     print(style("effects of the factors").dim().to_string());
+    let mut is_under_exploratory = false;
     for effect in summary.shown_effects() {
+        if effect.exploratory && !is_under_exploratory {
+            print(style(wrapped(EXPLORATORY, "")).dim().to_string());
+            is_under_exploratory = true;
+        }
         let line = wrapped(&plain(&effect_sentence(effect)), "    ");
         let mark = match effect.verdict {
             Verdict::Better => style("✓").green(),

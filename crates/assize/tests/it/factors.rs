@@ -75,6 +75,16 @@ fn four_switches_in_eight_modes_tell_which_part_earns_its_place() {
     );
     let text = suite.done(&["compare"]);
     assert!(text.contains("✓ short: better"), "{text}");
+    // What was not declared stands under a heading of its own, and after "cannot tell" comes what would help.
+    let heading = text.find("Exploratory: not declared beforehand").unwrap();
+    assert!(text.find("short × polite").unwrap() > heading, "{text}");
+    assert!(text.find("short × skilled").unwrap() < heading, "{text}");
+    let advice = find("polite", "success")["advice"].as_str().unwrap();
+    assert!(
+        advice.contains("This design sees only differences above"),
+        "{advice}"
+    );
+    assert!(find("short", "tokens_active").get("advice").is_none());
     let report = std::fs::read_to_string(suite.run_directory().join("report/report.md")).unwrap();
     assert!(report.contains("## Effects of the factors"), "{report}");
     let plan: Value = serde_json::from_str(&suite.done(&["plan", "--json"])).unwrap();
@@ -82,6 +92,12 @@ fn four_switches_in_eight_modes_tell_which_part_earns_its_place() {
         (&plan["arms"], &plan["questions"]),
         (&Value::from(8), &Value::from(10))
     );
+    // Planned from the effects themselves, which average over all modes and so vary less than pairs of them.
+    let of_success = &plan["metrics"][0];
+    let factors = ["short", "skilled", "polite", "loud"];
+    assert!(factors.contains(&of_success["comparison"].as_str().unwrap()));
+    let seen = of_success["detectable"]["value"].as_f64().unwrap();
+    assert!(seen < 60.0, "{plan:#}");
 }
 
 #[test]
@@ -107,6 +123,11 @@ fn factors_that_cannot_be_are_refused_where_they_stand() {
             "cannot be balanced, expected one of 8",
         ),
         ("skilled]]", "clever]]", "unknown factor `clever`"),
+        (
+            "factorial: {",
+            "interactions: [[short, loud]]\nfactorial: {",
+            "`interactions` beside `factors`",
+        ),
         (
             "loud: { environment: { LOUD: '1' } }",
             "loud: 3",

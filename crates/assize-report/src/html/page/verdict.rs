@@ -9,7 +9,7 @@ use crate::html::charts::{Ends, difference_bar};
 use crate::summary::shown_amount;
 use crate::words::{Clause, clause, closing_clauses, sentence, verdict_word};
 use crate::{
-    Comparison, EFFECTS_NOTE, GateResult, Nature, Summary, amount, effect_sentence,
+    Comparison, EFFECTS_NOTE, EXPLORATORY, GateResult, Nature, Summary, amount, effect_sentence,
     gate_bounds_note, gates_note,
 };
 use assize_stats::{GateVerdict, Verdict};
@@ -44,7 +44,11 @@ fn effects(summary: &Summary) -> Markup {
     html! {
         @if !summary.effects.is_empty() {
             h3 { "Effects of the factors" }
-            ul.verdicts { @for effect in summary.shown_effects() { li { span.clause { (effect_sentence(effect)) } } } }
+            ul.verdicts { @for effect in summary.shown_effects().filter(|effect| !effect.exploratory) { li { span.clause { (effect_sentence(effect)) } } } }
+            @if summary.shown_effects().any(|effect| effect.exploratory) {
+                p.legend { (EXPLORATORY) }
+                ul.verdicts { @for effect in summary.shown_effects().filter(|effect| effect.exploratory) { li { span.clause { (effect_sentence(effect)) } } } }
+            }
             p.legend { (EFFECTS_NOTE) }
         }
     }
