@@ -23,6 +23,8 @@ pub(crate) struct Arm {
     pub(crate) mode: String,
     pub(crate) model: String,
     pub(crate) nature: Nature,
+    /// The number of arms that were met before.
+    pub(crate) order: u32,
     /// By the scenario's place in the list of scenarios.
     pub(crate) cells: Cells,
     /// Labels that came out, by the metric that reports them.

@@ -181,6 +181,7 @@ impl SummaryBuilder {
                 mode: row.mode.clone().into_owned(),
                 model: row.model.clone().into_owned(),
                 nature,
+                order: self.arms.len() as u32,
                 cells: Default::default(),
                 labels: Default::default(),
                 texts: Default::default(),

@@ -57,7 +57,7 @@ pub(crate) fn of_rows(
     cautions.extend(of_trials(builder, labels));
     cautions.extend(of_unchecked(builder));
     cautions.extend(of_disagreements(builder, labels));
-    cautions.extend(crate::looks::drift_cautions(builder));
+    cautions.extend(crate::looks::drift_cautions(builder, labels));
     cautions
 }
 

@@ -3,7 +3,7 @@
 use crate::words::p_value;
 use crate::{Analysis, Caution, CautionCode, Comparison, Row, SummaryBuilder};
 use assize_contracts::{Outcome, RowField, StoppingMethod};
-use assize_stats::special::student_t_cdf;
+use assize_stats::special::{beta_cdf, student_t_cdf};
 use assize_stats::{Level, LookFacts, Looks, Scope, Spending, Stopping, boundaries};
 
 /// The looks at a run so far, this one included.
@@ -154,8 +154,7 @@ impl DriftTally {
         }
     }
 
-    /// The change of times from the first to the last trial as a share, and its p-value: within scenarios and modes, so that
-    /// neither counts.
+    /// The change of times from the first to the last trial as a share: within scenarios and modes, so that neither counts.
     fn trend(&self) -> Option<Trend> {
         if self.0.len() < FEWEST_TIMED {
             return None;
@@ -165,67 +164,170 @@ impl DriftTally {
             let key = |timed: &Timed| (timed.arm, timed.scenario);
             key(a).cmp(&key(b)).then(a.position.total_cmp(&b.position))
         });
-        let (mut xx, mut xy, mut yy, mut df) = (0.0, 0.0, 0.0, -1.0);
-        for cell in timed.chunk_by(|a, b| (a.arm, a.scenario) == (b.arm, b.scenario)) {
-            let count = cell.len() as f64;
-            let mean = |of: fn(&Timed) -> f64| cell.iter().map(of).sum::<f64>() / count;
-            let (x, y) = (mean(|timed| timed.position), mean(|timed| timed.ln_time));
-            for timed in cell {
-                let (dx, dy) = (timed.position - x, timed.ln_time - y);
-                xx += dx * dx;
-                xy += dx * dy;
-                yy += dy * dy;
-            }
-            df += count - 1.0;
+        let mut all = Line::default();
+        let mut arms: Vec<(u32, Line)> = Vec::new();
+        for of_arm in timed.chunk_by(|a, b| a.arm == b.arm) {
+            let mut line = Line::default();
+            let cells = of_arm.chunk_by(|a, b| a.scenario == b.scenario);
+            cells.for_each(|cell| line.add(cell));
+            all.join(&line);
+            arms.push((of_arm[0].arm, line));
         }
         let typical = timed.iter().map(|timed| timed.ln_time).sum::<f64>() / timed.len() as f64;
         let places = timed.iter().map(|timed| timed.position);
         let last = places.clone().fold(f64::NEG_INFINITY, f64::max);
         let first = places.fold(f64::INFINITY, f64::min);
-        if df < 10.0 || xx <= 0.0 || typical < SHORTEST.ln() {
+        let df = all.df - 1.0;
+        if df < 10.0 || all.xx <= 0.0 || typical < SHORTEST.ln() {
             return None;
         }
-        let slope = xy / xx;
-        let rest = (yy - slope * xy).max(0.0) / df;
-        let t = slope / (rest / xx).sqrt();
-        Some(Trend {
-            change: (slope * (last - first)).exp() - 1.0,
+        let slope = all.slope();
+        let rest = all.rest() / df;
+        let change = |slope: f64| (slope * (last - first)).exp() - 1.0;
+        let t = slope / (rest / all.xx).sqrt();
+        arms.retain(|(_, line)| line.xx > 0.0);
+        let trend = Trend {
+            change: change(slope),
             p_value: (2.0 * student_t_cdf(-t.abs(), df)).min(1.0),
-        })
-        .filter(|trend| trend.change.is_finite() && trend.p_value.is_finite())
+            p_unlike: p_unlike(&all, &arms),
+            of_arms: arms
+                .iter()
+                .map(|(arm, line)| (*arm, change(line.slope())))
+                .collect(),
+        };
+        let is_finite = |(_, change): &(u32, f64)| change.is_finite();
+        let numbers = [trend.change, trend.p_value, trend.p_unlike];
+        let is_sound = numbers.iter().all(|number| number.is_finite());
+        Some(trend).filter(|trend| is_sound && trend.of_arms.iter().all(is_finite))
+    }
+}
+
+/// Sums for the line of times over positions, around the means of each scenario.
+#[derive(Debug, Default)]
+struct Line {
+    xx: f64,
+    xy: f64,
+    yy: f64,
+    df: f64,
+}
+
+impl Line {
+    fn add(&mut self, cell: &[Timed]) {
+        let count = cell.len() as f64;
+        let mean = |of: fn(&Timed) -> f64| cell.iter().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(|timed| timed.position), mean(|timed| timed.ln_time));
+        for timed in cell {
+            let (dx, dy) = (timed.position - x, timed.ln_time - y);
+            self.xx += dx * dx;
+            self.xy += dx * dy;
+            self.yy += dy * dy;
+        }
+        self.df += count - 1.0;
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.xx += other.xx;
+        self.xy += other.xy;
+        self.yy += other.yy;
+        self.df += other.df;
+    }
+
+    fn slope(&self) -> f64 {
+        self.xy / self.xx
+    }
+
+    /// The squares that the line leaves.
+    fn rest(&self) -> f64 {
+        (self.yy - self.slope() * self.xy).max(0.0)
+    }
+}
+
+/// The p-value of modes that all move alike, by the F test of a line for each against one for all. 1 for a single mode.
+fn p_unlike(all: &Line, arms: &[(u32, Line)]) -> f64 {
+    let more = arms.len() as f64 - 1.0;
+    let df = all.df - 1.0 - more;
+    if more < 1.0 || df < 1.0 {
+        return 1.0;
+    }
+    let explained: f64 = arms.iter().map(|(_, line)| line.slope() * line.xy).sum();
+    let gained = (explained - all.slope() * all.xy).max(0.0);
+    let rest = (all.yy - explained).max(0.0);
+    match gained + rest > 0.0 {
+        true => beta_cdf(rest / (gained + rest), df / 2.0, more / 2.0),
+        false => 1.0,
     }
 }
 
 struct Trend {
     change: f64,
     p_value: f64,
+    /// How well the data fit modes that all move alike.
+    p_unlike: f64,
+    /// The change of each arm, by the order in which arms were met.
+    of_arms: Vec<(u32, f64)>,
 }
 
-/// Says when times moved over the run, whatever the mode: rate limits, the time of day, a machine that warms up.
-pub(crate) fn drift_cautions(builder: &SummaryBuilder) -> Vec<Caution> {
-    let found = builder.drift.trend();
-    let found = found.filter(|trend| trend.p_value < 0.01 && trend.change.abs() >= LEAST_DRIFT);
-    let caution = found.map(|trend| {
-        let word = if trend.change > 0.0 { "slower" } else { "faster" };
-        Caution::about(
-            CautionCode::Drift,
-            format!(
-                "Trials became {:.0} % {word} from the first to the last, in all modes alike ({}): rate limits, the time of day or \
-                 the machine. Blocks keep the modes comparable; times of other runs are not.",
-                100.0 * trend.change.abs(),
-                p_value(Some(trend.p_value))
-            ),
-            builder.names.catalog.name_of(RowField::WallTime),
-        )
-    });
-    caution.into_iter().collect()
+/// A change over the run is said where chance makes one as large less often than this.
+const ALPHA: f64 = 0.01;
+
+/// Says when times moved over the run: rate limits, the time of day, a machine that warms up. `labels` are the arms' names.
+pub(crate) fn drift_cautions(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution> {
+    let Some(trend) = builder.drift.trend() else {
+        return Vec::new();
+    };
+    let text = match unlike(&trend, builder, labels) {
+        Some(text) => text,
+        None if trend.p_value < ALPHA && trend.change.abs() >= LEAST_DRIFT => format!(
+            "Trials became {} from the first to the last, in all modes alike ({}): rate limits, the time of day or the machine. \
+             Blocks keep the modes comparable; times of other runs are not.",
+            moved(trend.change),
+            p_value(Some(trend.p_value))
+        ),
+        None => return Vec::new(),
+    };
+    vec![Caution::about(
+        CautionCode::Drift,
+        text,
+        builder.names.catalog.name_of(RowField::WallTime),
+    )]
+}
+
+/// The words for modes that did not move alike: those at both ends.
+fn unlike(trend: &Trend, builder: &SummaryBuilder, labels: &[String]) -> Option<String> {
+    let by_change = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
+    let fastest = trend.of_arms.iter().min_by(by_change)?;
+    let slowest = trend.of_arms.iter().max_by(by_change)?;
+    let is_large = [fastest, slowest]
+        .iter()
+        .any(|(_, change)| change.abs() >= LEAST_DRIFT);
+    if trend.p_unlike >= ALPHA || !is_large {
+        return None;
+    }
+    let named = |(order, change): &(u32, f64)| {
+        let place = builder.arms.iter().position(|arm| arm.order == *order)?;
+        Some(format!("{} became {}", labels.get(place)?, moved(*change)))
+    };
+    Some(format!(
+        "Times moved over the run, and not in all modes alike ({}): from the first trial to the last {}, and {}. How the modes compare in \
+         time depends on when they were run.",
+        p_value(Some(trend.p_unlike)),
+        named(slowest)?,
+        named(fastest)?
+    ))
+}
+
+/// `40 % slower`.
+fn moved(change: f64) -> String {
+    let word = if change > 0.0 { "slower" } else { "faster" };
+    format!("{:.0} % {word}", 100.0 * change.abs())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tally(drift: f64) -> DriftTally {
+    /// Two arms, whose times grow by so much per trial.
+    fn tally(drift: [f64; 2]) -> DriftTally {
         let timed = |number: u32| Timed {
             arm: number % 2,
             scenario: number / 2 % 5,
@@ -233,15 +335,26 @@ mod tests {
             ln_time: 6.0
                 + f64::from(number % 2)
                 + f64::from(number * 7919 % 13) / 60.0
-                + drift * f64::from(number),
+                + drift[number as usize % 2] * f64::from(number),
         };
         DriftTally((0..100).map(timed).collect())
     }
 
     #[test]
     fn a_trend_over_the_run_is_found_and_noise_is_not() {
-        let found = tally(0.005).trend().unwrap();
+        let found = tally([0.005; 2]).trend().unwrap();
         assert!(found.p_value < 1e-6 && (0.4..0.9).contains(&found.change));
-        assert!(tally(0.0).trend().unwrap().p_value > 0.01);
+        assert!(found.p_unlike > 0.01, "{}", found.p_unlike);
+        assert!(tally([0.0; 2]).trend().unwrap().p_value > 0.01);
+    }
+
+    #[test]
+    fn modes_that_move_differently_are_not_said_to_move_alike() {
+        let found = tally([0.0, 0.005]).trend().unwrap();
+        assert!(found.p_unlike < 1e-6, "{}", found.p_unlike);
+        let changes: Vec<f64> = found.of_arms.iter().map(|(_, change)| *change).collect();
+        assert!(changes[0].abs() < 0.1 && changes[1] > 0.4, "{changes:?}");
+        let opposite = tally([-0.005, 0.005]).trend().unwrap();
+        assert!(opposite.p_value > 0.01 && opposite.p_unlike < 1e-6);
     }
 }
