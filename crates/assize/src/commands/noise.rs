@@ -22,8 +22,11 @@ struct Noise {
     mode: String,
     run: String,
     at: Timestamp,
-    /// By metric: the far end of the interval of its difference, in percent, or in points for success.
+    /// By metric: the far end of the interval of its difference on these tasks, in percent, or in points for success.
     metrics: BTreeMap<String, f64>,
+    /// By metric: the difference that was found. Absent in files of earlier versions.
+    #[serde(default)]
+    found: BTreeMap<String, f64>,
     /// Metrics that would have been called different.
     called: Vec<String>,
 }
@@ -42,9 +45,9 @@ pub(crate) fn conclude(summary: &Summary, directory: &Path, suite: &str) {
     };
     print(wrapped(
         &plain(&format!(
-            "A/A: {} against itself: {called}. Two runs of the same mode differed by up to {}.",
+            "A/A: {} against itself: {called}. Two runs of the same mode differed by {}.",
             noise.mode,
-            words(&noise.metrics, summary)
+            words(&noise, summary)
         )),
         "",
     ));
@@ -63,18 +66,15 @@ pub(crate) fn conclude(summary: &Summary, directory: &Path, suite: &str) {
 
 fn measure(summary: &Summary, directory: &Path) -> Option<Noise> {
     let mut metrics = BTreeMap::new();
+    let mut differences = BTreeMap::new();
     let mut called = Vec::new();
     let mut mode = None;
     for comparison in &summary.comparisons {
         mode = Some(comparison.mode_b().to_owned());
-        let ends = match comparison {
-            Comparison::Success(found) => found.ci95,
-            Comparison::Metric(found) => headline(found)
-                .filter(|shown| shown.is_ratio && !shown.is_degenerate())
-                .map(|shown| shown.interval),
-        };
-        if let Some([low, high]) = ends {
-            metrics.insert(comparison.metric().to_owned(), low.abs().max(high.abs()));
+        if let Some((difference, [low, high])) = on_these_tasks(comparison) {
+            let metric = comparison.metric().to_owned();
+            differences.insert(metric.clone(), difference.abs());
+            metrics.insert(metric, low.abs().max(high.abs()));
         }
         let is_called = !matches!(
             comparison.verdict(),
@@ -93,12 +93,31 @@ fn measure(summary: &Summary, directory: &Path) -> Option<Noise> {
         run: directory.file_name()?.to_string_lossy().into_owned(),
         at: Timestamp::now(),
         metrics,
+        found: differences,
         called,
     })
 }
 
-/// The metrics that people look at first.
-fn words(metrics: &BTreeMap<String, f64>, summary: &Summary) -> String {
+/// The difference and its interval on exactly these tasks, which is all that differs between two runs of one mode: other tasks would
+/// add what is no noise of the set-up. Tasks that were run once leave only the interval for others.
+fn on_these_tasks(comparison: &Comparison) -> Option<(f64, [f64; 2])> {
+    match comparison {
+        Comparison::Success(found) => {
+            let suite = found.suite.as_ref();
+            let suite = suite.and_then(|suite| Some((suite.difference_pp, suite.ci95?)));
+            suite.or(found.difference_pp.zip(found.ci95))
+        }
+        Comparison::Metric(found) => {
+            let suite = found.suite.as_ref().filter(|suite| !suite.degenerate);
+            let suite = suite.and_then(|suite| Some((suite.reduction_pct?, suite.ci95)));
+            let shown = headline(found).filter(|shown| shown.is_ratio && !shown.is_degenerate());
+            suite.or(shown.map(|shown| (shown.value, shown.interval)))
+        }
+    }
+}
+
+/// The metrics that people look at first: `4 points in success (by chance up to 12), 3 % in time (11)`.
+fn words(noise: &Noise, summary: &Summary) -> String {
     let of_field = |field: RowField| summary.catalog.name_of(field).to_owned();
     let shown = [
         ("success".to_owned(), "points in success"),
@@ -106,10 +125,14 @@ fn words(metrics: &BTreeMap<String, f64>, summary: &Summary) -> String {
         (of_field(RowField::TokensActive), "% in active tokens"),
         (of_field(RowField::CostTotal), "% in cost"),
     ];
-    let parts: Vec<String> = shown
-        .iter()
-        .filter_map(|(name, unit)| Some(format!("{:.0} {unit}", metrics.get(name)?)))
-        .collect();
+    let part = |(name, unit): &(String, &str)| {
+        let most = noise.metrics.get(name)?;
+        Some(match noise.found.get(name) {
+            Some(found) => format!("{found:.0} {unit} (by chance up to {most:.0})"),
+            None => format!("up to {most:.0} {unit} by chance"),
+        })
+    };
+    let parts: Vec<String> = shown.iter().filter_map(part).collect();
     match parts.is_empty() {
         true => "nothing that was measured".to_owned(),
         false => parts.join(", "),
@@ -138,10 +161,10 @@ pub(crate) fn caution(sources: &[Source], summary: &Summary) -> Option<Caution> 
         return None;
     }
     let text = format!(
-        "Noise of this set-up: two runs of the same mode ({}, A/A run {}) differed by up to {}.",
+        "Noise of this set-up: two runs of the same mode ({}, A/A run {}) differed by {}.",
         noise.mode,
         noise.run,
-        words(&noise.metrics, summary)
+        words(&noise, summary)
     );
     Some(Caution::about_all(CautionCode::NoiseFloor, text))
 }
