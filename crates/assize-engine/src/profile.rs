@@ -594,6 +594,7 @@ impl Run {
                 && self.warm_up
                 && number == 0
                 && !self.scheduler.stop.is_cancelled()
+                && self.may_start_a_block()
             {
                 self.scheduler.warm_up(*first, instances, &writer).await;
             }
@@ -619,6 +620,12 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// True unless the budget covers no block at all: a warm-up for nothing would be spent for nothing.
+    fn may_start_a_block(&self) -> bool {
+        let ledger = self.scheduler.ledger();
+        ledger.is_none_or(|(ledger, now)| ledger.may_start_another(now))
     }
 
     /// The cells whose arms no look has stopped; the others are counted.

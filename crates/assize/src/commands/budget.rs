@@ -3,11 +3,11 @@
 use crate::commands::UsageError;
 use crate::suite::LoadedSuite;
 use anyhow::Result;
-use assize_contracts::{ProfileRow, TokenBreakdown};
+use assize_contracts::{Budget, ProfileRow, TokenBreakdown};
 use assize_engine::store::{RunDirectory, list};
 use assize_engine::{Amounts, BudgetStop, Mode, ProfileSuite, dearest_block};
 use assize_report::{duration, money, quantity};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Agents that report the cost of their sessions.
@@ -116,6 +116,74 @@ fn refuse_unknown_cost(profile: &ProfileSuite, earlier: &[ProfileRow]) -> Result
     }
 }
 
+/// The key of a run's provenance that keeps the limits of its command line.
+const FLAGS: &str = "budgetFlags";
+
+/// Keeps the limits of the command line, so that resuming the run keeps to them.
+pub(super) fn record(profile: &mut ProfileSuite, flags: Budget) {
+    if !flags.is_unlimited() {
+        profile.provenance.insert(FLAGS.to_owned(), json!(flags));
+    }
+}
+
+/// The limits of a resumed run: those of its command line, else those it was started with. The suite's are known from the suite.
+pub(super) fn of_resumed(flags: Budget, run: &RunDirectory) -> Budget {
+    if !flags.is_unlimited() {
+        return flags;
+    }
+    let recorded = run.manifest().provenance.get(FLAGS).cloned();
+    let recorded = recorded.and_then(|limits| serde_json::from_value(limits).ok());
+    recorded.unwrap_or_default()
+}
+
+/// The flags of a budget that is likely to finish the run: ` --max-cost 24`. Only what is too small gets larger.
+pub(super) fn larger(stop: &BudgetStop, done: u64, open: u64) -> String {
+    let BudgetStop::Reached {
+        budget,
+        spent,
+        dearest,
+    } = stop
+    else {
+        return String::new();
+    };
+    let all = (done + open) as f64 / done.max(1) as f64;
+    let limits = [
+        ("--max-cost", budget.usd, spent.usd, dearest.usd),
+        (
+            "--max-tokens",
+            budget.tokens.map(|tokens| tokens as f64),
+            spent.tokens,
+            dearest.tokens,
+        ),
+        (
+            "--max-time",
+            budget.minutes,
+            spent.ms / 60_000.0,
+            dearest.ms / 60_000.0,
+        ),
+    ];
+    let flag = |(flag, limit, spent, dearest): (&str, Option<f64>, f64, f64)| {
+        let limit = limit?;
+        let is_binding = limit - spent <= dearest;
+        let needed = match is_binding {
+            // One block is kept in reserve.
+            true => rounded_up((spent * all).max(limit) + dearest),
+            false => limit.to_string(),
+        };
+        Some(format!(" {flag} {needed}"))
+    };
+    limits.into_iter().filter_map(flag).collect()
+}
+
+/// Two digits, never less than the number.
+fn rounded_up(number: f64) -> String {
+    let number = number.max(1e-6);
+    let place = number.log10().floor() - 1.0;
+    let unit = 10_f64.powf(place);
+    let digits = (-place).max(0.0) as usize;
+    format!("{:.digits$}", (number / unit).ceil() * unit)
+}
+
 /// Why the budget ended the run, and what to do. Only what is limited is known for certain.
 pub(super) fn words(stop: &BudgetStop) -> String {
     match stop {
@@ -157,5 +225,40 @@ pub(super) fn words(stop: &BudgetStop) -> String {
                 _ => "minutes",
             }
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_budget_covers_what_is_open() {
+        let stop = BudgetStop::Reached {
+            budget: Budget {
+                usd: Some(1.0),
+                tokens: Some(5_000_000),
+                minutes: None,
+            },
+            spent: Amounts {
+                usd: 0.95,
+                tokens: 400_000.0,
+                ms: 100.0,
+            },
+            dearest: Amounts {
+                usd: 0.1,
+                tokens: 50_000.0,
+                ms: 20.0,
+            },
+        };
+        assert_eq!(
+            larger(&stop, 18, 62),
+            " --max-cost 4.4 --max-tokens 5000000"
+        );
+        assert_eq!(larger(&BudgetStop::Unknown { what: "cost" }, 1, 1), "");
+        assert_eq!(
+            [0.00123, 9.91, 1234.0].map(rounded_up),
+            ["0.0013", "10.0", "1300"]
+        );
     }
 }

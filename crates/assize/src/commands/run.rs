@@ -46,6 +46,9 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         shards::share_budget(&mut suite, &target, arguments)?;
     }
     budget::prepare(&mut suite)?;
+    if !is_resumed && !is_shard {
+        budget::record(&mut suite.profile, arguments.design.budget());
+    }
     for remark in suite.remarks.iter().filter(|_| !arguments.quiet) {
         warn(remark);
     }
@@ -224,7 +227,7 @@ fn resumed(
         timeout_ms: flags.timeout_ms,
         results_dir: flags.results_dir,
         fail_fast: flags.fail_fast,
-        budget: flags.budget,
+        budget: budget::of_resumed(flags.budget, &run),
         ..Selection::of_run(plan)
     };
     let selection = noise::resumed(selection, &run);
@@ -582,6 +585,9 @@ fn conclude(
     }
     if result.open > 0 {
         let mut command = format!("assize run {} --resume {}", suite.display(), result.run_id);
+        if let Some(stop) = &result.budget {
+            command.push_str(&budget::larger(stop, result.done, result.open));
+        }
         if let Some(output) = &arguments.output {
             command.push_str(&format!(" --output {}", output.display()));
         }

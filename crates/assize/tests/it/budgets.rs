@@ -64,6 +64,11 @@ fn a_run_stops_at_whole_blocks_and_goes_on_with_a_larger_budget() {
         "{} of 4 is too careful",
         spent(&first)
     );
+    // Resumed without a budget, the run keeps to the one it has, and says which one would do.
+    let outcome = suite.assize(&["run", "--resume", "last", "--quiet"]);
+    assert_eq!(outcome.code, Some(5), "{outcome:#?}");
+    assert_eq!(suite.rows().len(), first.len());
+    assert!(outcome.stderr.contains(" --max-cost "), "{outcome:#?}");
     let outcome = suite.assize(&["run", "--resume", "last", "--max-cost", "8", "--quiet"]);
     assert_eq!(outcome.code, Some(5), "{outcome:#?}");
     let second = suite.rows();
@@ -97,10 +102,20 @@ fn the_suite_declares_a_budget_of_tokens_too() {
 }
 
 #[test]
-fn a_budget_of_no_time_starts_no_block() {
-    let suite = suite(SUITE);
-    let outcome = suite.assize(&["run", "--quiet", "--max-time", "0"]);
-    assert_eq!(outcome.code, Some(5), "{outcome:#?}");
+fn a_budget_of_nothing_starts_no_block_and_no_warm_up() {
+    let suite = suite(&SUITE.replace("warmup: false", "warmup: true"));
+    for limit in ["--max-time", "--max-cost"] {
+        let outcome = suite.assize(&["run", "--quiet", limit, "0"]);
+        assert_eq!(outcome.code, Some(5), "{outcome:#?}");
+    }
+    let runs = std::fs::read_dir(suite.path().join(".assize/runs")).unwrap();
+    for run in runs
+        .filter_map(Result::ok)
+        .filter(|run| run.path().is_dir())
+    {
+        let warmup = std::fs::read_to_string(run.path().join("warmup.jsonl"));
+        assert_eq!(warmup.unwrap_or_default(), "");
+    }
 }
 
 #[test]
