@@ -4,9 +4,10 @@
 
 use assize_report::{
     Analysis, Gate, GateContext, GateResult, Planned, PlannedArm, Reference, SummaryBuilder,
-    judge_gates, worst,
+    gate_bounds_note, judge_gates, worst,
 };
 use assize_stats::GateVerdict::{self, Fail, Inconclusive, Pass};
+use assize_stats::Scope;
 use serde_json::{Value, json};
 
 /// A row of Assize; `changes` are laid over it.
@@ -348,4 +349,34 @@ fn results_are_plain_json() {
         (&json!("pass"), &json!("value"))
     );
     assert_eq!(json["reason"], Value::Null);
+}
+
+#[test]
+fn the_note_about_bounds_names_the_gates_that_speak_of_new_tasks() {
+    let population = || GateContext {
+        scope: Scope::Population,
+        ..GateContext::default()
+    };
+    let rows = run("a", as_usual);
+    let note = |gates: Vec<GateResult>| gate_bounds_note(&gates).unwrap();
+    let success = judge(&rows, "success >= 0.5", GateContext::default());
+    let tries = judge(&rows, "pass_at(2) >= 0.5", GateContext::default());
+    assert!(note(success.clone()).contains("speak of exactly these tasks;"));
+    let both = note([success, tries].concat());
+    assert!(
+        both.contains("those of several tries speak of tasks like these"),
+        "{both}"
+    );
+    let new = note(judge(&rows, "success >= 0.5", population()));
+    assert!(
+        new.contains("those of success speak of tasks like these"),
+        "{new}"
+    );
+    // A gate without a number has its scope, too.
+    let one_task: Vec<Value> = (0..6).map(|run| row("a", "s", run, json!({}))).collect();
+    let open = judge(&one_task, "success >= 0.5", population());
+    assert_eq!(
+        (open[0].verdict, open[0].scope),
+        (Inconclusive, Scope::Population)
+    );
 }

@@ -149,13 +149,14 @@ struct Finding {
 
 impl<'a> Court<'a> {
     fn judge(&self, gate: &Gate) -> Vec<GateResult> {
+        let scope = self.context.scope;
         let candidates = self.candidates(gate);
         if candidates.is_empty() {
-            return vec![open(gate, None, self.why_no_candidate(gate))];
+            return vec![open(gate, None, self.why_no_candidate(gate), scope)];
         }
         let verdict = |candidate: Candidate<'a>| match self.examine(gate, &candidate) {
-            Ok(finding) => decided(gate, candidate.label, finding, self.context.scope),
-            Err(reason) => open(gate, Some(candidate.label), reason),
+            Ok(finding) => decided(gate, candidate.label, finding, scope),
+            Err(reason) => open(gate, Some(candidate.label), reason, scope),
         };
         let judged = candidates.into_iter().map(verdict);
         judged.chain(self.missing(gate)).collect()
@@ -174,7 +175,8 @@ impl<'a> Court<'a> {
             .collect();
         let named = gate.modes.iter().flatten();
         let missing = named.filter(|mode| !known.contains(mode));
-        let result = |mode: &String| open(gate, Some(mode.clone()), NO_TRIALS.to_owned());
+        let scope = self.context.scope;
+        let result = |mode: &String| open(gate, Some(mode.clone()), NO_TRIALS.to_owned(), scope);
         missing.map(result).collect()
     }
 
@@ -521,13 +523,12 @@ fn decided(gate: &Gate, label: String, finding: Finding, scope: Scope) -> GateRe
         coverage: Some(finding.coverage),
         reason,
         notes: finding.notes,
-        scope: gate.scope(scope),
-        ..open(gate, Some(label), String::new())
+        ..open(gate, Some(label), String::new(), scope)
     }
 }
 
 /// Not shown, and why.
-fn open(gate: &Gate, mode: Option<String>, reason: String) -> GateResult {
+fn open(gate: &Gate, mode: Option<String>, reason: String, scope: Scope) -> GateResult {
     GateResult {
         gate: gate.text().to_owned(),
         mode,
@@ -542,7 +543,7 @@ fn open(gate: &Gate, mode: Option<String>, reason: String) -> GateResult {
         coverage: None,
         reason: Some(reason),
         notes: Vec::new(),
-        scope: gate.scope(Scope::Suite),
+        scope: gate.scope(scope),
         metric: gate.metric().map(str::to_owned),
         definition: None,
     }

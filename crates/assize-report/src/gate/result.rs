@@ -79,16 +79,26 @@ pub fn gates_note(results: &[GateResult]) -> Option<String> {
 
 /// Explains the bounds of gates, since they differ from the intervals beside them. `None` without gates.
 pub fn gate_bounds_note(results: &[GateResult]) -> Option<&'static str> {
-    let is_new = results
-        .iter()
-        .any(|result| result.scope == Scope::Population);
-    match (results.is_empty(), is_new) {
-        (true, _) => None,
-        (_, false) => Some(
+    let is_new = |of_success: bool| {
+        let is_success = |result: &GateResult| result.gate.trim_start().starts_with("success");
+        let new = |result: &&GateResult| result.scope == Scope::Population;
+        let mut new = results.iter().filter(new);
+        new.any(|result| is_success(result) == of_success)
+    };
+    match (results.is_empty(), is_new(true), is_new(false)) {
+        (true, ..) => None,
+        (_, false, false) => Some(
             "Bounds of gates are one-sided, at 95 %, and speak of exactly these tasks; intervals elsewhere are two-sided.",
         ),
-        (_, true) => Some(
+        (_, true, false) => Some(
             "Bounds of gates are one-sided, at 95 %; those of success speak of tasks like these, others of exactly these tasks.",
+        ),
+        (_, false, true) => Some(
+            "Bounds of gates are one-sided, at 95 %; those of several tries speak of tasks like these, others of exactly these tasks.",
+        ),
+        (_, true, true) => Some(
+            "Bounds of gates are one-sided, at 95 %; those of success and of several tries speak of tasks like these, others of exactly \
+             these tasks.",
         ),
     }
 }

@@ -7,9 +7,9 @@ use crate::commands::{baseline, github, report};
 use crate::exit::Exit;
 use crate::terminal::{print, print_cautions, print_gates, say};
 use anyhow::Result;
-use assize_contracts::Plugins;
-use assize_report::{Gate, GateError, Summary, gates_note};
-use assize_stats::GateVerdict;
+use assize_contracts::{CautionCode, Plugins};
+use assize_report::{Gate, GateError, GateResult, Summary, gates_note};
+use assize_stats::{GateVerdict, Scope};
 
 pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit> {
     let source = Source::find(&arguments.run, &arguments.place, plugins)?.looked_at("gate")?;
@@ -19,7 +19,7 @@ pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit>
         gate_scope: arguments.scope.into(),
         ..Wanted::default()
     };
-    let summary = verdict::judge(&source, &gates, baseline.as_ref(), wanted)?;
+    let mut summary = verdict::judge(&source, &gates, baseline.as_ref(), wanted)?;
     check_metrics(arguments, &gates, &summary)?;
     github::append_job_summary(&summary, &report::title(std::slice::from_ref(&source)));
     if arguments.json {
@@ -27,11 +27,44 @@ pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit>
             print(serde_json::to_string(gate)?);
         }
     } else {
+        keep_what_gates_need(&mut summary);
         print_gates(&summary.gates);
         print_cautions([&summary]);
         say(closing(&summary));
     }
     Ok(Exit::of_gates(&summary.gates))
+}
+
+/// Leaves out notes about comparisons, which are not shown here, and says what looks mean to gates.
+fn keep_what_gates_need(summary: &mut Summary) {
+    let is_about_new_tasks = |gate: &GateResult| gate.scope == Scope::Population;
+    let about_new_tasks = summary.gates.iter().any(is_about_new_tasks);
+    summary.cautions.retain(|caution| match caution.code {
+        CautionCode::UnseenTasks | CautionCode::FewScenarios | CautionCode::TaskCapped => {
+            about_new_tasks
+        }
+        CautionCode::FewTasksCouldReverse
+        | CautionCode::VoidDecides
+        | CautionCode::NoVariation
+        | CautionCode::SkewedMean
+        | CautionCode::SizeWithheld
+        | CautionCode::NothingHappened
+        | CautionCode::BaselineZero
+        | CautionCode::BaselineNonpositive
+        | CautionCode::BaselineTouchesZero => false,
+        _ => true,
+    });
+    for caution in &mut summary.cautions {
+        let is_about_looks = matches!(
+            caution.code,
+            CautionCode::OptionalStopping | CautionCode::DeclaredLooks
+        );
+        if is_about_looks {
+            caution
+                .text
+                .push_str(" Bounds of gates do not pay for looks.");
+        }
+    }
 }
 
 /// Those of the command line, else the suite's, for the wanted modes.
