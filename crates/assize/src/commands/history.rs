@@ -98,7 +98,14 @@ fn past(arguments: &HistoryArguments, plugins: &Plugins) -> Result<Vec<Past>> {
         ),
         None => runs.last().map(|run| run.manifest().name.clone()),
     };
-    runs.retain(|run| Some(&run.manifest().name) == name.as_ref());
+    // A mode against itself, and a few blocks to plan from, are no runs of the suite's tasks as others are.
+    let is_followed = |run: &RunDirectory| {
+        let provenance = &run.manifest().provenance;
+        !["aa", "pilot"]
+            .iter()
+            .any(|mark| provenance.contains_key(*mark))
+    };
+    runs.retain(|run| Some(&run.manifest().name) == name.as_ref() && is_followed(run));
     let old = runs.len().saturating_sub(arguments.runs);
     let summarized = runs.drain(old..).map(|run| {
         let source = Source::of_run(&run)?;

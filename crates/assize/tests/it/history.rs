@@ -74,6 +74,18 @@ fn a_change_is_found_where_it_happened_and_only_with_enough_runs() {
 }
 
 #[test]
+fn runs_of_a_mode_against_itself_are_no_history() {
+    let suite = Suite::new();
+    with_tokens(&suite, 1_000);
+    suite.done(&["run", "-q"]);
+    suite.done(&["run", "-q", "--aa"]);
+    suite.done(&["plan", "--pilot", "--yes"]);
+    let shown = suite.done(&["history"]);
+    assert!(shown.starts_with("docs, 1 run\n"), "{shown}");
+    assert!(!shown.contains("again"), "{shown}");
+}
+
+#[test]
 fn without_runs_there_is_no_history() {
     let outcome = Suite::new().assize(&["history"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
