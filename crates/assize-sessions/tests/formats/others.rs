@@ -470,24 +470,24 @@ fn a_fork_of_cline_does_not_count_what_it_copied_and_a_compaction_is_seen() {
         json!({"cwd": "/repo", "metadata": {"fork": {"forkedFromSessionId": original, "forkedAt": at}}})
             .to_string()
     };
-    let compaction = json!({"version": 1, "conversation_id": "s", "messages": [
+    let compaction = json!({"version": 1, "conversation_id": "a", "messages": [
         {"role": "user", "content": [], "metadata": {"kind": "compaction_summary", "generatedAt": 1_795_031_583_000_u64}}]});
     let logs = Logs::new(&[
         (
-            "s/s.messages.json",
-            &document("s", &[asked.clone(), first.clone()]),
+            "a/a.messages.json",
+            &document("a", &[asked.clone(), first.clone()]),
         ),
-        ("s/s.compaction.json", &compaction.to_string()),
+        ("a/a.compaction.json", &compaction.to_string()),
         (
-            "f/f.messages.json",
-            &in_fork("msg_b", "f", 1_795_031_612_000),
+            "b/b.messages.json",
+            &in_fork("msg_b", "b", 1_795_031_612_000),
         ),
-        ("f/f.json", &fork_of("s", "2026-11-18T19:53:30.000Z")),
+        ("b/b.json", &fork_of("a", "2026-11-18T19:53:30.000Z")),
         (
-            "g/g.messages.json",
-            &in_fork("msg_c", "g", 1_795_031_712_000),
+            "c/c.messages.json",
+            &in_fork("msg_c", "c", 1_795_031_712_000),
         ),
-        ("g/g.json", &fork_of("f", "2026-11-18T19:55:00.000Z")),
+        ("c/c.json", &fork_of("b", "2026-11-18T19:55:00.000Z")),
     ]);
     let sessions = logs.open();
     assert_eq!(sessions.len(), 3);
@@ -495,8 +495,8 @@ fn a_fork_of_cline_does_not_count_what_it_copied_and_a_compaction_is_seen() {
     let prompts: usize = sessions.iter().map(|session| session.prompts.len()).sum();
     assert_eq!(prompts, 1);
     assert_eq!(sessions[0].compactions.len(), 1);
-    assert_eq!(sessions[1].origin.continued_from.as_deref(), Some("s"));
-    std::fs::remove_dir_all(logs.path("s")).unwrap();
+    assert_eq!(sessions[1].origin.continued_from.as_deref(), Some("a"));
+    std::fs::remove_dir_all(logs.path("a")).unwrap();
     let without_original = logs.open();
     assert_eq!(all_classes(&without_original)[0], Some(180), "copies once");
 }
