@@ -21,7 +21,7 @@ pub enum Weight {
 pub struct Stacks {
     /// Numbers by stack.
     pub weights: BTreeMap<String, u64>,
-    /// Sessions that were added.
+    /// Sessions that were added, and of which something is known.
     pub sessions: u64,
     /// Model calls whose number is unknown; they are in no stack.
     pub unknown: u64,
@@ -35,11 +35,17 @@ impl Stacks {
         weight: Weight,
         has_turns: bool,
     ) -> Result<(), NoTimes> {
-        match weight {
-            Weight::Time => self.add_times(session, has_turns)?,
+        let unknown = self.unknown;
+        let has_any = match weight {
+            Weight::Time => {
+                self.add_times(session, has_turns)?;
+                true
+            }
             Weight::Tokens | Weight::Cost => self.add_calls(session, weight, has_turns),
-        }
-        self.sessions += 1;
+        };
+        // A session of which nothing is known is none in a mean.
+        let is_unknown = !has_any && self.unknown > unknown;
+        self.sessions += u64::from(!is_unknown);
         Ok(())
     }
 
@@ -57,9 +63,11 @@ impl Stacks {
         *sum = sum.saturating_add(weight);
     }
 
-    fn add_calls(&mut self, session: &Session, weight: Weight, has_turns: bool) {
+    /// True if a number was known.
+    fn add_calls(&mut self, session: &Session, weight: Weight, has_turns: bool) -> bool {
+        let mut has_any = false;
         if session.trace.model_calls.is_empty() {
-            self.add_totals(session, weight);
+            has_any = self.add_totals(session, weight);
         }
         // Frames need no times, only the turn of each call.
         let timeline = Timeline::of(session).ok();
@@ -85,6 +93,7 @@ impl Stacks {
                 self.unknown += 1;
                 continue;
             };
+            has_any = true;
             for (class, count) in parts {
                 let class = class.map(str::to_owned).into_iter();
                 self.put(
@@ -93,10 +102,11 @@ impl Stacks {
                 );
             }
         }
+        has_any
     }
 
-    /// A session whose model calls were not seen one by one.
-    fn add_totals(&mut self, session: &Session, weight: Weight) {
+    /// A session whose model calls were not seen one by one. True if its number is known.
+    fn add_totals(&mut self, session: &Session, weight: Weight) -> bool {
         let stack = [session.name(), "all model calls".to_owned()];
         let parts = match weight {
             Weight::Cost => session.cost().map(|cost| vec![(None, millionths(cost))]),
@@ -104,7 +114,7 @@ impl Stacks {
         };
         let Some(parts) = parts else {
             self.unknown += 1;
-            return;
+            return false;
         };
         for (class, count) in parts {
             let class = class.map(str::to_owned).into_iter();
@@ -113,6 +123,7 @@ impl Stacks {
                 count,
             );
         }
+        true
     }
 
     fn add_times(&mut self, session: &Session, has_turns: bool) -> Result<(), NoTimes> {

@@ -4,6 +4,7 @@
 use crate::digest::{Digest, DigestWhat};
 use crate::draft::{CallMarks, Identity};
 use foldhash::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The place of a call: which digest, and which of its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,52 +13,74 @@ pub(crate) struct CallSpot {
     pub(crate) call: u32,
 }
 
+/// A call that was met, and where its usage is largest.
+struct Known {
+    owner: CallSpot,
+    output: i64,
+    best: CallSpot,
+}
+
 /// The digest that owns each call and event.
 #[derive(Debug, Default)]
 pub(crate) struct Ownership {
     /// For every digest and call: nothing if the call is another's copy, else where its usage is taken from.
     calls: Vec<Vec<Option<CallSpot>>>,
-    /// The digest that an event belongs to, where several hold it.
+    /// The digest that an event belongs to, for those that several hold.
     items: HashMap<Identity, u32>,
 }
 
 impl Ownership {
     /// Earlier digests own what later ones copy, so they must come in order.
     pub(crate) fn of(parts: &[&Digest]) -> Self {
+        let count = |of: fn(&Digest) -> usize| parts.iter().map(|digest| of(digest)).sum();
+        let mut known: HashMap<Identity, Known> =
+            HashMap::with_capacity_and_hasher(count(|digest| digest.calls.len()), <_>::default());
+        let mut copied: Vec<Identity> = Vec::new();
+        let mut first: HashMap<Identity, u32> =
+            HashMap::with_capacity_and_hasher(count(|digest| digest.items.len()), <_>::default());
         let mut ownership = Self::default();
-        let mut owners: HashMap<Identity, CallSpot> = HashMap::default();
-        let mut best: HashMap<Identity, (i64, CallSpot)> = HashMap::default();
         for (part, digest) in (0_u32..).zip(parts) {
             let mut fates = Vec::with_capacity(digest.calls.len());
             for (call, brief) in (0_u32..).zip(&digest.calls) {
                 let spot = CallSpot { part, call };
-                fates.push(Some(spot));
                 let CallMarks {
                     request, output, ..
                 } = brief.marks;
-                if request == 0 {
-                    continue;
-                }
-                let owner = *owners.entry(request).or_insert(spot);
-                if owner != spot {
-                    fates[call as usize] = None;
-                }
-                // The later one among equals.
-                let known = best.entry(request).or_insert((output, spot));
-                if output >= known.0 {
-                    *known = (output, spot);
-                }
+                let fate = match known.entry(request) {
+                    _ if request == 0 => Some(spot),
+                    Entry::Vacant(place) => {
+                        place.insert(Known {
+                            owner: spot,
+                            output,
+                            best: spot,
+                        });
+                        Some(spot)
+                    }
+                    Entry::Occupied(mut place) => {
+                        let known = place.get_mut();
+                        // The later one among equals.
+                        if output >= known.output {
+                            (known.output, known.best) = (output, spot);
+                        }
+                        copied.push(request);
+                        None
+                    }
+                };
+                fates.push(fate);
             }
             ownership.calls.push(fates);
             for item in &digest.items {
                 if item.identity != 0 && !matches!(item.what, DigestWhat::Error) {
-                    ownership.items.entry(item.identity).or_insert(part);
+                    let owner = *first.entry(item.identity).or_insert(part);
+                    if owner != part {
+                        ownership.items.insert(item.identity, owner);
+                    }
                 }
             }
         }
-        for (request, owner) in &owners {
-            if let Some((_, spot)) = best.get(request) {
-                ownership.calls[owner.part as usize][owner.call as usize] = Some(*spot);
+        for request in copied {
+            if let Some(Known { owner, best, .. }) = known.get(&request) {
+                ownership.calls[owner.part as usize][owner.call as usize] = Some(*best);
             }
         }
         ownership.drop_replayed(parts);
@@ -66,16 +89,24 @@ impl Ownership {
 
     /// An answer that a side chain or a fork repeats under another request id belongs to the agent that had it.
     fn drop_replayed(&mut self, parts: &[&Digest]) {
-        let mut of_main: foldhash::HashSet<Identity> = foldhash::HashSet::default();
         let calls = || parts.iter().flat_map(|digest| &digest.calls);
+        let mut of_main: HashMap<Identity, bool> = HashMap::default();
+        let repeated = calls().filter(|call| call.marks.may_repeat);
+        of_main.extend(repeated.map(|call| (call.marks.message, false)));
+        if of_main.is_empty() {
+            return;
+        }
         for call in calls() {
-            if call.marks.message != 0 && !call.marks.may_repeat {
-                of_main.insert(call.marks.message);
+            if call.marks.message != 0
+                && !call.marks.may_repeat
+                && let Some(is_of_main) = of_main.get_mut(&call.marks.message)
+            {
+                *is_of_main = true;
             }
         }
         for (digest, fates) in parts.iter().zip(&mut self.calls) {
             for (call, fate) in digest.calls.iter().zip(fates) {
-                if call.marks.may_repeat && of_main.contains(&call.marks.message) {
+                if call.marks.may_repeat && of_main.get(&call.marks.message) == Some(&true) {
                     *fate = None;
                 }
             }

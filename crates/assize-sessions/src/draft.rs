@@ -453,6 +453,16 @@ impl Draft {
         }
     }
 
+    /// Notes the model of a line without usage, unless another line has named it.
+    pub(crate) fn name_model(&mut self, place: CallPlace, model: &str) {
+        let model = self.names.of(model);
+        if let Some(call) = self.calls.get_mut(place as usize)
+            && call.model == 0
+        {
+            call.model = model;
+        }
+    }
+
     /// An error that was not a tool's.
     pub(crate) fn push_error(&mut self, at: Option<i64>, message: &str, is_recoverable: bool) {
         let message = self.keep(message);

@@ -3,7 +3,7 @@
 use crate::assemble::{Part, assemble};
 use crate::dedupe::Ownership;
 use crate::digest::Digest;
-use crate::draft::Detail;
+use crate::draft::{Detail, Draft};
 use crate::formats::{FORMATS, Head, LogFormat};
 use crate::hidden::{self, HiddenCalls};
 use crate::index::{Index, Stamp};
@@ -250,6 +250,7 @@ impl Library {
             let wanted = &known.digests[number].id;
             files.insert(known.log.path());
             let drafts = known.format.read_session(&known.log, wanted)?;
+            let drafts = named(drafts, known.log.path());
             let draft = drafts.into_iter().find(|draft| draft.id == *wanted);
             if let Some(draft) = draft {
                 parts.push(Part {
@@ -291,19 +292,18 @@ fn root_of<'a>(
 impl KnownFile {
     /// Reads a file, or takes what the index knows of it.
     fn read(path: PathBuf, index: &Index) -> Result<ReadFile, ReadError> {
-        let stamp = Stamp::of(&path);
-        if let Some((agent, digests)) = index.find(&path, &stamp) {
-            let format = FORMATS.iter().find(|format| format.agent() == agent);
-            if let Some(&format) = format {
-                let log = LogFile::new(path);
-                let file = Self {
-                    log,
-                    format,
-                    digests,
-                    created: stamp.created(),
-                };
+        if let Some(record) = index.find(&path) {
+            let stamp = Stamp::of_log(&path, record.format);
+            if stamp == record.stamp
+                && let Some(digests) = index.digests(record)
+            {
                 return Ok(ReadFile {
-                    file,
+                    file: Self {
+                        log: LogFile::new(path),
+                        format: record.format,
+                        digests,
+                        created: stamp.created(),
+                    },
                     stamp,
                     is_new: false,
                 });
@@ -311,7 +311,9 @@ impl KnownFile {
         }
         let log = LogFile::new(path);
         let format = recognize(&log)?;
-        let mut drafts = format.read(&log, Detail::Totals)?;
+        // Before reading: what changes meanwhile is read again the next time.
+        let stamp = Stamp::of_log(log.path(), format);
+        let mut drafts = named(format.read(&log, Detail::Totals)?, log.path());
         let digests = drafts.iter_mut().map(Digest::of).collect();
         let file = Self {
             log,
@@ -327,6 +329,16 @@ impl KnownFile {
     }
 }
 
+/// A log that does not say which session it is, is one of its own.
+fn named(mut drafts: Vec<Draft>, path: &Path) -> Vec<Draft> {
+    for draft in &mut drafts {
+        if draft.id.is_empty() {
+            draft.id = path.display().to_string();
+        }
+    }
+    drafts
+}
+
 /// The agent whose log a file is. Absent for other files, and for those that cannot be read.
 pub fn agent_of(path: &Path) -> Option<&'static str> {
     let format = recognize(&LogFile::new(path.to_owned())).ok()?;
@@ -335,24 +347,37 @@ pub fn agent_of(path: &Path) -> Option<&'static str> {
 
 /// The form of a file, by what is in it.
 pub(crate) fn recognize(log: &LogFile) -> Result<&'static dyn LogFormat, ReadError> {
+    let unknown = || ReadError::Unknown {
+        path: log.path().to_owned(),
+    };
     for length in HEADS {
         let bytes = log.head(length)?;
         let head = Head { bytes: &bytes };
-        let found = match head.is_sqlite() {
-            true => log.with_database(|database| {
+        if head.is_sqlite() {
+            let found = log.with_database(|database| {
                 let mut formats = FORMATS.iter();
                 Ok(formats.find(|format| format.recognizes_database(database)))
-            })?,
-            false => FORMATS.iter().find(|format| format.recognizes(&head)),
-        };
-        if let Some(&format) = found {
+            })?;
+            return found.copied().ok_or_else(unknown);
+        }
+        if let Some(format) = format_of(&head) {
             return Ok(format);
         }
-        if bytes.len() < length || head.is_sqlite() {
-            break;
+        if bytes.len() < length {
+            return Err(unknown());
         }
     }
-    Err(ReadError::Unknown {
-        path: log.path().to_owned(),
-    })
+    // A document shows its form at its beginning or not at all.
+    if log.is_document() {
+        return Err(unknown());
+    }
+    let bytes = log.first_short_lines()?;
+    format_of(&Head { bytes: &bytes }).ok_or_else(unknown)
+}
+
+fn format_of(head: &Head<'_>) -> Option<&'static dyn LogFormat> {
+    FORMATS
+        .iter()
+        .find(|format| format.recognizes(head))
+        .copied()
 }

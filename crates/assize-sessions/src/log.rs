@@ -12,6 +12,15 @@ use std::sync::Mutex;
 /// A compressed log that unpacks to more than this is cut there.
 const MOST_UNPACKED: u64 = 16 << 30;
 
+/// So much of a file is searched for the lines by which its form is recognized.
+const MOST_SEARCHED: u64 = 1 << 30;
+
+/// So many lines are looked at then.
+const SHORT_LINES: usize = 50;
+
+/// Longer lines are no help in that.
+const LONGEST_SHORT_LINE: usize = 1 << 20;
+
 /// A log cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -103,6 +112,11 @@ impl LogFile {
         &self.path
     }
 
+    /// True for a file that is one JSON document by its name, and not lines.
+    pub(crate) fn is_document(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "json")
+    }
+
     fn open(&self) -> Result<Box<dyn Read + '_>, ReadError> {
         if let Some(text) = &self.text {
             return unpacked(&text[..]).map_err(|source| self.cannot_read(source));
@@ -133,6 +147,24 @@ impl LogFile {
         }
         head.truncate(filled);
         Ok(head)
+    }
+
+    /// The first lines of usual length, joined: behind lines of any length, by which no form can be recognized.
+    pub(crate) fn first_short_lines(&self) -> Result<Vec<u8>, ReadError> {
+        let mut lines = Lines::new(self.open()?.take(MOST_SEARCHED));
+        let mut found = Vec::new();
+        for _ in 0..SHORT_LINES {
+            match lines.next() {
+                Ok(Some(Line::Whole(line))) if line.len() <= LONGEST_SHORT_LINE => {
+                    found.extend_from_slice(line);
+                    found.push(b'\n');
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(source) => return Err(self.cannot_read(source)),
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn each_line(&self, mut take: impl FnMut(Entry<'_>)) -> Result<(), ReadError> {

@@ -95,3 +95,24 @@ fn a_difference_is_of_means_per_session() {
         "list-files;chat claude-x 4000 2000\n"
     );
 }
+
+#[test]
+fn a_session_of_which_nothing_is_known_is_none_in_a_mean() {
+    let with_costs = |costs: &[Option<f64>]| {
+        let mut stacks = Stacks::default();
+        for cost in costs {
+            let mut session = trial();
+            session.trace.model_calls.truncate(1);
+            session.trace.model_calls[0].cost_usd = cost.and_then(assize_contracts::Usd::new);
+            stacks.add(&session, Weight::Cost, false).unwrap();
+        }
+        stacks
+    };
+    let half = with_costs(&[Some(0.004), None]);
+    assert_eq!((half.sessions, half.unknown), (1, 1));
+    assert_eq!(
+        difference(&half, &half),
+        "list-files;chat claude-x 4000 4000\n"
+    );
+    assert_eq!(with_costs(&[None, None]).sessions, 0);
+}

@@ -58,7 +58,7 @@ impl LogFormat for ClaudeCode {
             is_whole
                 && is_known
                 && read.session.is_some()
-                && read.uuid.is_some()
+                && (read.uuid.is_some() || read.message.id.is_some())
                 && !read.has_foreign_parts
                 && !read.message.has_parts
         };
@@ -79,6 +79,15 @@ impl LogFormat for ClaudeCode {
         log.each_line(|entry| reader.take(entry))?;
         reader.note_subagent_file(log.path());
         Ok(vec![reader.finish(log.path())])
+    }
+
+    /// The description of a sub-agent beside its log.
+    fn attachments(&self, path: &Path) -> Vec<PathBuf> {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        match name.starts_with(b"agent-") {
+            true => vec![description_of(path)],
+            false => Vec::new(),
+        }
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -275,7 +284,7 @@ impl<'a> Message<'a> {
 
     fn parse_usage(&mut self, json: &mut Json<'a>) -> Result<Usage, Malformed> {
         let mut tokens = TokenBreakdown::default();
-        let mut hour = None;
+        let (mut hour, mut minutes) = (None, None);
         json.object(|json, key| {
             match key.raw() {
                 b"input_tokens" => tokens.input = json.count()?,
@@ -283,9 +292,10 @@ impl<'a> Message<'a> {
                 b"cache_read_input_tokens" => tokens.cache_read = json.count()?,
                 b"cache_creation_input_tokens" => tokens.cache_write = json.count()?,
                 b"cache_creation" => json.object(|json, key| {
-                    match key.is("ephemeral_1h_input_tokens") {
-                        true => hour = json.count()?,
-                        false => json.count().map(drop)?,
+                    match key.raw() {
+                        b"ephemeral_1h_input_tokens" => hour = json.count()?,
+                        b"ephemeral_5m_input_tokens" => minutes = json.count()?,
+                        _ => json.skip()?,
                     }
                     Ok(())
                 })?,
@@ -294,6 +304,9 @@ impl<'a> Message<'a> {
             }
             Ok(())
         })?;
+        if let (None, Some(hour), Some(minutes)) = (tokens.cache_write, hour, minutes) {
+            tokens.cache_write = Some(hour.saturating_add(minutes));
+        }
         Ok(Usage {
             tokens: tokens.with_totals(),
             cache_write_1h: hour.filter(|count| *count > 0),
@@ -436,10 +449,9 @@ impl Reader {
             return;
         }
         let place = self.call_of(line, agent, uuid);
-        if let Some(usage) = message.usage {
-            self.draft.take_usage(place, &model, usage);
-        } else {
-            self.draft.take_usage(place, &model, Usage::default());
+        match message.usage {
+            Some(usage) => self.draft.take_usage(place, &model, usage),
+            None => self.draft.name_model(place, &model),
         }
         let is_full = self.draft.is_full();
         if let Some(call) = self.draft.calls.get_mut(place as usize) {
@@ -627,7 +639,7 @@ impl Reader {
         if self.has_main || self.draft.agents.len() != 1 {
             return;
         }
-        let Ok(text) = std::fs::read(path.with_extension("meta.json")) else {
+        let Ok(text) = std::fs::read(description_of(path)) else {
             return;
         };
         let mut kind = None;
@@ -678,6 +690,10 @@ impl Reader {
         self.draft.flaws.doubtful_calls = doubtful.count() as u64;
         self.draft
     }
+}
+
+fn description_of(log: &Path) -> PathBuf {
+    log.with_extension("meta.json")
 }
 
 fn keep_first(place: &mut Option<String>, text: Option<Text<'_>>) {

@@ -1,4 +1,5 @@
-//! Cline: `data/sessions/<id>/<id>.messages.json`, one document per session. Sub-agents have documents of their own beside it.
+//! Cline: `data/sessions/<id>/<id>.messages.json`, one document per session. Sub-agents have documents of their own beside it. A fork begins
+//! with the messages of its original, with their ids. A compaction leaves the messages as they are and has a document of its own.
 
 use super::document::{Inclusive, LARGEST_DOCUMENT, Types, joined_texts};
 use super::{Head, LogFormat, Machine};
@@ -9,6 +10,9 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Cline;
+
+/// Larger files beside the messages are not read.
+const LARGEST_NEIGHBOUR: u64 = 32 << 20;
 
 impl LogFormat for Cline {
     fn agent(&self) -> &'static str {
@@ -31,6 +35,14 @@ impl LogFormat for Cline {
         head.begins_with_object_of(&["version", "messages", "sessionId", "agent"])
     }
 
+    /// The session's own file beside its messages, and its last compaction.
+    fn attachments(&self, path: &Path) -> Vec<PathBuf> {
+        [SESSION, COMPACTION]
+            .iter()
+            .filter_map(|ending| neighbour(path, ending))
+            .collect()
+    }
+
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
         let mut draft = Draft::new(self.agent(), detail);
         let text = log.document(LARGEST_DOCUMENT)?;
@@ -47,16 +59,23 @@ fn take_document(draft: &mut Draft, document: &Value, path: &Path) {
     let mut types = Types::default();
     draft.id = types
         .text(&document["sessionId"])
-        .unwrap_or_default()
-        .to_owned();
+        .map_or_else(|| path.display().to_string(), str::to_owned);
     draft.origin.format_version = types
         .count(&document["version"])
         .map(|version| version.to_string());
     draft.origin.agent_version = document["origin"]["version"].as_str().map(str::to_owned);
+    let session = neighbour_document(path, SESSION);
     draft.origin.cwd = ["cwd", "workspaceRoot"]
         .iter()
         .find_map(|key| document[*key].as_str().map(str::to_owned))
-        .or_else(|| neighbour_cwd(path));
+        .or_else(|| {
+            let cwd = session["cwd"].as_str();
+            cwd.or(session["workspace_root"].as_str())
+                .map(str::to_owned)
+        });
+    let fork = &session["metadata"]["fork"];
+    draft.origin.continued_from = fork["forkedFromSessionId"].as_str().map(str::to_owned);
+    let forked = Types::default().moment(&fork["forkedAt"]);
     let origin = &document["origin"];
     draft.parent = ["parentThreadId", "parentSessionId"]
         .iter()
@@ -72,13 +91,15 @@ fn take_document(draft: &mut Draft, document: &Value, path: &Path) {
             return;
         }
     };
-    for message in messages {
+    take_compaction(draft, path);
+    for (number, message) in messages.iter().enumerate() {
         draft.flaws.lines += 1;
         let mut types = Types::default();
         let at = types.moment(&message["ts"]);
+        let marks = marks_of(draft, (number, message), at, forked);
         match message["role"].as_str() {
-            Some("user") => take_user(draft, message, at, &mut types),
-            Some("assistant") => take_answer(draft, message, at, &mut types),
+            Some("user") => take_user(draft, message, (marks, at), &mut types),
+            Some("assistant") => take_answer(draft, message, (marks, at), &mut types),
             Some(_) => {}
             None => types.is_odd = true,
         }
@@ -86,21 +107,73 @@ fn take_document(draft: &mut Draft, document: &Value, path: &Path) {
     }
 }
 
-/// The session's own file beside the messages names the directory.
-fn neighbour_cwd(path: &Path) -> Option<String> {
+const SESSION: &str = ".json";
+
+const COMPACTION: &str = ".compaction.json";
+
+/// Another file of the same session: `<id>` and an ending.
+fn neighbour(path: &Path, ending: &str) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?.strip_suffix(".messages.json")?;
-    let beside = path.with_file_name(format!("{name}.json"));
-    if std::fs::metadata(&beside).ok()?.len() > 1 << 20 {
-        return None;
-    }
-    let document: Value = serde_json::from_slice(&std::fs::read(beside).ok()?).ok()?;
-    let cwd = document["cwd"]
-        .as_str()
-        .or(document["workspace_root"].as_str());
-    cwd.map(str::to_owned)
+    Some(path.with_file_name(format!("{name}{ending}")))
 }
 
-fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
+/// `null` where there is none, or it is too large to be one.
+fn neighbour_document(path: &Path, ending: &str) -> Value {
+    let read = || {
+        let beside = neighbour(path, ending)?;
+        let is_small = std::fs::metadata(&beside).ok()?.len() <= LARGEST_NEIGHBOUR;
+        let text = std::fs::read(beside).ok().filter(|_| is_small)?;
+        serde_json::from_slice(&text).ok()
+    };
+    read().unwrap_or_default()
+}
+
+/// The summary that stands for earlier messages. A session keeps the last one.
+fn take_compaction(draft: &mut Draft, path: &Path) {
+    let compaction = neighbour_document(path, COMPACTION);
+    let messages = compaction["messages"].as_array();
+    for message in messages.map_or(&[][..], Vec::as_slice) {
+        let about = &message["metadata"];
+        if about["kind"] == "compaction_summary" {
+            let at = Types::default().moment(&about["generatedAt"]);
+            // Forks copy it with another id of the session.
+            let (time, summary) = (
+                about["generatedAt"].to_string(),
+                about["summary"].to_string(),
+            );
+            let id = identity(&[b"cline compaction", time.as_bytes(), summary.as_bytes()]);
+            draft.push_known(id, at, 0, What::Compaction);
+        }
+    }
+}
+
+/// By what a message is recognized: by itself, and in forks, which keep ids and times.
+fn marks_of(
+    draft: &Draft,
+    (number, message): (usize, &Value),
+    at: Option<i64>,
+    forked: Option<i64>,
+) -> CallMarks {
+    let id = message["id"].as_str().filter(|id| !id.is_empty());
+    let time = message["ts"].to_string();
+    let content = identity(&[b"cline", id.unwrap_or_default().as_bytes(), time.as_bytes()]);
+    let within = id.map_or(number.to_string(), str::to_owned);
+    let own = identity(&[b"cline call", draft.id.as_bytes(), within.as_bytes()]);
+    let is_copy = id.is_some() && at.zip(forked).is_some_and(|(at, forked)| at <= forked);
+    CallMarks {
+        request: if is_copy { content } else { own },
+        message: content,
+        may_repeat: is_copy,
+        output: -1,
+    }
+}
+
+fn take_user(
+    draft: &mut Draft,
+    message: &Value,
+    (marks, at): (CallMarks, Option<i64>),
+    types: &mut Types,
+) {
     let mut has_result = false;
     for block in message["content"].as_array().map_or(&[][..], Vec::as_slice) {
         if block["type"] != "tool_result" {
@@ -128,7 +201,7 @@ fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Ty
     let text = joined_texts(&message["content"]);
     if !has_result && !text.is_empty() {
         let text = draft.keep(without_frame(&text));
-        draft.push(at, 0, What::Prompt(text));
+        draft.push_known(marks.message, at, 0, What::Prompt(text));
     }
 }
 
@@ -141,9 +214,12 @@ fn without_frame(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-fn take_answer(draft: &mut Draft, message: &Value, at: Option<i64>, types: &mut Types) {
-    let id = message["id"].as_str().unwrap_or_default();
-    let marks = CallMarks::of(identity(&[b"cline", draft.id.as_bytes(), id.as_bytes()]));
+fn take_answer(
+    draft: &mut Draft,
+    message: &Value,
+    (marks, at): (CallMarks, Option<i64>),
+    types: &mut Types,
+) {
     let place = draft.call(marks, 0);
     let metrics = &message["metrics"];
     let mut count = |key: &str| types.count(&metrics[key]);

@@ -39,11 +39,26 @@ impl LogFormat for Codex {
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {
-        let mut reader = Reader::new(detail);
+        let mut reader = Reader::new(detail, log.path());
         log.each_line(|entry| reader.take(entry))?;
-        Ok(vec![reader.finish(log.path())])
+        Ok(vec![reader.finish()])
     }
 }
+
+/// The thread that a file is named after: `rollout-2026-11-02T09-00-00-<thread>.jsonl`. Names of other forms are taken whole.
+fn thread_of_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split(".jsonl").next().unwrap_or_default();
+    let tail = stem.len().checked_sub(UUID_LENGTH);
+    let thread = tail.and_then(|from| stem.get(from..)).filter(|thread| {
+        thread
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    });
+    thread.unwrap_or(stem).to_owned()
+}
+
+const UUID_LENGTH: usize = 36;
 
 /// Counts as Codex keeps them: input includes what came from the cache, output includes reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -346,6 +361,8 @@ impl<'a> Finished<'a> {
 
 struct Reader {
     draft: Draft,
+    /// The thread that the file is named after.
+    name: String,
     row: u64,
     has_meta: bool,
     replay: Replay,
@@ -394,9 +411,13 @@ impl Replay {
 }
 
 impl Reader {
-    fn new(detail: Detail) -> Self {
+    fn new(detail: Detail, path: &Path) -> Self {
+        let mut draft = Draft::new(AGENT, detail);
+        // Its first row may be damaged.
+        draft.id = thread_of_name(path);
         Self {
-            draft: Draft::new(AGENT, detail),
+            name: draft.id.clone(),
+            draft,
             row: 0,
             has_meta: false,
             replay: Replay::default(),
@@ -446,7 +467,17 @@ impl Reader {
         }
         let meta = &row.payload;
         let text = |text: Option<Text<'_>>| text.map(|text| text.plain().into_owned());
-        self.draft.id = text(meta.id).unwrap_or_default();
+        let id = text(meta.id).filter(|id| !id.is_empty());
+        if self.row > 1 && self.name.len() == UUID_LENGTH && id.as_ref() != Some(&self.name) {
+            // The thread's own row is damaged, and this is its parent's.
+            self.replay = Replay {
+                is_child: true,
+                created: row.at,
+                ..Replay::default()
+            };
+            return;
+        }
+        self.draft.id = id.unwrap_or_else(|| self.name.clone());
         let origin = &mut self.draft.origin;
         origin.agent_version = text(meta.version);
         origin.cwd = text(meta.cwd);
@@ -717,7 +748,8 @@ impl Reader {
             self.count(row.at, event.last, has_records);
             return;
         };
-        let is_inherited = is_replayed || (self.replay.is_child && !self.has_output);
+        let is_base = self.replay.is_child && !self.has_output && self.previous.is_none();
+        let is_inherited = is_replayed || is_base;
         let previous = self.previous.replace(total);
         if is_inherited || total.is_context_full() || previous == Some(total) {
             return;
@@ -737,11 +769,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, path: &Path) -> Draft {
-        if self.draft.id.is_empty() {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            self.draft.id = stem.trim_end_matches(".jsonl").to_owned();
-        }
+    fn finish(self) -> Draft {
         self.draft
     }
 }

@@ -28,8 +28,16 @@ impl LogFormat for Copilot {
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        head.first_line()
-            .is_some_and(|line| line["type"] == "session.start" && line["data"].is_object())
+        const KINDS: [&str; 4] = ["session.", "assistant.", "user.", "tool."];
+        let is_start = |line: &Value| line["type"] == "session.start" && line["data"].is_object();
+        let is_event = |line: &Value| {
+            let kind = line["type"].as_str().unwrap_or_default();
+            KINDS.iter().any(|beginning| kind.starts_with(beginning))
+                && line["data"].is_object()
+                && line["id"].is_string()
+                && line["timestamp"].is_string()
+        };
+        head.values().any(|line| is_start(&line) || is_event(&line))
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {

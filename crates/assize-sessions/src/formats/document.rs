@@ -5,8 +5,8 @@ use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
 use serde_json::Value;
 
-/// Larger documents are refused.
-pub(super) const LARGEST_DOCUMENT: u64 = 512 << 20;
+/// Larger documents are refused: as values they take many times their length.
+pub(super) const LARGEST_DOCUMENT: u64 = 128 << 20;
 
 /// Notes whether a record had values of wrong types.
 #[derive(Debug, Default)]

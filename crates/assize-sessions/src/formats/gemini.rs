@@ -34,7 +34,11 @@ impl LogFormat for Gemini {
     fn recognizes(&self, head: &Head<'_>) -> bool {
         let is_metadata =
             |line: &Value| line["sessionId"].is_string() && line["projectHash"].is_string();
-        head.first_line().is_some_and(|line| is_metadata(&line))
+        let is_answer = |line: &Value| {
+            line["type"] == "gemini" && line["id"].is_string() && line["tokens"].is_object()
+        };
+        head.values()
+            .any(|line| is_metadata(&line) || is_answer(&line))
             || head.begins_with_object_of(&["sessionId", "projectHash", "messages"])
     }
 
@@ -55,6 +59,10 @@ impl LogFormat for Gemini {
                     chat.apply(&record, &mut draft);
                 }
             })?;
+        }
+        if draft.id.is_empty() {
+            // Ids of messages are unique within a chat only.
+            draft.id = log.path().display().to_string();
         }
         chat.belong_to(log.path());
         chat.add_to(&mut draft);

@@ -119,9 +119,10 @@ pub(crate) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The first line, where it is JSON.
-    pub(crate) fn first_line(&self) -> Option<serde_json::Value> {
-        serde_json::from_slice(self.lines().next()?).ok()
+    /// The first lines that are JSON: damage to the first of all must not hide the rest.
+    pub(crate) fn values(&self) -> impl Iterator<Item = serde_json::Value> {
+        let lines = self.lines().take(50);
+        lines.filter_map(|line| serde_json::from_slice(line).ok())
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {

@@ -28,9 +28,16 @@ impl LogFormat for Pi {
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        head.first_line().is_some_and(|line| {
+        let is_head = |line: &Value| {
             line["type"] == "session" && line["id"].is_string() && !line["timestamp"].is_null()
-        })
+        };
+        let is_entry = |line: &Value| {
+            line["type"] == "message"
+                && line["message"]["role"].is_string()
+                && line["id"].is_string()
+                && line.get("parentId").is_some()
+        };
+        head.values().any(|line| is_head(&line) || is_entry(&line))
     }
 
     fn read(&self, log: &LogFile, detail: Detail) -> Result<Vec<Draft>, ReadError> {

@@ -60,9 +60,16 @@ impl LogFormat for Qwen {
         Ok(vec![reader.draft])
     }
 
-    /// The chat of the session has the models of its sub-agents.
+    /// The chat of the session has the models of its sub-agents; which of these have logs of their own is for the chat to know.
     fn attachments(&self, path: &Path) -> Vec<PathBuf> {
-        chat_beside_subagent(path).into_iter().collect()
+        let directories = subagents_beside_chat(path).into_iter().flat_map(|all| {
+            let own = all.join(path.file_stem().unwrap_or_default());
+            [all, own]
+        });
+        chat_beside_subagent(path)
+            .into_iter()
+            .chain(directories)
+            .collect()
     }
 
     /// `chats/<session>.jsonl` has its sub-agents in `subagents/<session>`.

@@ -341,3 +341,35 @@ fn a_tool_without_a_result_failed_and_its_time_is_a_bound() {
     assert_eq!(tools[1].success, Some(false));
     assert_eq!(tools[1].duration_ms, None);
 }
+
+#[test]
+fn a_line_without_usage_leaves_what_another_line_of_the_answer_had() {
+    let mut first: Value = serde_json::from_str(&answer("e2", 4, thinking(), 74)).unwrap();
+    first["message"]["usage"]["output_tokens"] = Value::Null;
+    let mut second = first.clone();
+    second["uuid"] = json!("e3");
+    second["message"]["usage"] = Value::Null;
+    let text = format!("{}{first}\n{second}\n", prompt("e1", 0, "Go on."));
+    let session = Logs::new(&[("s1.jsonl", &text)]).session();
+    assert_eq!(
+        classes(&session.trace),
+        [Some(3), Some(12000), Some(900), None, None]
+    );
+}
+
+#[test]
+fn cache_writes_that_are_only_told_by_their_class_are_added_up() {
+    let mut line: Value = serde_json::from_str(&answer("e2", 4, thinking(), 74)).unwrap();
+    let usage = line["message"]["usage"].as_object_mut().unwrap();
+    usage.remove("cache_creation_input_tokens");
+    usage.insert(
+        "cache_creation".to_owned(),
+        json!({"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 30}),
+    );
+    let session = Logs::new(&[("s1.jsonl", &format!("{line}\n"))]).session();
+    let call = &session.trace.model_calls[0];
+    assert_eq!(
+        (call.tokens.cache_write, call.cache_write_1h),
+        (Some(130), Some(30))
+    );
+}

@@ -378,3 +378,56 @@ fn success_of_a_tool_is_its_exit_code_and_else_unknown() {
         1500.0
     );
 }
+
+#[test]
+fn threads_whose_first_row_is_damaged_are_told_apart_by_their_files() {
+    let thread = |input: u64| {
+        [
+            "{\"timestamp\": \"2026-11-02T09:0\n".to_owned(),
+            context(),
+            said(1.0, "one"),
+            total(2.0, counts(input, 0, 10, 0), counts(input, 0, 10, 0)),
+        ]
+        .concat()
+    };
+    let child = [
+        "{\"timestamp\": \"2026-11-02T09:0\n".to_owned(),
+        meta("01a1e0b3-1c9a-711f-8de6-aa31de40b5b1", json!({})),
+        said(0.2, "one"),
+        total(0.3, counts(100, 0, 10, 0), counts(100, 0, 10, 0)),
+        said(5.0, "two"),
+        total(6.0, counts(107, 0, 11, 0), counts(7, 0, 1, 0)),
+    ]
+    .concat();
+    let name = |last: &str| {
+        format!("rollout-2026-11-02T09-00-00-01a1e0b3-1c9a-711f-8de6-aa31de40b5b{last}.jsonl")
+    };
+    let logs = Logs::new(&[
+        (&name("1"), &thread(100)),
+        (&name("2"), &thread(200)),
+        (&name("3"), &child),
+    ]);
+    let sessions = logs.open();
+    assert_eq!(sessions.len(), 3);
+    assert_eq!(all_classes(&sessions)[0], Some(307));
+    let broken: u64 = sessions
+        .iter()
+        .map(|session| session.flaws.broken_lines)
+        .sum();
+    assert_eq!(broken, 3);
+}
+
+#[test]
+fn only_the_first_total_of_a_child_is_inherited() {
+    let child = [
+        meta(
+            "child",
+            json!({"parent_thread_id": "parent", "timestamp": "2026-11-02T09:00:10.000Z"}),
+        ),
+        total(14.0, counts(100, 0, 10, 0), counts(100, 0, 10, 0)),
+        total(16.0, counts(140, 0, 14, 0), counts(40, 0, 4, 0)),
+    ]
+    .concat();
+    let sessions = family(&child).open();
+    assert_eq!(all_classes(&sessions)[0], Some(140));
+}

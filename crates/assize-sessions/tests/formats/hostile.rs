@@ -37,6 +37,71 @@ fn a_line_that_is_too_long_is_counted_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_log_is_recognized_behind_a_first_line_of_any_length() {
+    let mut text = b"{\"type\":\"user\",\"message\":{\"content\":\"".to_vec();
+    text.resize(text.len() + (40 << 20), b'x');
+    text.extend_from_slice(b"\"}}\n");
+    text.extend_from_slice(&std::fs::read(recording("claude-code.jsonl")).unwrap());
+    let logs = Logs::new(&[]);
+    logs.write("s.jsonl", &text);
+    let session = logs.session();
+    assert_eq!(session.flaws.too_long, 1);
+    let alone = assize_sessions::open(&recording("claude-code.jsonl")).unwrap();
+    assert_eq!(all_classes(&[session]), all_classes(&alone));
+}
+
+#[test]
+fn a_damaged_first_line_is_counted_and_the_rest_is_read() {
+    for (name, path) in [
+        ("pi.jsonl", "pi.jsonl"),
+        ("copilot.jsonl", "a/events.jsonl"),
+        ("gemini.jsonl", "session-a.jsonl"),
+        ("qwen.jsonl", "qwen.jsonl"),
+        ("claude-code.jsonl", "claude.jsonl"),
+        ("codex.jsonl", "rollout-a.jsonl"),
+    ] {
+        let whole = std::fs::read_to_string(recording(name)).unwrap();
+        let (first, rest) = whole.split_once('\n').unwrap();
+        let text = format!("{}\n{rest}", &first[..first.len() / 2]);
+        let session = Logs::new(&[(path, &text)]).session();
+        assert_eq!(session.flaws.broken_lines, 1, "{name}");
+        let expected = assize_sessions::open(&recording(name)).unwrap();
+        assert_eq!(all_classes(&[session]), all_classes(&expected), "{name}");
+    }
+}
+
+/// Programs can give a file its old size and time.
+#[test]
+fn a_log_with_other_content_of_the_same_size_and_time_is_read_again() {
+    let text = std::fs::read_to_string(recording("claude-code.jsonl")).unwrap();
+    let logs = Logs::new(&[("cache/keep", ""), ("s.jsonl", &text)]);
+    let (log, index) = (logs.path("s.jsonl"), logs.path("cache/sessions.index"));
+    let read = || {
+        let mut opened = Index::open(&index);
+        let library = Library::read(vec![log.clone()], &mut opened, &|_| ());
+        opened.save().unwrap();
+        let mut output = 0;
+        Uses::of(&library).each(|_, occurrence| {
+            if let assize_sessions::Occurrence::Call(call) = occurrence {
+                output += call.tokens.output.unwrap_or(0);
+            }
+        });
+        output
+    };
+    let before = read();
+    let modified = std::fs::metadata(&log).unwrap().modified().unwrap();
+    let changed = text.replace("\"output_tokens\": 96", "\"output_tokens\": 97");
+    assert!(changed.len() == text.len() && changed != text);
+    // The clock of some file systems stands still for some milliseconds.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::fs::write(&log, changed).unwrap();
+    let file = std::fs::File::options().write(true).open(&log).unwrap();
+    file.set_modified(modified).unwrap();
+    drop(file);
+    assert_ne!(read(), before);
+}
+
+#[test]
 fn a_database_that_is_none_is_an_error_and_not_a_panic() {
     let logs = Logs::new(&[]);
     let mut text = b"SQLite format 3\0".to_vec();

@@ -450,6 +450,57 @@ fn a_sub_agent_of_cline_belongs_to_the_session_that_started_it() {
 }
 
 /// The first writes of goose are in the write-ahead log alone; not even the tables are in the file.
+/// As version 3.0.65 writes them after `/fork` and `/compact`.
+#[test]
+fn a_fork_of_cline_does_not_count_what_it_copied_and_a_compaction_is_seen() {
+    let message = |id: &str, ts: u64| {
+        json!({"id": id, "role": "assistant", "content": [], "ts": ts, "modelInfo": {"id": "m"},
+            "metrics": {"inputTokens": 100, "outputTokens": 10, "cacheReadTokens": 40, "cacheWriteTokens": 0}})
+    };
+    let asked = json!({"id": "u1", "role": "user", "content": [{"type": "text", "text": "Go on."}], "ts": 1_795_031_581_000_u64});
+    let document = |id: &str, messages: &[Value]| {
+        json!({"version": 1, "agent": "lead", "sessionId": id, "origin": {"source": "cli"}, "messages": messages})
+            .to_string()
+    };
+    let first = message("msg_a", 1_795_031_582_000);
+    let in_fork = |id: &str, fork: &str, ts: u64| {
+        document(fork, &[asked.clone(), first.clone(), message(id, ts)])
+    };
+    let fork_of = |original: &str, at: &str| {
+        json!({"cwd": "/repo", "metadata": {"fork": {"forkedFromSessionId": original, "forkedAt": at}}})
+            .to_string()
+    };
+    let compaction = json!({"version": 1, "conversation_id": "a", "messages": [
+        {"role": "user", "content": [], "metadata": {"kind": "compaction_summary", "generatedAt": 1_795_031_583_000_u64}}]});
+    let logs = Logs::new(&[
+        (
+            "a/a.messages.json",
+            &document("a", &[asked.clone(), first.clone()]),
+        ),
+        ("a/a.compaction.json", &compaction.to_string()),
+        (
+            "b/b.messages.json",
+            &in_fork("msg_b", "b", 1_795_031_612_000),
+        ),
+        ("b/b.json", &fork_of("a", "2026-11-18T19:53:30.000Z")),
+        (
+            "c/c.messages.json",
+            &in_fork("msg_c", "c", 1_795_031_712_000),
+        ),
+        ("c/c.json", &fork_of("b", "2026-11-18T19:55:00.000Z")),
+    ]);
+    let sessions = logs.open();
+    assert_eq!(sessions.len(), 3);
+    assert_eq!(all_classes(&sessions)[0], Some(180), "three calls");
+    let prompts: usize = sessions.iter().map(|session| session.prompts.len()).sum();
+    assert_eq!(prompts, 1);
+    assert_eq!(sessions[0].compactions.len(), 1);
+    assert_eq!(sessions[1].origin.continued_from.as_deref(), Some("a"));
+    std::fs::remove_dir_all(logs.path("a")).unwrap();
+    let without_original = logs.open();
+    assert_eq!(all_classes(&without_original)[0], Some(180), "copies once");
+}
+
 #[test]
 fn a_database_whose_tables_are_only_in_its_log_is_recognized() {
     let logs = Logs::new(&[]);

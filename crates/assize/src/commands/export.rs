@@ -326,6 +326,14 @@ fn difference(sources: &Sources<'_>, weight: Weight, before: &str, after: &str) 
         if !modes.contains(*wanted) {
             return Err(no_such_mode(&modes, wanted).into());
         }
+        if stacks.sessions == 0 && stacks.unknown > 0 {
+            return Err(Obstructed {
+                message: format!("the number is unknown for every call of the mode `{wanted}`"),
+                hint: "`--by tokens`, `--by time` and `--by cost` need what their names say"
+                    .to_owned(),
+            }
+            .into());
+        }
         warn_of_unknown(stacks);
     }
     sessions.finish()?;

@@ -121,7 +121,9 @@ impl<'a> Search<'a> {
             };
             match runtime.block_on(self.decide(&commit)) {
                 Ok(accepted) => found.accept(&commit, &accepted, &self.repository.from_suite),
-                Err(reason) => found.reject(id, &commit.subject, &reason),
+                Err(reason) => {
+                    found.reject(id, &task::clean(&commit.subject), &task::clean(&reason))
+                }
             }
         }
         Ok(found)
@@ -175,15 +177,16 @@ impl Found {
             prompt,
         } = accepted;
         let id = task::id(commit, &self.ids);
+        let subject = task::clean(&commit.subject);
         say(plain(&format!(
             "✓ {} {}: fails before ({}), passes after ({:.1} s)",
             commit.short(),
-            one_line(&commit.subject, 60),
-            proof::words(&proof.before),
+            one_line(&subject, 60),
+            task::clean(&proof::words(&proof.before)),
             proof.after.took.as_secs_f64(),
         )));
         self.decided(json!({
-            "commit": commit.id, "subject": commit.subject, "task": id, "run": proof.run,
+            "commit": commit.id, "subject": subject, "task": id, "run": proof.run,
             "beforeExit": proof.before.exit, "beforeMs": proof.before.took.as_millis() as u64,
             "afterExit": proof.after.exit, "afterMs": proof.after.took.as_millis() as u64,
         }));

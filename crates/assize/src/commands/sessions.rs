@@ -63,7 +63,11 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Exit> {
         until,
     };
     let mut costs = Costs::new(&prices);
+    if let Some(cache) = cache().filter(|_| !arguments.no_index && arguments.prices.is_none()) {
+        costs = costs.kept_in(cache.join("sessions.rates"));
+    }
     let account = Account::of(&Uses::of(&library), &arguments.by, &wanted, &mut costs);
+    costs.keep();
     let faults = faults(&library);
     match arguments.json {
         true => show::print_json(&account, &faults, &prices)?,
@@ -125,7 +129,8 @@ fn said(error: &ReadError) -> (PathBuf, String) {
     (error.path().to_owned(), words.join(": "))
 }
 
-/// The logs that are meant. Those that were not touched since are left out: nothing in them is newer.
+/// The logs that are meant. Those of this machine that were not touched since are left out: nothing in them is newer. Logs that were
+/// brought from elsewhere may have any time.
 fn find(paths: &[PathBuf], agents: &[String], since: Option<i64>) -> Result<Vec<PathBuf>> {
     check_agents(agents)?;
     let mut found = match paths.is_empty() {
@@ -144,7 +149,7 @@ fn find(paths: &[PathBuf], agents: &[String], since: Option<i64>) -> Result<Vec<
     if found.is_empty() {
         return Err(nothing_found(paths, agents).into());
     }
-    if let Some(since) = since {
+    if let Some(since) = since.filter(|_| paths.is_empty()) {
         found.retain(|path| is_touched_since(path, since));
     }
     Ok(found)
@@ -213,16 +218,21 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
-/// The index in the user's cache. Without a home there is none.
-pub(crate) fn index() -> Index {
+/// The directory in the user's cache. Without a home there is none.
+fn cache() -> Option<PathBuf> {
     let directory = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
     let cache = directory("XDG_CACHE_HOME").or_else(|| Some(directory("HOME")?.join(".cache")));
-    match cache {
-        Some(cache) => Index::open(&cache.join("assize/sessions.index")),
+    Some(cache?.join("assize"))
+}
+
+/// The index in the user's cache.
+pub(crate) fn index() -> Index {
+    match cache() {
+        Some(cache) => Index::open(&cache.join("sessions.index")),
         None => Index::none(),
     }
 }

@@ -365,7 +365,7 @@ printf 'In another way\\n/exit\\n' | goose session --resume --fork
     assert_eq!(account["total"]["compactions"], 1, "{account:#}");
 }
 
-/// With sub-agents. It resumes and compacts only for a person at a terminal.
+/// Plain, resumed, compacted and forked, with sub-agents. It does all but the first only for a person at a terminal.
 pub(crate) fn cline() {
     let case = Case {
         agent: "cline",
@@ -375,14 +375,71 @@ export CLINE_GLOBAL_SETTINGS_PATH=$HERE/cline.json OTEL_METRIC_EXPORT_INTERVAL=8
 export CLINE_SESSION_BACKEND_MODE=local
 echo '{ \"telemetryOptOut\": true, \"autoUpdateEnabled\": false }' > $HERE/cline.json
 cline auth -p openai-compatible -k none -m m -b http://127.0.0.1:8099/v1 < /dev/null
-cline() { command cline --json -P openai-compatible -m m -c $PWD --auto-approve true \"$@\" < /dev/null; }
-cline 'Create a file out.txt with the word hi'
-cline 'And once more'
+options=\"-P openai-compatible -m m -c $PWD --auto-approve true\"
+cline --json $options 'Create a file out.txt with the word hi' < /dev/null
+cline --json $options 'And once more' < /dev/null
+id=$(ls $HOME/.cline/data/sessions | head -n 1)
+python3 - $id $options <<'END'
+import fcntl, glob, os, pty, select, struct, sys, termios, time
+sessions = os.environ['HOME'] + '/.cline/data/sessions/'
+program, terminal = pty.fork()
+if program == 0:
+    os.environ['TERM'] = 'xterm-256color'
+    os.execvp('cline', ['cline', '-i', '--id', *sys.argv[1:]])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 140, 0, 0))
+shown = b''
+def look(seconds):
+    global shown
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if select.select([terminal], [], [], left)[0]:
+            shown += os.read(terminal, 65536)
+def wait_for(is_so):
+    for attempt in range(300):
+        look(0.2)
+        if is_so():
+            return look(1.5)
+    sys.exit('waited in vain: ' + shown[-3000:].decode(errors='replace'))
+def type(text):
+    for character in text:
+        os.write(terminal, character.encode())
+        look(0.05)
+    look(1.5)
+    os.write(terminal, bytes([13]))
+def answers():
+    return sum(open(path).read().count('Done: out.txt') for path in glob.glob(sessions + '*/*.messages.json'))
+def ask(text):
+    before = answers()
+    type(text)
+    wait_for(lambda: answers() > before)
+wait_for(lambda: b'Ask anything' in shown)
+ask('And again')
+type('/compact')
+wait_for(lambda: glob.glob(sessions + '*/*.compaction.json'))
+ask('After the compaction')
+type('/fork')
+type('')  # It offers a name.
+wait_for(lambda: len(os.listdir(sessions)) == 3)
+ask('In another way')
+type('/quit')
+try:
+    look(20)
+except OSError:
+    pass  # It is gone.
+os.waitpid(program, 0)
+END
+cline hub stop < /dev/null
 ",
         reasoning: Reasoning::InOutput,
-        not_logged: &[],
+        not_logged: &["Summarize this session for continuation"],
     };
     let account = check(&case, &script(delegation(json!({}))));
-    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
-    assert_eq!(agents(&account)[1].0, "subagent", "{account:#}");
+    assert_eq!(account["total"]["sessions"], 3, "{account:#}");
+    assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 5, "{account:#}");
+    assert_eq!(
+        agents(&account),
+        [("main agent", 15), ("subagent", 10)],
+        "{account:#}"
+    );
 }

@@ -59,7 +59,7 @@ pub(super) fn files(
          extensions:\n  from_git: {origin}\n",
         commit.short(),
         commit.date.get(..10).unwrap_or_default(),
-        one_line(&words(&proof.before), 200),
+        one_line(&clean(&words(&proof.before)), 200),
         proof.after.took.as_secs_f64(),
         quoted(&clean(&commit.subject)),
         block(prompt, "  "),
@@ -151,14 +151,18 @@ pub(super) fn issue_numbers(commit: &Commit) -> Vec<String> {
     numbers.filter(|number| !number.is_empty()).collect()
 }
 
-fn clean(text: &str) -> String {
+/// Without what looks like a key.
+pub(super) fn clean(text: &str) -> String {
     Redactor::new(&Secrets::default()).text(text).into_owned()
 }
 
 /// An id from the subject that no other task has.
 pub(super) fn id(commit: &Commit, taken: &BTreeSet<String>) -> String {
     let mut slug = String::new();
-    for c in without_number(&commit.subject).to_lowercase().chars() {
+    for c in without_number(&clean(&commit.subject))
+        .to_lowercase()
+        .chars()
+    {
         match c.is_ascii_alphanumeric() {
             true => slug.push(c),
             false if !slug.ends_with('-') => slug.push('-'),
@@ -202,6 +206,8 @@ mod tests {
         let prompt =
             super::prompt(&commit(&format!("Use the key {key} for tests"), ""), None).unwrap();
         assert!(!prompt.contains(&key), "{prompt}");
+        let id = id(&commit(&format!("Use {key}"), ""), &BTreeSet::new());
+        assert!(!id.contains("sk-ant"), "{id}");
     }
 
     #[test]

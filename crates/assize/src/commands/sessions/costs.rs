@@ -1,27 +1,60 @@
-//! The cost of very many calls: a model's rates are asked for once and hold until a request is long enough for others.
+//! The cost of very many calls: a model's rates are asked for once and hold until a request is long enough for others. They are kept beside
+//! the index, because reading the price table takes longer than reading the index.
 
 use assize_contracts::TokenBreakdown;
 use assize_llm::Prices;
 use assize_sessions::CallUse;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
-/// Dollars per token of each class.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Dollars per token of each class, in units of 1e-15 dollars: prices are decimals, so that these are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rates {
-    input: f64,
-    cache_read: f64,
-    cache_write: f64,
-    cache_write_1h: f64,
-    output: f64,
-    reasoning: f64,
+    input: u64,
+    cache_read: u64,
+    cache_write: u64,
+    cache_write_1h: u64,
+    output: u64,
+    reasoning: u64,
 }
+
+/// Units of a dollar.
+const UNITS: f64 = 1e15;
+
+/// Prices that depend on the time change on the hour and on the half hour.
+const SPAN_MS: i64 = 30 * 60_000;
 
 /// The rates of a model by the length of a request, as far as they were asked for. Nothing for a model without a price.
 type Known = BTreeMap<u64, Option<Rates>>;
 
+/// Rates by model.
+type Table = HashMap<String, Vec<Service>>;
+
 pub(crate) struct Costs<'a> {
     prices: &'a Prices,
-    known: HashMap<(String, Option<String>, Option<String>), Known>,
+    known: Table,
+    /// Where the rates are kept.
+    kept: Option<PathBuf>,
+    has_new: bool,
+}
+
+/// A way in which a model is served, with the rates that were asked for.
+#[derive(Debug, Serialize, Deserialize)]
+struct Service {
+    api: Option<String>,
+    tier: Option<String>,
+    known: Known,
+}
+
+/// Rates on disk.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// The program and its price table.
+    of: String,
+    /// The half hour for which they hold.
+    span: i64,
+    table: Table,
 }
 
 /// A cost and how it is known.
@@ -36,8 +69,46 @@ impl<'a> Costs<'a> {
     pub(crate) fn new(prices: &'a Prices) -> Self {
         Self {
             prices,
-            known: HashMap::new(),
+            known: Table::new(),
+            kept: None,
+            has_new: false,
         }
+    }
+
+    /// The same with rates that an earlier call left in this file, if they still hold.
+    pub(crate) fn kept_in(mut self, path: PathBuf) -> Self {
+        let text = std::fs::read(&path).unwrap_or_default();
+        let kept = serde_json::from_slice::<Kept>(&text).ok();
+        if let Some(kept) = kept.filter(|kept| kept.of == self.source() && kept.span == span()) {
+            self.known = kept.table;
+        }
+        self.kept = Some(path);
+        self
+    }
+
+    fn source(&self) -> String {
+        format!("{} {}", env!("CARGO_PKG_VERSION"), self.prices.version())
+    }
+
+    /// Keeps the rates for the next call. Without them it only takes longer.
+    pub(crate) fn keep(self) {
+        let of = self.source();
+        let (Some(path), true) = (self.kept, self.has_new) else {
+            return;
+        };
+        let kept = Kept {
+            of,
+            span: span(),
+            table: self.known,
+        };
+        let write = || -> std::io::Result<()> {
+            let directory = path.parent().unwrap_or(&path);
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            serde_json::to_writer(&mut file, &kept)?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        let _ = write();
     }
 
     /// Tokens times prices, else the agent's own figure. A call that was refused is free.
@@ -57,24 +128,41 @@ impl<'a> Costs<'a> {
         let count = |count: Option<u64>| count.unwrap_or(0);
         let (read, written) = (count(tokens.cache_read), count(tokens.cache_write));
         let hour = count(call.cache_write_1h).min(written);
-        let rates = self.rates(call, input + read + written)?;
-        let usd = input as f64 * rates.input
-            + read as f64 * rates.cache_read
-            + (written - hour) as f64 * rates.cache_write
-            + hour as f64 * rates.cache_write_1h
-            + output as f64 * rates.output
-            + count(tokens.reasoning) as f64 * rates.reasoning;
+        let prompt = input.saturating_add(read).saturating_add(written);
+        let rates = self.rates(call, prompt)?;
+        let units: u128 = [
+            (input, rates.input),
+            (read, rates.cache_read),
+            (written - hour, rates.cache_write),
+            (hour, rates.cache_write_1h),
+            (output, rates.output),
+            (count(tokens.reasoning), rates.reasoning),
+        ]
+        .into_iter()
+        .map(|(count, rate)| u128::from(count) * u128::from(rate))
+        .sum();
         // In whole pico-dollars, as everywhere.
-        Some((usd * 1e12).round() / 1e12)
+        Some(((units + 500) / 1000) as f64 / 1e12)
     }
 
     fn rates(&mut self, call: &CallUse<'_>, prompt: u64) -> Option<Rates> {
-        let key = (
-            call.model.to_owned(),
-            call.api.map(str::to_owned),
-            call.service_tier.map(str::to_owned),
-        );
-        let known = self.known.entry(key).or_default();
+        // Nothing is copied for a model that was met before: this is done for every call.
+        if !self.known.contains_key(call.model) {
+            self.known.insert(call.model.to_owned(), Vec::new());
+        }
+        let services = self.known.get_mut(call.model)?;
+        let is_same = |service: &Service| {
+            service.api.as_deref() == call.api && service.tier.as_deref() == call.service_tier
+        };
+        let place = services.iter().position(is_same).unwrap_or_else(|| {
+            services.push(Service {
+                api: call.api.map(str::to_owned),
+                tier: call.service_tier.map(str::to_owned),
+                known: Known::new(),
+            });
+            services.len() - 1
+        });
+        let known = &mut services[place].known;
         let below = known.range(..=prompt).next_back();
         let above = known.range(prompt..).next();
         if let (Some((_, below)), Some((_, above))) = (below, above)
@@ -88,8 +176,14 @@ impl<'a> Costs<'a> {
         }
         let rates = ask(self.prices, call, prompt);
         known.insert(prompt, rates);
+        self.has_new = true;
         rates
     }
+}
+
+/// The half hour that it is.
+fn span() -> i64 {
+    super::now().div_euclid(SPAN_MS)
 }
 
 /// The rates of a request of this length: what it would cost if all of its input were of one class.
@@ -113,7 +207,7 @@ fn ask(prices: &Prices, call: &CallUse<'_>, prompt: u64) -> Option<Rates> {
         output: Some(output),
         ..TokenBreakdown::default()
     };
-    let per = |usd: f64, count: u64| usd / count as f64;
+    let per = |usd: f64, count: u64| (usd / count as f64 * UNITS).round() as u64;
     let input = cost(tokens(prompt, 0, 0, 0), None)?;
     let with_output = cost(tokens(prompt, 0, 0, one), None)?;
     let with_reasoning = cost(
@@ -186,5 +280,55 @@ mod tests {
                 assert_eq!(expected.is_some(), found.is_some());
             }
         }
+    }
+    /// So many questions were once asked as there were lengths, because quotients of equal prices differed in their last bit.
+    #[test]
+    fn rates_are_equal_at_all_lengths_of_a_tier() {
+        let prices = Prices::default();
+        let rates = |model, prompt| {
+            let call = CallUse {
+                model,
+                ..CallUse::default()
+            };
+            ask(&prices, &call, prompt).unwrap()
+        };
+        for model in ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.1-codex"] {
+            let known = rates(model, 1000);
+            for prompt in [7, 333, 12_345, 77_777, 123_457] {
+                assert_eq!(rates(model, prompt), known, "{model} {prompt}");
+            }
+        }
+    }
+
+    #[test]
+    fn kept_rates_are_used_while_they_hold_and_damaged_ones_are_not() {
+        let prices = Prices::default();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions.rates");
+        let call = CallUse {
+            model: "claude-sonnet-4-5",
+            tokens: TokenBreakdown {
+                input: Some(1000),
+                output: Some(1000),
+                ..TokenBreakdown::default()
+            }
+            .with_totals(),
+            ..CallUse::default()
+        };
+        let cost = || {
+            let mut costs = Costs::new(&prices).kept_in(path.clone());
+            let cost = costs.of(&call);
+            let has_new = costs.has_new;
+            costs.keep();
+            (cost, has_new)
+        };
+        assert_eq!(cost(), (Cost::Computed(0.018), true));
+        assert_eq!(cost(), (Cost::Computed(0.018), false));
+        let mut kept: Kept = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        kept.span -= 1;
+        std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
+        assert_eq!(cost(), (Cost::Computed(0.018), true), "another half hour");
+        std::fs::write(&path, b"{\"of\": 1").unwrap();
+        assert_eq!(cost(), (Cost::Computed(0.018), true));
     }
 }
