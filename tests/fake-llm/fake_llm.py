@@ -34,9 +34,19 @@ DEFAULT_SCRIPT = {
 
 # Preferred shell-like tools, best first; matched case-insensitively against the offered names.
 SHELL_TOOLS = ["bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands",
-               "execute_command", "local_shell", "developer__shell", "container.exec", "terminal", "run_terminal_cmd"]
+               "execute_command", "local_shell", "developer__shell", "container.exec", "terminal", "run_terminal_cmd", "exec"]
 AGENT_TOOLS = ["agent", "task", "spawn_agent", "invoke_agent", "delegate", "subagent", "generalist"]
 READ_TOOLS = ["read", "read_file", "view", "str_replace_based_edit_tool"]
+
+
+# Marks the schema of a tool that takes a program in JavaScript, which calls the tools that do the work.
+PROGRAM = "program in JavaScript"
+
+
+def program(turn):
+    """The program that runs the turn's command: the text of the turn, or one made of its command."""
+    command = json.dumps({"cmd": turn.get("command", ""), "yield_time_ms": 30000})
+    return turn.get("program") or f"const result = await tools.exec_command({command});\ntext(result.output);\n"
 
 
 def pick_tool(tools, kind):
@@ -56,7 +66,9 @@ def pick_tool(tools, kind):
 
 
 def build_args(schema, turn):
-    """Fills the properties of a tool schema from the script turn."""
+    """Fills the properties of a tool schema from the script turn. A tool that takes a program gets one as text."""
+    if PROGRAM in (schema or {}):
+        return program(turn)
     props = (schema or {}).get("properties") or {}
     req = set((schema or {}).get("required") or [])
     cmd, path = turn.get("command", ""), turn.get("path", "out.txt")
@@ -118,12 +130,19 @@ def follows_tool(items, i):
     return i >= 0 and (items[i].get("type") or "").endswith("_output")
 
 
+def is_task(item):
+    """What a subagent of Codex is told, behind the conversation that it inherits. Subagents report in the same form."""
+    return item.get("type") == "agent_message" and item.get("recipient") != "/root"
+
+
 def turn_responses(b):
     n, items = 0, b.get("input")
     if isinstance(items, list):
         prev_call = False
         for i, it in reversed(list(enumerate(items))):
             t = it.get("type")
+            if is_task(it):
+                break
             if is_message(it):
                 if it.get("role") == "user" and not follows_tool(items, i):
                     break
@@ -132,12 +151,17 @@ def turn_responses(b):
                 n += 1
             if t != "reasoning":
                 prev_call = call
+    # Newer models of Codex are offered their tools among the messages.
+    offered = [t for it in (items if isinstance(items, list) else []) if it.get("type") == "additional_tools" for t in it.get("tools") or []]
     tools = {}
-    for t in b.get("tools") or []:
+    for t in (b.get("tools") or []) + offered:
         if t.get("type") == "function":
             tools[t["name"]] = t.get("parameters") or {}
         elif t.get("type") == "namespace":
-            tools.update({f"{t['name']}/{inner['name']}": inner.get("parameters") or {} for inner in t.get("tools") or []})
+            # Tools in the namespace of all functions are called without it.
+            space = "" if t["name"] == "functions" else t["name"] + "/"
+            tools.update({space + inner["name"]: {PROGRAM: inner["name"]} if inner.get("type") == "custom" else inner.get("parameters") or {}
+                          for inner in t.get("tools") or []})
         elif t.get("type") == "local_shell":
             tools["local_shell"] = {"properties": {"command": {"type": "array"}}}
     return n, tools
@@ -176,7 +200,8 @@ def texts_in(content):
     """Texts in a message's content, whatever its form."""
     if isinstance(content, str):
         return [content]
-    return [c["text"] for c in content or [] if isinstance(c, dict) and isinstance(c.get("text"), str)]
+    words = [c.get("text", c.get("encrypted_content")) for c in content or [] if isinstance(c, dict)]
+    return [text for text in words if isinstance(text, str)]
 
 
 def user_texts(proto, b):
@@ -185,7 +210,7 @@ def user_texts(proto, b):
         said = [m.get("parts") for m in b.get("contents", []) if m.get("role") != "model"]
     elif proto == "responses":
         items = b.get("input")
-        said = [items] if isinstance(items, str) else [i.get("content") for i in items or [] if i.get("role") == "user"]
+        said = [items] if isinstance(items, str) else [i.get("content") for i in items or [] if i.get("role") == "user" or is_task(i)]
     else:
         said = [m.get("content") for m in b.get("messages", []) if m.get("role") == "user"]
     return [text for content in said for text in texts_in(content)]
@@ -328,6 +353,8 @@ def resp_items(p):
         if name == "local_shell":
             out.append({"type": "local_shell_call", "id": rid("lsh_"), "call_id": rid("call_"), "status": "completed",
                         "action": {"type": "exec", "command": args["command"], "env": {}}})
+        elif isinstance(args, str):
+            out.append({"type": "custom_tool_call", "id": rid("ctc_"), "call_id": rid("call_"), "name": name, "input": args, "status": "completed"})
         else:
             space, _, name = name.rpartition("/")
             out.append({"type": "function_call", "id": rid("fc_"), "call_id": rid("call_"), "name": name,
@@ -373,6 +400,11 @@ def resp_sse(b, p):
             for s in pieces(it["arguments"]):
                 yield ev("response.function_call_arguments.delta", item_id=it["id"], output_index=i, delta=s)
             yield ev("response.function_call_arguments.done", item_id=it["id"], output_index=i, arguments=it["arguments"])
+        elif it["type"] == "custom_tool_call":
+            yield ev("response.output_item.added", output_index=i, item={**it, "input": "", "status": "in_progress"})
+            for s in pieces(it["input"]):
+                yield ev("response.custom_tool_call_input.delta", item_id=it["id"], output_index=i, delta=s)
+            yield ev("response.custom_tool_call_input.done", item_id=it["id"], output_index=i, input=it["input"])
         else:
             yield ev("response.output_item.added", output_index=i, item=it)
         yield ev("response.output_item.done", output_index=i, item=it)
@@ -398,14 +430,15 @@ def anth_blocks(b, p):
 
 def anth_plain(b, p):
     return {"id": rid("msg_"), "type": "message", "role": "assistant", "model": b.get("model"), "content": anth_blocks(b, p),
-            "stop_reason": "tool_use" if p.get("calls") else "end_turn", "stop_sequence": None, "usage": anth_usage(p["usage"])}
+            "stop_reason": "tool_use" if p.get("calls") else "end_turn", "stop_sequence": None, "usage": None if p.get("no_usage") else anth_usage(p["usage"])}
 
 
 def anth_sse(b, p):
     def ev(t, **k):
         return f"event: {t}\ndata: " + json.dumps({"type": t, **k}) + "\n\n"
     whole = anth_plain(b, p)
-    yield ev("message_start", message={**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}})
+    begun = whole["usage"] and {**whole["usage"], "output_tokens": 1}
+    yield ev("message_start", message={**whole, "content": [], "stop_reason": None, "usage": begun})
     yield ev("ping")
     for i, bl in enumerate(whole["content"]):
         if bl["type"] == "thinking":
@@ -423,7 +456,7 @@ def anth_sse(b, p):
                 yield ev("content_block_delta", index=i, delta={"type": "input_json_delta", "partial_json": s})
         yield ev("content_block_stop", index=i)
     yield ev("message_delta", delta={"stop_reason": whole["stop_reason"], "stop_sequence": None},
-             usage={"output_tokens": p["usage"]["output"]})
+             **({} if p.get("no_usage") else {"usage": {"output_tokens": p["usage"]["output"]}}))
     yield ev("message_stop")
 
 

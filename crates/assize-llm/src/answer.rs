@@ -160,7 +160,7 @@ impl AnswerReader {
         let draft = &mut self.draft;
         self.framing.feed(bytes, |text| match parse(text) {
             Parsed::Value(value) => decode::event(draft, &value),
-            Parsed::End => draft.complete = true,
+            Parsed::End => draft.end_of_stream(),
             Parsed::Broken => draft.flaws.broken += 1,
         });
     }
@@ -180,7 +180,7 @@ impl AnswerReader {
         self.framing.finish(|text| match parse(text) {
             Parsed::Value(value) if streamed => decode::event(draft, &value),
             Parsed::Value(value) => decode::document(draft, &value),
-            Parsed::End => draft.complete = true,
+            Parsed::End => draft.end_of_stream(),
             // A stream that was cut ends in half an event.
             Parsed::Broken => draft.flaws.broken += u64::from(!streamed),
         });

@@ -115,6 +115,13 @@ impl Draft {
         });
     }
 
+    /// The mark behind a stream ends an answer. Where nothing of one has come, there is none.
+    pub(crate) fn end_of_stream(&mut self) {
+        let has_usage = self.usage.tokens != Default::default();
+        let has_output = !self.parts.is_empty() || self.stop_reason.is_some();
+        self.complete |= has_output || has_usage || self.flaws.broken > 0;
+    }
+
     pub(crate) fn has(&self, key: Key) -> bool {
         self.by_key.contains_key(&key)
     }

@@ -42,6 +42,7 @@ pub fn outlined(api: Api, path: &str, bytes: &[u8]) {
     assert_eq!(outline.tools, request.tools);
     assert_eq!(outline.tool_names, request.tool_names);
     assert_eq!(outline.opening, request.opening);
+    assert_eq!(outline.from_agents, request.from_agents);
     assert_eq!(results, request.tool_results);
 }
 

@@ -2,7 +2,9 @@
 
 use crate::api::{Api, model_in_path};
 use crate::decode::text_in;
-use crate::request::{ToolResult, gemini_result, output, text, tool_names, tools_in};
+use crate::request::{
+    ToolResult, gemini_result, output, program_failed, text, tool_names, tools_in, words_in,
+};
 use crate::spans::Span;
 use serde_json::Value;
 use std::ops::Range;
@@ -19,6 +21,8 @@ pub struct RequestOutline {
     pub tool_names: Vec<String>,
     /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
+    /// Messages of other agents, where an API has such: the task of a subagent, what its own ones report.
+    pub from_agents: String,
     /// Results of tools, oldest first.
     pub tool_results: Vec<ResultInRequest>,
 }
@@ -51,7 +55,7 @@ impl ResultInRequest {
                 plain(&value["content"], Some(is_error))
             }
             Api::OpenAiChat => plain(&value["content"], None),
-            Api::OpenAiResponses => plain(&value["output"], None),
+            Api::OpenAiResponses => plain(&value["output"], program_failed(&value)),
             Api::Gemini => gemini_result(&value),
         }
     }
@@ -153,6 +157,11 @@ impl Reader<'_> {
                     self.add_tools(&item.get("tools").read());
                 }
                 None if is_result() => self.add_result(item, item.get("call_id"), None),
+                None if item.get("type").is("agent_message") => {
+                    let words = words_in(&item.get("content").read());
+                    self.outline.from_agents.push_str(&words);
+                    self.outline.from_agents.push('\n');
+                }
                 _ => {}
             }
         }

@@ -21,6 +21,8 @@ pub struct ModelRequest {
     pub tool_names: Vec<String>,
     /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
+    /// Messages of other agents, where an API has such: the task of a subagent, what its own ones report.
+    pub from_agents: String,
     /// Instructions.
     pub system: Option<String>,
     /// The text of every user message that has one, oldest first.
@@ -133,8 +135,12 @@ impl ModelRequest {
                     id: text(&item["call_id"]),
                     name: None,
                     output: output(&item["output"]),
-                    is_error: None,
+                    is_error: program_failed(item),
                 }),
+                None if item["type"] == "agent_message" => {
+                    self.from_agents.push_str(&words_in(&item["content"]));
+                    self.from_agents.push('\n');
+                }
                 _ => {}
             }
         }
@@ -286,6 +292,16 @@ pub(crate) fn gemini_result(response: &Value) -> ToolResult {
     }
 }
 
+/// Codex reports to the model how a program ended that the model wrote. Of other tools it does not.
+pub(crate) fn program_failed(result: &Value) -> Option<bool> {
+    let said = result["output"][0]["text"].as_str()?;
+    match result["type"] == "custom_tool_call_output" {
+        true if said.starts_with("Script failed\n") => Some(true),
+        true if said.starts_with("Script completed\n") => Some(false),
+        _ => None,
+    }
+}
+
 /// Gemini CLI reports a failed command to the model in the last lines of its output.
 fn has_exit_code(response: &Value) -> bool {
     if response["name"] != "run_shell_command" {
@@ -308,6 +324,15 @@ pub(crate) fn output(content: &Value) -> Value {
         Value::Array(parts) if parts.iter().all(is_text) => Value::String(text_in(content)),
         other => other.clone(),
     }
+}
+
+/// The words of one agent to another: the part that only models read is told as it was handed over.
+pub(crate) fn words_in(content: &Value) -> String {
+    let words = list(content).map(|part| match &part["encrypted_content"] {
+        Value::String(sealed) => sealed.as_str(),
+        _ => part["text"].as_str().unwrap_or_default(),
+    });
+    words.collect()
 }
 
 pub(crate) fn text(value: &Value) -> Option<String> {
@@ -398,6 +423,47 @@ mod tests {
         let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());
         assert_eq!(outline.tool_names, request.tool_names);
         assert_eq!((outline.tools, outline.opening), (1, request.opening));
+    }
+
+    #[test]
+    fn a_program_that_the_model_wrote_tells_how_it_ended() {
+        let is_error = |said: &str| {
+            let body = json!({"input": [{"type": "custom_tool_call_output", "call_id": "c",
+                "output": [{"type": "input_text", "text": said}, {"type": "input_text", "text": "more"}]}]});
+            let body = body.to_string();
+            let request = ModelRequest::decode(Api::OpenAiResponses, "/", body.as_bytes());
+            let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());
+            let read = outline.tool_results[0].read(body.as_bytes());
+            assert_eq!(read, request.tool_results[0]);
+            read.is_error
+        };
+        assert_eq!(
+            is_error("Script failed\nWall time 0.0 seconds\nOutput:\n"),
+            Some(true)
+        );
+        assert_eq!(
+            is_error("Script completed\nWall time 0.2 seconds\nOutput:\n"),
+            Some(false)
+        );
+        assert_eq!(is_error("Script running with cell ID 3\n"), None);
+        assert_eq!(is_error("a patch"), None);
+    }
+
+    #[test]
+    fn agents_talk_to_each_other_among_the_messages() {
+        let body = json!({"input": [
+            {"type": "message", "role": "user", "content": "one"},
+            {"type": "agent_message", "author": "/root", "recipient": "/root/helper", "content": [
+                {"type": "input_text", "text": "Payload:\n"}, {"type": "encrypted_content", "encrypted_content": "Do it."}]}]});
+        let body = body.to_string();
+        let request = ModelRequest::decode(Api::OpenAiResponses, "/", body.as_bytes());
+        let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());
+        assert_eq!(request.from_agents, "Payload:\nDo it.\n");
+        assert_eq!(outline.from_agents, request.from_agents);
+        assert_eq!(
+            (request.opening, outline.opening),
+            ("one\n".into(), "one\n".into())
+        );
     }
 
     #[test]

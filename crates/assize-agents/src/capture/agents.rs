@@ -1,12 +1,13 @@
 //! Whose call it is: the main agent's, or that of a subagent that a tool call started.
 //!
-//! The conversation of a subagent opens with the text that an earlier answer handed to a tool. Everything else, also a
-//! conversation that was made shorter, is the main agent's.
+//! Some agents say in a header that a subagent asks. Otherwise the conversation of a subagent opens with the text that an
+//! earlier answer handed to a tool. Everything else, also a conversation that was made shorter, is the main agent's.
 
 use super::session::Call;
 use assize_llm::{Content, RequestedTool};
+use http::HeaderMap;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// More of what a conversation opens with is not kept.
@@ -29,7 +30,14 @@ const TASKS: [&str; 10] = [
     "text",
 ];
 
-/// A conversation, by what it opens with.
+/// Headers that only requests of subagents have, with the header that names the subagent: of Claude Code, Codex and opencode.
+const SUBAGENTS: [(&str, &str); 3] = [
+    ("x-claude-code-agent-id", "x-claude-code-agent-id"),
+    ("x-codex-parent-thread-id", "thread-id"),
+    ("x-parent-session-id", "x-session-affinity"),
+];
+
+/// A conversation, by what it opens with, or by the subagent that has it.
 pub(super) type Thread = u64;
 
 /// Conversations of a session, by when they began.
@@ -42,11 +50,23 @@ struct Opening {
     first_call: u64,
 }
 
-/// Names the conversation that opens so.
-pub(super) fn thread_of(opening: &str) -> Thread {
+/// Names the conversation of a subagent that names itself, or the one that opens so.
+pub(super) fn thread_of(opening: &str, subagent: Option<&str>) -> Thread {
     let mut hasher = DefaultHasher::new();
-    opening.hash(&mut hasher);
+    match subagent {
+        Some(_) => subagent.hash(&mut hasher),
+        None => opening.hash(&mut hasher),
+    }
     hasher.finish()
+}
+
+/// The subagent that sends a request, by the headers of agents that say so.
+pub(super) fn subagent_in(headers: &HeaderMap) -> Option<String> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let named = SUBAGENTS
+        .iter()
+        .find_map(|&(mark, name)| header(mark).and(header(name)));
+    named.map(str::to_owned)
 }
 
 impl Threads {
@@ -62,13 +82,31 @@ impl Threads {
     /// The subagents behind calls, by the calls' numbers.
     pub(super) fn agents(&self, calls: &BTreeMap<u64, Call>) -> HashMap<u64, String> {
         let has_tools = |call: &&Call| call.tools > 0;
-        let Some(main) = calls.values().find(has_tools).map(|call| call.thread) else {
+        let is_main = |call: &&Call| has_tools(call) && call.subagent.is_none();
+        let Some(main) = calls.values().find(is_main).map(|call| call.thread) else {
             return HashMap::new();
         };
-        let started = self.0.iter().filter(|(thread, _)| **thread != main);
-        let agents: HashMap<Thread, String> = started
-            .filter_map(|(thread, opening)| Some((*thread, self.starter(*thread, opening, calls)?)))
+        let mut started: Vec<(Thread, &Opening)> = self
+            .0
+            .iter()
+            .map(|(thread, opening)| (*thread, opening))
+            .filter(|(thread, _)| *thread != main)
             .collect();
+        started.sort_by_key(|(_, opening)| opening.first_call);
+        let mut agents: HashMap<Thread, String> = HashMap::new();
+        // Several subagents may have been told the same.
+        let mut taken = HashSet::new();
+        for (thread, opening) in started {
+            let own_name = calls
+                .get(&opening.first_call)
+                .and_then(|call| call.subagent.clone());
+            let is_named = own_name.is_some();
+            let starter = self.starter(thread, opening, is_named, &taken, calls);
+            if let Some(agent) = starter.or(own_name) {
+                taken.insert(agent.clone());
+                agents.insert(thread, agent);
+            }
+        }
         let named = calls.values().filter(has_tools).filter_map(|call| {
             let agent = agents.get(&call.thread)?;
             Some((call.number, agent.clone()))
@@ -76,11 +114,13 @@ impl Threads {
         named.collect()
     }
 
-    /// The tool call that started a conversation.
+    /// The tool call that started a conversation. Where a subagent names itself, nothing is guessed from its words but which call that was.
     fn starter(
         &self,
         thread: Thread,
         opening: &Opening,
+        is_named: bool,
+        taken: &HashSet<String>,
         calls: &BTreeMap<u64, Call>,
     ) -> Option<String> {
         let earlier = calls
@@ -89,15 +129,17 @@ impl Threads {
         earlier.rev().find_map(|call| {
             let asked = self.0.get(&call.thread).map_or("", |opening| &opening.text);
             let is_task = |task: &str| {
-                task.len() >= SHORTEST_TASK && opening.text.contains(task) && !asked.contains(task)
+                let may_be_chance = task.len() < SHORTEST_TASK || asked.contains(task);
+                !task.is_empty() && opening.text.contains(task) && (is_named || !may_be_chance)
             };
-            let mut tools = tools(call);
-            tools.find_map(|(part, tool)| {
+            let starts = |(part, tool): (usize, &RequestedTool)| {
                 let is_starter = tasks(&tool.arguments, false)
                     .iter()
                     .any(|task| is_task(task));
                 is_starter.then(|| agent_id(call, part, tool))
-            })
+            };
+            let mut starters = tools(call).filter_map(starts);
+            starters.find(|agent| !is_named || !taken.contains(agent))
         })
     }
 }

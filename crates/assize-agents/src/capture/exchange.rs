@@ -1,6 +1,6 @@
 //! One request and its answer, read from a copy while they pass by.
 
-use super::agents::thread_of;
+use super::agents::{subagent_in, thread_of};
 use super::cassette::{Take, TapedRequest};
 use super::encoding::{Decoded, Reader};
 use super::normal_form::{Known, fingerprint, normal_form};
@@ -34,6 +34,7 @@ struct CallUnderWay {
     fingerprint: Option<[u8; 32]>,
     asked_for_usage: bool,
     replayed: bool,
+    subagent: Option<String>,
     reading: Option<Decoded<Clocked>>,
 }
 
@@ -75,7 +76,7 @@ fn what_is_asked(body: &[u8]) -> [u8; 32] {
 
 impl Exchange {
     /// Begins with the request; it is a model call if it speaks one of the APIs.
-    pub(super) fn begin(session: Arc<Session>, api: Option<Api>) -> Self {
+    pub(super) fn begin(session: Arc<Session>, api: Option<Api>, headers: &HeaderMap) -> Self {
         let call = api.map(|api| CallUnderWay {
             number: session.begin_call(),
             api,
@@ -85,6 +86,7 @@ impl Exchange {
             fingerprint: None,
             asked_for_usage: false,
             replayed: false,
+            subagent: subagent_in(headers),
             reading: None,
         });
         if call.is_none() {
@@ -259,8 +261,14 @@ impl EndedCall {
             tools,
             tool_names,
             opening,
+            from_agents,
             tool_results: results,
         } = call.request;
+        // What a subagent inherits from the conversation that started it is not its own.
+        let opening = match call.subagent.is_some() && !from_agents.is_empty() {
+            true => from_agents,
+            false => opening,
+        };
         let mut ended = Call {
             number: call.number,
             api: call.api,
@@ -269,7 +277,8 @@ impl EndedCall {
             model,
             tools,
             fingerprint: call.fingerprint,
-            thread: thread_of(&opening),
+            thread: thread_of(&opening, call.subagent.as_deref()),
+            subagent: call.subagent,
             unknown_tools: unknown_tools(answer.as_ref(), &tool_names),
             answer,
             ending,

@@ -34,16 +34,21 @@ type Events = Vec<Arc<TraceEvent>>;
 pub(super) fn joined(own: Events, wire: Events) -> Events {
     let pairs = pairs(&own, &wire);
     let partner: HashMap<usize, usize> = pairs.iter().map(|(own, wire)| (*wire, *own)).collect();
+    let inner = inner_calls(&own, &wire, &pairs);
     let words = Words::of(&wire);
     let mut events: Events = Vec::with_capacity(wire.len() + own.len());
     for (place, event) in wire.iter().enumerate() {
+        let has_inner_failure = inner.iter().any(|(own_place, program)| {
+            let call = own[*own_place].tool_call_record();
+            *program == place && call.is_some_and(|call| call.success == Some(false))
+        });
         events.push(match partner.get(&place) {
-            Some(told) => Arc::new(joined_call(&own[*told], event)),
+            Some(told) => Arc::new(joined_call(&own[*told], event, has_inner_failure)),
             None => Arc::clone(event),
         });
     }
     let only_own = own.into_iter().enumerate().filter(|(place, event)| {
-        let is_paired = pairs.contains_key(place);
+        let is_paired = pairs.contains_key(place) || inner.contains_key(place);
         match &**event {
             TraceEvent::TurnBoundary { .. } => false,
             TraceEvent::ToolCall { .. } => !is_paired,
@@ -175,6 +180,28 @@ fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
     pairs
 }
 
+/// Further calls of the agent within one on the wire: newer models of Codex write programs that run several commands. For
+/// the model that is one call.
+fn inner_calls(
+    own: &Events,
+    wire: &Events,
+    pairs: &HashMap<usize, usize>,
+) -> HashMap<usize, usize> {
+    let is_program = |call: &KnownCall<'_>| call.input.is_string();
+    let mut programs = known_calls(wire);
+    programs.retain(is_program);
+    let open = known_calls(own)
+        .into_iter()
+        .filter(|call| !pairs.contains_key(&call.place));
+    let inner = open.filter_map(|call| {
+        let alike = programs
+            .iter()
+            .filter_map(|program| Some((likeness(&call, program)?, program.place)));
+        Some((call.place, alike.max_by_key(|(likeness, _)| *likeness)?.1))
+    });
+    inner.collect()
+}
+
 /// The likeness of a call of the agent to one on the wire. `None` where it cannot be the same.
 fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     let is_before = |one: Option<i64>, other: Option<i64>| {
@@ -206,6 +233,11 @@ fn texts(value: &Value) -> Vec<String> {
         Value::String(text) => {
             let is_quote = |letter: &char| ['\'', '"', '\\'].contains(letter);
             let plain: String = text.chars().filter(|letter| !is_quote(letter)).collect();
+            // The shell around a command is the agent's.
+            let plain = match plain.split_once(" -lc ") {
+                Some((shell, command)) if !shell.contains(' ') => command.to_owned(),
+                _ => plain,
+            };
             (plain.len() > 2).then_some(plain).into_iter().collect()
         }
         Value::Array(values) => values.iter().flat_map(texts).collect(),
@@ -215,7 +247,7 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// One call of the two accounts of it.
-fn joined_call(own: &TraceEvent, wire: &TraceEvent) -> TraceEvent {
+fn joined_call(own: &TraceEvent, wire: &TraceEvent, has_inner_failure: bool) -> TraceEvent {
     let (
         TraceEvent::ToolCall {
             name: own_name,
@@ -237,7 +269,7 @@ fn joined_call(own: &TraceEvent, wire: &TraceEvent) -> TraceEvent {
     else {
         return wire.clone();
     };
-    let has_failed = *own_success == Some(false) || *success == Some(false);
+    let has_failed = *own_success == Some(false) || *success == Some(false) || has_inner_failure;
     let (context, duration_ms) = joined_place(own, wire);
     let better = |own: &Value, seen: &Value| match says_nothing(own) {
         true => seen.clone(),
@@ -397,6 +429,42 @@ mod tests {
             (json!("x"), json!(true)),
             (json!("y"), json!(false)),
             (json!("z"), Value::Null),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn commands_of_one_program_are_one_call_which_fails_with_any_of_them() {
+        let command = |id: &str, command: &str, success: bool, second| {
+            json!({"type": "tool_call", "name": "command_execution", "input": {"command": format!("/bin/bash -lc '{command}'")},
+                "output": command, "success": success, "callId": id, "timestamp": at(second)})
+        };
+        let own = events(json!([
+            command("item_0", "echo one", true, 5),
+            command("item_1", "echo two", false, 5),
+        ]));
+        let program = |id: &str, text: &str, second| {
+            json!({"type": "tool_call", "name": "exec", "input": text, "output": "out", "durationMs": 1000, "durationIsBound": true,
+                "success": true, "callId": id, "callRef": "call-1", "timestamp": at(second)})
+        };
+        let both = "await tools.exec_command({\"cmd\": \"echo one\"}); await tools.exec_command({cmd: 'echo two'})";
+        let wire = events(json!([program("x", "text(1)", 4), program("y", both, 5),]));
+        let joined = joined(own, wire);
+        let found: Vec<(Value, Value, Value)> = shown(&joined)
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|call| {
+                (
+                    call["callId"].clone(),
+                    call["name"].clone(),
+                    call["success"].clone(),
+                )
+            })
+            .collect();
+        let expected = [
+            (json!("x"), json!("exec"), json!(true)),
+            (json!("y"), json!("command_execution"), json!(false)),
         ];
         assert_eq!(found, expected);
     }

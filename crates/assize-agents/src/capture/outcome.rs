@@ -7,6 +7,7 @@ use assize_contracts::{
     CompletionReason, Fault, ModelUse, PromptResult, ProviderError, VoidCause, Wire, last_words,
 };
 use assize_llm::ModelAnswer;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// The longest time before the end of its limit at which an agent may seem to have hung up.
@@ -47,6 +48,8 @@ impl Evidence<'_> {
             return Some(no_answer(silence));
         }
         match self.prompt.failed_call() {
+            // The agent has got the whole answer and goes by it.
+            Some(call) if call.broke_off_behind_its_end() && own.is_ok() => None,
             Some(call) => Some(self.failed(call, own)),
             None if is_timeout || self.session.has_answer() => None,
             // Calls that the agent gave up before anything came.
@@ -74,15 +77,30 @@ impl Evidence<'_> {
 
     /// How long a call that was under way when time was over had waited without a byte of an answer, if that was more than half of the limit.
     /// Tries that the agent gave up before it count as well, since it asked the same silent service again. A call given up before one
-    /// that was answered does not: how it went on is the agent's own doing.
+    /// that was answered does not: how it went on is the agent's own doing. Subagents wait as the main agent does.
     fn silence_at_the_end(&self) -> Option<Duration> {
+        let agents: HashSet<Option<&str>> = self
+            .prompt
+            .task_calls()
+            .map(|call| self.prompt.agent(call))
+            .collect();
+        let waits = agents
+            .into_iter()
+            .filter_map(|agent| self.silence_of(agent));
+        waits.max().filter(|waited| *waited > self.limit / 2)
+    }
+
+    /// How long the last call of an agent had waited, with those before it that nobody answered either.
+    fn silence_of(&self, agent: Option<&str>) -> Option<Duration> {
         let is_silent = |call: &&Call| call.ending == Ending::ClientGone && call.status().is_none();
-        let calls: Vec<&Call> = self.prompt.main_calls().collect();
+        let calls = self.prompt.task_calls();
+        let calls: Vec<&Call> = calls
+            .filter(|call| self.prompt.agent(call) == agent)
+            .collect();
         let last = calls.last().copied().filter(is_silent)?;
         let is_under_way = last.ended_ms() + CLOCK_TOLERANCE_MS >= self.deadline_ms;
         let silent = calls.into_iter().rev().take_while(is_silent);
-        let waited = silent.map(|call| call.duration).sum();
-        (is_under_way && waited > self.limit / 2).then_some(waited)
+        is_under_way.then(|| silent.map(|call| call.duration).sum())
     }
 
     fn failed(&self, call: &Call, own: &Own) -> ProviderError {
@@ -143,8 +161,9 @@ fn words_of(own: &Own) -> Option<String> {
 
 impl Call {
     /// A model answered to the end, or until the agent had enough.
-    fn is_answered(&self) -> bool {
-        !self.is_refused() && self.answer.is_some() && !self.has_failed()
+    pub(super) fn is_answered(&self) -> bool {
+        let is_whole = !self.has_failed() || self.broke_off_behind_its_end();
+        !self.is_refused() && self.answer.is_some() && is_whole
     }
 
     /// The service failed: it refused, could not be reached, or the answer ended in an error or without its end.
@@ -167,6 +186,14 @@ impl Call {
     /// where all of it was looked at; what is no JSON is no answer to the agent either.
     fn lacks_end(&self, answer: &ModelAnswer) -> bool {
         self.unread.is_none() && answer.flaws.oversized == 0 && !answer.complete
+    }
+
+    /// The answer was whole when its connection broke.
+    fn broke_off_behind_its_end(&self) -> bool {
+        let is_whole = |answer: &ModelAnswer| answer.complete && answer.error.is_none();
+        matches!(self.ending, Ending::Cut(_))
+            && !self.is_refused()
+            && self.answer.as_ref().is_some_and(is_whole)
     }
 
     fn is_context_overflow(&self) -> bool {

@@ -83,7 +83,7 @@ pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Resp
     let (head, body) = request.into_parts();
     remember_keys(&session, &head.headers, &path);
     let api = Api::of(head.method.as_str(), &path);
-    let exchange = Exchange::begin(Arc::clone(&session), api);
+    let exchange = Exchange::begin(Arc::clone(&session), api, &head.headers);
     let is_held = session.tape.is_some() || api.is_some_and(may_lack_usage);
     let body = match (is_held, api) {
         _ if body.is_end_stream() => Gathered::Whole(Bytes::new()),

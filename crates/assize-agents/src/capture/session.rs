@@ -38,6 +38,8 @@ pub struct Call {
     pub fingerprint: Option<[u8; 32]>,
     /// The same for every request of a conversation.
     pub(super) thread: Thread,
+    /// The subagent that asks, by its own word.
+    pub(super) subagent: Option<String>,
     /// Parts of the answer that call a tool which the request did not offer.
     pub(super) unknown_tools: Vec<usize>,
     /// The answer. Absent when there was none.

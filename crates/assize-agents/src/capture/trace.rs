@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
         let id = self.add_call(call, retries);
         if !self.recording.is_side(call) {
             // A turn is an answer of the main agent's model; one that broke off or ended in an error is none.
-            if self.recording.agent(call).is_none() && !call.is_cut() && !call.has_failed() {
+            if self.recording.agent(call).is_none() && !call.is_cut() && call.is_answered() {
                 self.begin_turn(call);
             }
             self.add_parts(call, &id);

@@ -146,6 +146,49 @@ async fn every_api_is_read() {
     }
 }
 
+/// Two subagents with the same task, which opens with what the main agent has said; only their headers tell them apart.
+#[tokio::test]
+async fn subagents_that_name_themselves_are_known_by_their_names() {
+    let start = |id: &str| json!({"type": "function_call", "call_id": id, "name": "spawn_agent", "arguments": "{\"message\":\"Do it.\"}"});
+    let started = json!({"type": "response.completed", "response": {"id": "r", "model": "gpt-r", "status": "completed",
+        "output": [start("call_a"), start("call_b")], "usage": {"input_tokens": 100, "output_tokens": 10}}});
+    let started = format!("event: response.completed\ndata: {started}\n\n");
+    let upstream = Upstream::new(move |asked| match asked.number {
+        0 => events(&[started.as_str()]),
+        _ => events(&RESPONSES),
+    })
+    .await;
+    let agent = Agent::of(&upstream).await;
+    let opening = json!({"role": "user", "content": "Delegate: Do it."});
+    let ask = async |more: &[serde_json::Value], own: Option<&str>| {
+        let input: Vec<_> = [opening.clone()].into_iter().chain(more.to_vec()).collect();
+        let body = json!({"input": input, "stream": true, "tools": [{"type": "function", "name": "spawn_agent"}]});
+        let mut request = agent.post(Service::OpenAi, "/v1/responses", body.to_string());
+        request = request.header("thread-id", own.unwrap_or("main"));
+        if own.is_some() {
+            request = request.header("x-codex-parent-thread-id", "main");
+        }
+        request.send().await.unwrap().bytes().await.unwrap();
+    };
+    let inherited = start("call_a");
+    let task = json!({"type": "agent_message", "content": [{"type": "encrypted_content", "encrypted_content": "Do it."}]});
+    ask(&[], None).await;
+    ask(&[inherited.clone(), task.clone()], Some("one")).await;
+    ask(&[inherited.clone(), task], Some("two")).await;
+    // Nobody knows what started it.
+    ask(&[], Some("three")).await;
+    ask(&[inherited], None).await;
+    let recording = agent.recording().await;
+    let agents: Vec<_> = recording
+        .calls
+        .iter()
+        .map(|call| recording.agent(call))
+        .collect();
+    let expected = [None, Some("call_a"), Some("call_b"), Some("three"), None];
+    assert_eq!(agents, expected);
+    assert_eq!(recording.trace("s", None).summary.total_turns, Some(2));
+}
+
 #[tokio::test]
 async fn results_without_an_id_go_by_order() {
     let upstream = Upstream::always(|| events(&GEMINI_TOOL)).await;

@@ -12,7 +12,8 @@ const FUNCTION: Key = (2, 0);
 
 pub(super) fn event(draft: &mut Draft, chunk: &Value) {
     read(draft, chunk, "delta");
-    if !chunk["error"].is_null() {
+    // Some servers send the error itself.
+    if !chunk["error"].is_null() || chunk["object"] == "error" {
         super::error(draft, chunk);
     }
 }
@@ -20,7 +21,7 @@ pub(super) fn event(draft: &mut Draft, chunk: &Value) {
 pub(super) fn document(draft: &mut Draft, completion: &Value) {
     read(draft, completion, "message");
     draft.complete = completion["choices"].is_array();
-    if !completion["error"].is_null() {
+    if !completion["error"].is_null() || completion["object"] == "error" {
         super::error(draft, completion);
     }
 }

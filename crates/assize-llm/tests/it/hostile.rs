@@ -27,6 +27,15 @@ fn half_a_json_is_a_broken_answer_and_a_broken_event_is_left_out() {
 }
 
 #[test]
+fn the_end_of_a_stream_without_an_answer_is_no_answer() {
+    let empty = read(CHAT, 200, [b"data: [DONE]\n\n".as_slice()]);
+    assert!(!empty.complete && empty.error.is_none());
+    let failed = b"data: {\"object\":\"error\",\"message\":\"out of memory\",\"code\":500}\n\ndata: [DONE]\n\n";
+    let failed = read(CHAT, 200, [failed.as_slice()]);
+    assert_eq!(failed.error.unwrap().message, "out of memory");
+}
+
+#[test]
 fn a_huge_event_is_skipped() {
     let chunk = vec![b'x'; 1 << 20];
     let mut chunks: Vec<&[u8]> = vec![b"data: \""];

@@ -547,8 +547,10 @@ pub(super) fn judge(result: &ProfileSuiteResult, baseline: Option<&Source>) -> R
         // No gate passes or fails on nothing.
         summary.gates.clear();
     }
+    // Also where the trials that stopped a mode were its last ones.
+    let is_stopped = result.voids.iter().any(|void| void.stopped);
     let exit = match result.open {
-        0 if is_judged => Exit::of_gates(&summary.gates),
+        0 if is_judged && !is_stopped => Exit::of_gates(&summary.gates),
         _ => Exit::Incomplete,
     };
     if let Err(error) = report::write_beside(&summary, &sources) {

@@ -7,7 +7,7 @@ use crate::agents::{Agent, CLAUDE_CODE, CODEX, GEMINI_ACP, GOOSE, SCENARIO};
 use crate::faults::script;
 use crate::offline::{Offline, repository};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions below for one agent each.
 macro_rules! for_agent {
@@ -65,6 +65,7 @@ macro_rules! without_usage {
 }
 
 without_usage! {
+    claude_code_without_usage, CLAUDE_CODE;
     codex_without_usage, CODEX;
     opencode_without_usage, OPENCODE;
     gemini_without_usage, GEMINI;
@@ -547,6 +548,85 @@ pub(crate) fn codex_subagent_is_still_running_at_the_end() {
     assert_ne!(served.of_agents, 0, "no subagent was started");
     assert!(!served.is_whole);
     check(&row, &offline);
+}
+
+/// Codex with its own newest model, which calls tools by programs in JavaScript and lets subagents inherit the conversation.
+fn newest_model_of_codex(scenario: &str, books: &Value) -> Offline {
+    let offline = script(CODEX.suite(scenario), books);
+    let suite = offline.read("assize.yaml");
+    offline.write("assize.yaml", &suite.replace(", model: gpt-5.1-codex", ""));
+    offline
+}
+
+pub(crate) fn codex_with_its_newest_model() {
+    let books = json!({"books": true, "turns": full_script()});
+    let offline = newest_model_of_codex(&limited(90), &books);
+    let row = CODEX.run(&offline).remove(0);
+    check(&row, &offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(row["toolCalls"]["failed"], 2, "{row:#}");
+    let wire = offline.wire();
+    let is_program = |call: &Value| call["tools"][0]["input"].is_string();
+    assert!(wire.iter().any(is_program), "no program was written");
+}
+
+pub(crate) fn codex_with_its_newest_model_and_subagents() {
+    let task = "DELEGATED: create two.txt";
+    let start = |name: &str| json!({"tool": "collaboration/spawn_agent", "args": {"task_name": name, "message": task}});
+    let mut first = start("one");
+    first["also"] = json!([start("two")]);
+    let books = json!({
+        "books": true,
+        "turns": [
+            first,
+            {"tool": "shell", "command": "sleep 2; echo hi > out.txt", "say": "Meanwhile I write the file."},
+            {"text": LAST_WORD},
+        ],
+        "agents": {"DELEGATED": {"turns": [{"tool": "shell", "command": "echo hi > two.txt"}, {"text": "The subagent is done."}]}},
+    });
+    let offline = newest_model_of_codex(&limited(60), &books);
+    let row = CODEX.run(&offline).remove(0);
+    assert_ne!(
+        self::books(&offline.wire()).of_agents,
+        0,
+        "no subagent was started"
+    );
+    check(&row, &offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(agents_in(&offline.trace(0)), 2);
+}
+
+/// The number of subagents that asked a model.
+fn agents_in(trace: &Value) -> usize {
+    let calls = trace["modelCalls"].as_array().unwrap().iter();
+    let agents: BTreeSet<&str> = calls.filter_map(|call| call["agentId"].as_str()).collect();
+    agents.len()
+}
+
+/// Two subagents with the same task at the same time.
+fn subagents_with_the_same_task(agent: &Agent, start: &Value) {
+    let mut first = json!({"tool": "agent", "prompt": "DELEGATED: create out.txt with the word hi", "args": start});
+    first["also"] = json!([first.clone()]);
+    let books = json!({
+        "books": true,
+        "turns": [first, {"text": LAST_WORD}],
+        "agents": {"DELEGATED": {"turns": [{"tool": "shell", "command": "echo hi > out.txt"}, {"text": "The subagent is done."}]}},
+    });
+    let offline = script(agent.suite(&limited(90)), &books);
+    let row = agent.run(&offline).remove(0);
+    check(&row, &offline);
+    assert_eq!(row["outcome"], "pass", "{row:#}");
+    assert_eq!(agents_in(&offline.trace(0)), 2);
+}
+
+pub(crate) fn claude_code_subagents_with_the_same_task() {
+    let start = json!({"subagent_type": "general-purpose", "run_in_background": false});
+    subagents_with_the_same_task(&CLAUDE_CODE, &start);
+}
+
+pub(crate) fn opencode_subagents_with_the_same_task() {
+    let start = json!({"subagent_type": "general"});
+    subagents_with_the_same_task(&crate::agents::OPENCODE, &start);
 }
 
 /// goose's summary of its tools is part of the text that it prints, so only the wire distinguishes its tools.

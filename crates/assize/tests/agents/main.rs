@@ -78,7 +78,10 @@ const TESTS: &[Test] = tests! {
     quick ["claude"]: books::claude_code::every_number_is_the_served_one, books::claude_code::a_broken_decoder_is_noticed,
         books::claude_code_subagent, books::an_hour_in_the_cache_has_its_price;
     quick ["codex"]: books::codex::every_number_is_the_served_one, books::codex::a_broken_decoder_is_noticed,
-        books::codex_without_usage;
+        books::codex_without_usage, books::codex_with_its_newest_model;
+    slow ["claude"]: books::claude_code_subagents_with_the_same_task, books::claude_code_without_usage;
+    slow ["codex"]: books::codex_with_its_newest_model_and_subagents;
+    slow ["opencode"]: books::opencode_subagents_with_the_same_task;
     slow ["claude"]: books::claude_code::a_cut_answer_leaves_a_lower_bound, books::claude_code::time_is_over_while_an_answer_streams,
         books::claude_code::a_tool_hangs_when_time_is_over, books::claude_code::large_output_of_a_tool_fails_nobody,
         books::claude_code::not_a_byte_of_an_answer_is_no_verdict, books::claude_code::an_error_inside_every_answer_is_no_verdict;

@@ -13,6 +13,8 @@ use std::time::Duration;
 enum Reply {
     /// A whole answer in a stream.
     Whole,
+    /// A whole answer in a stream whose connection breaks behind it.
+    WholeAndBroken,
     /// Half an answer, then an error event; all in a 200.
     ErrorInStream,
     /// Half an answer, and the stream ends.
@@ -66,6 +68,13 @@ fn answer(mut stream: TcpStream, reply: Reply) {
     };
     let response = match reply {
         Reply::Whole => stream_of(format!("{half}{rest}")),
+        Reply::WholeAndBroken => {
+            let whole = format!("{half}{rest}");
+            format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{whole}\r\n",
+                whole.len()
+            )
+        }
         Reply::ErrorInStream => stream_of(format!("{half}{error}")),
         Reply::Cut => stream_of(half.to_owned()),
         Reply::Garbled => stream_of(format!("{half}data: upstream went away\n\n")),
@@ -119,12 +128,14 @@ fn read_request(stream: &mut TcpStream) {
 
 /// An agent that asks so often as its prompt says, prints what it got and ends well, whatever happened.
 const AGENT: &str = r#"
-import json, os, sys, urllib.request, urllib.error
+import http.client, json, os, sys, urllib.request, urllib.error
 def ask():
     body = json.dumps({"model": "claude-sonnet-4-5", "stream": True, "messages": [{"role": "user", "content": "Do it"}]}).encode()
     request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body, {"x-api-key": "a-key-of-no-use"})
     try:
         return urllib.request.urlopen(request).read().decode()
+    except http.client.IncompleteRead as error:
+        return error.partial.decode()
     except urllib.error.HTTPError as error:
         return "the service says no: " + error.read().decode()
     except Exception as error:
@@ -253,6 +264,22 @@ fn an_error_or_a_cut_inside_a_stream_is_the_models_failure() {
 }
 
 #[test]
+fn a_connection_that_breaks_behind_a_whole_answer_matters_only_to_an_agent_that_minds() {
+    let check = "checks: [ { output: { contains: done } } ]";
+    let sandbox = sandbox(&service(vec![Reply::WholeAndBroken]), "1", check);
+    let (taken, _) = row(&sandbox);
+    assert_eq!(taken["outcome"], "pass", "{taken:#}");
+    assert_eq!(taken["agentTurns"], 1, "{taken:#}");
+    assert_eq!(taken["tokens"]["output"], 5, "{taken:#}");
+    sandbox.write(
+        "agent.py",
+        &format!("{AGENT}\nsys.exit('the service broke off')"),
+    );
+    let output = sandbox.assize(&["run", "-q"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", words(&output));
+}
+
+#[test]
 fn a_wrong_address_that_answers_200_is_no_model() {
     for page in [
         "",
@@ -310,6 +337,32 @@ fn a_call_without_a_byte_until_the_time_limit_is_no_answer() {
     assert_eq!(
         (&row["voidCause"], exit),
         (&json!("llm_no_answer"), Some(5))
+    );
+}
+
+/// The main agent waits for its subagent, which waits for a silent service.
+#[test]
+fn a_call_of_a_subagent_without_a_byte_until_the_time_limit_is_no_answer() {
+    let replies = vec![Reply::Whole, Reply::Nothing];
+    let sandbox = sandbox(&service(replies), "1", "timeout_ms: 6000");
+    let tools = r#""tools": [{"name": "Agent", "input_schema": {}}], "model""#;
+    let agent = AGENT.replacen("\"model\"", tools, 1);
+    let (head, tail) = agent.split_once("said =").unwrap();
+    let agent = head
+        .replace("def ask():", "def ask(more):")
+        .replace("\"a-key-of-no-use\"}", "\"a-key-of-no-use\", **more}");
+    assert_ne!(agent, head);
+    let asks = "ask({})\nask({\"x-claude-code-agent-id\": \"a1\"})\nsaid =";
+    sandbox.write(
+        "agent.py",
+        &format!("{agent}{asks}{}", tail.replace("ask()", "ask({})")),
+    );
+    let (row, exit) = row(&sandbox);
+    let found = (&row["errorCode"], &row["agentTurns"], exit);
+    assert_eq!(
+        found,
+        (&json!("llm_no_answer"), &json!(1), Some(5)),
+        "{row:#}"
     );
 }
 
@@ -471,6 +524,16 @@ fn a_mode_that_is_void_for_the_same_reason_from_the_start_is_stopped_and_can_be_
         .unwrap();
     let rows = sandbox.rows();
     assert_eq!(count(&rows, "broken"), 6, "{}", words(&resumed));
+}
+
+#[test]
+fn a_mode_that_is_void_to_its_last_trial_is_stopped_as_well() {
+    let sandbox = half_broken("repetitions: 3");
+    let output = sandbox.assize(&["run"]).output().unwrap();
+    let said = words(&output);
+    assert_eq!(sandbox.rows().len(), 6, "{said}");
+    assert!(said.contains("mode `broken` is stopped"), "{said}");
+    assert_eq!(output.status.code(), Some(5), "{said}");
 }
 
 #[test]
