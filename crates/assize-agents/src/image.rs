@@ -109,7 +109,8 @@ impl AgentLayer<'_> {
                 is_cached: true,
             });
         }
-        let context = tempfile::tempdir().map_err(|source| self.unprepared(source))?;
+        let context = assize_secrets::private_directory("assize-image-")
+            .map_err(|source| self.unprepared(source))?;
         if let Steps::Binary(binary) = &steps {
             self.fetch(binary, context.path()).await?;
         }

@@ -11,10 +11,12 @@ mod forms;
 #[doc(hidden)]
 pub mod fuzzing;
 mod matcher;
+mod private;
 mod redactor;
 mod secrets;
 
 pub use classify::{SHORT, is_secret_name};
 pub use credentials::{Credential, in_query, in_url, without_credentials};
+pub use private::{private_directory, private_directory_in};
 pub use redactor::Redactor;
 pub use secrets::{Reason, Removed, Secrets};

@@ -74,9 +74,7 @@ impl Database {
         for attempt in 0..MOST_COPIES {
             std::thread::sleep(PAUSE * attempt);
             let before = State::of(path);
-            let directory = tempfile::Builder::new()
-                .prefix("assize-sessions-")
-                .tempdir()?;
+            let directory = assize_secrets::private_directory("assize-sessions-")?;
             let copy = directory.path().join("copy.db");
             copy_file(path, &copy)?;
             let log = beside(path, "-wal");

@@ -209,7 +209,7 @@ fn unguessable() -> String {
 
 impl Door {
     fn open(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("assize-model-").tempdir()?;
+        let directory = assize_secrets::private_directory("assize-model-")?;
         let socket = directory.path().join("model");
         let listener = UnixListener::bind(&socket)?;
         // Programs in containers have users of their own; the directory keeps others of this machine out.

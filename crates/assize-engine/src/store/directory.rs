@@ -387,7 +387,7 @@ impl OpenRun {
     /// Makes the directory of a new run.
     pub(crate) fn create(results: &Path, manifest: Manifest) -> Result<Self, StoreError> {
         let path = results.join(&manifest.run_id);
-        std::fs::create_dir_all(results).map_err(io("create", results))?;
+        files::create_directory(results)?;
         let mut private = std::fs::DirBuilder::new();
         let made = private.mode(0o700).create(&path);
         made.map_err(io("create", &path))?;

@@ -6,10 +6,12 @@ use crate::commands::run::print_result;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{Obstructed, UsageError, missing_run, results_dir};
 use crate::exit::Exit;
+use crate::private;
 use crate::terminal::{plain, print, say};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunFile, RunState};
+use assize_secrets::private_directory_in;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,12 +77,9 @@ fn set(results: &Path, name: &str, run: &RunDirectory) -> Result<Exit> {
     }
     let parent = results.join(DIRECTORY);
     let cannot = || format!("cannot write `{}`", path.display());
-    std::fs::create_dir_all(&parent).with_context(cannot)?;
+    private::directory(&parent).with_context(cannot)?;
     // Beside its place first, so that other processes never see half a baseline.
-    let unfinished = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempdir_in(&parent)
-        .with_context(cannot)?;
+    let unfinished = private_directory_in(&parent, UNFINISHED).with_context(cannot)?;
     for file in FILES {
         std::fs::copy(run.file(file), file.within(unfinished.path())).with_context(cannot)?;
     }

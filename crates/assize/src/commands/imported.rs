@@ -76,7 +76,8 @@ pub(crate) fn source(name: &str, arguments: &ReportArguments) -> Result<Option<S
         .map(span::beginning)
         .transpose()?;
     let library = sessions::read(logs, &mut Index::none());
-    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let directory = assize_secrets::private_directory("assize-imported-")
+        .context("cannot make a temporary directory")?;
     let rows = directory.path().join("sessions.jsonl");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&rows)?);
     let mut imported = HashMap::new();

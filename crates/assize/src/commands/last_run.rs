@@ -1,6 +1,7 @@
 //! The last run is remembered, so that `show`, `compare` and the like find it from anywhere: one small file with a path in
 //! the user's state directory. Without a home, or with one that cannot be written, nothing is remembered and nothing fails.
 
+use crate::private;
 use assize_engine::store::{self, RunDirectory};
 use assize_engine::{Event, Listener};
 use std::fs;
@@ -35,7 +36,7 @@ fn remember(run: &Path) {
 
 fn write(file: &Path, run: &Path) -> std::io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(directory)?;
+    private::directory(directory)?;
     // Beside its place first: two runs that begin at once must not mix their paths.
     let unfinished = file.with_extension(std::process::id().to_string());
     let mut options = fs::OpenOptions::new();

@@ -48,7 +48,8 @@ pub(crate) async fn verify(
             has_tests,
             has_network,
         } => {
-            let artifacts = tempfile::tempdir().map_err(|error| error.to_string())?;
+            let artifacts = assize_secrets::private_directory("assize-harbor-")
+                .map_err(|error| error.to_string())?;
             collect(task, agents).await?;
             let found = fetch(task, agents, artifacts.path()).await?;
             let own = start(environment, *has_network, setting).await?;

@@ -141,7 +141,7 @@ impl Prover<'_> {
     /// Puts the tests where checks take hidden files from.
     fn hidden_files(&self, candidate: &Candidate) -> Result<HiddenFiles, String> {
         let failed = |error: std::io::Error| format!("its tests cannot be kept: {error}");
-        let place = tempfile::tempdir().map_err(failed)?;
+        let place = assize_secrets::private_directory("assize-proof-").map_err(failed)?;
         let mut files = BTreeMap::new();
         for (number, test) in candidate.tests.iter().enumerate() {
             let source = place.path().join(number.to_string());

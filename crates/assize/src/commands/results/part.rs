@@ -59,7 +59,7 @@ impl PartName {
 
 /// An archive of what came between two marks, and the number of its rows.
 pub(super) fn pack(run: &Path, from: &PartMarks, to: &PartMarks, archive: &Path) -> Result<u64> {
-    let beside = tempfile::Builder::new().prefix(".part-").tempdir_in(run)?;
+    let beside = assize_secrets::private_directory_in(run, ".part-")?;
     let part = beside.path().join("part");
     let rows = write_part(run, from, to, &part)?;
     let file =
@@ -74,7 +74,7 @@ pub(super) fn pack(run: &Path, from: &PartMarks, to: &PartMarks, archive: &Path)
 
 /// Unpacks an archive into a new directory. Nothing in it can leave the directory.
 pub(super) fn unpack(archive: &[u8], directory: &Path) -> Result<()> {
-    std::fs::create_dir_all(directory)?;
+    crate::private::directory(directory)?;
     let mut archive = tar::Archive::new(zstd::Decoder::new(archive)?);
     archive.set_preserve_permissions(false);
     for entry in archive.entries()? {

@@ -203,9 +203,7 @@ pub(crate) fn download(url: &str, out: &Path) -> Result<TempDir> {
     let beside = out.parent().filter(|parent| *parent != Path::new(""));
     let beside = beside.unwrap_or(Path::new("."));
     std::fs::create_dir_all(beside)?;
-    let directory = tempfile::Builder::new()
-        .prefix(".downloaded-")
-        .tempdir_in(beside)?;
+    let directory = assize_secrets::private_directory_in(beside, ".downloaded-")?;
     let parts = place.parts(None)?;
     if parts.is_empty() {
         return Err(Obstructed {
@@ -313,10 +311,8 @@ impl Uploads {
         if parts.is_empty() {
             return Ok(false);
         }
-        std::fs::create_dir_all(results)?;
-        let directory = tempfile::Builder::new()
-            .prefix(".downloaded-")
-            .tempdir_in(results)?;
+        crate::private::directory(results)?;
+        let directory = assize_secrets::private_directory_in(results, ".downloaded-")?;
         place.fetch(parts, directory.path())?;
         let found = runs_below(directory.path())?;
         let found: Vec<RunDirectory> = found
