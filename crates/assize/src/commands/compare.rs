@@ -5,7 +5,8 @@ use crate::commands::UsageError;
 use crate::commands::verdict::{self, Source};
 use crate::exit::Exit;
 use crate::terminal::{
-    comparison_table, plain, print, print_cautions, print_effects, verdict_with_bar, wrapped,
+    comparison_table, plain, print, print_cautions, print_effects, print_json, verdict_with_bar,
+    wrapped,
 };
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
@@ -39,14 +40,14 @@ pub(crate) fn compare(arguments: &CompareArguments, plugins: &Plugins) -> Result
         .collect();
     if arguments.json {
         for comparison in comparisons {
-            print(serde_json::to_string(comparison)?);
+            print_json(serde_json::to_string(comparison)?);
         }
         for effect in summaries.iter().flat_map(|summary| &summary.effects) {
-            print(serde_json::to_string(effect)?);
+            print_json(serde_json::to_string(effect)?);
         }
         if arguments.each {
             for change in summaries.iter().flat_map(changes) {
-                print(serde_json::to_string(&change)?);
+                print_json(serde_json::to_string(&change)?);
             }
         }
         return Ok(Exit::Done);

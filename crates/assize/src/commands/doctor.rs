@@ -5,7 +5,7 @@ use crate::cli::DoctorArguments;
 use crate::commands::UsageError;
 use crate::exit::Exit;
 use crate::suite::{Agent, SuiteError, agents_of, find, is_path, suggest};
-use crate::terminal::{one_line, plain, print, say};
+use crate::terminal::{one_line, plain, print, print_json, say};
 use anyhow::Result;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
 use assize_agents::{Credential, Recipe, SignIn, SignInProblem};
@@ -77,7 +77,7 @@ fn print_workspaces(as_json: bool) -> Result<()> {
                 "reason": found.works.as_ref().err(),
             })
         });
-        print(json!({ "workspaces": Vec::from_iter(found) }).to_string());
+        print_json(json!({ "workspaces": Vec::from_iter(found) }).to_string());
         return Ok(());
     }
     let best = found.iter().find(|found| found.works.is_ok());
@@ -110,7 +110,7 @@ fn print_sandboxes(as_json: bool, engine: &Result<Engine, String>) {
             "engine": engine.as_ref().ok().map(|engine| engine.kind().as_str()),
             "reason": engine.as_ref().err(),
         });
-        print(json!({ "sandbox": [guard, container] }).to_string());
+        print_json(json!({ "sandbox": [guard, container] }).to_string());
         return;
     }
     match guard {
@@ -202,7 +202,7 @@ pub(super) fn located(program: &str, directory: &Path) -> Option<PathBuf> {
 
 /// The first word that looks like a version.
 pub(super) async fn version(program: &Path) -> Option<String> {
-    let home = tempfile::tempdir().ok()?;
+    let home = assize_secrets::private_directory("assize-doctor-").ok()?;
     let output = Command::new(program, home.path())
         .arg("--version")
         .pass_usual_env()
@@ -259,8 +259,8 @@ async fn prompt(agent: &Agent, llm: &str) -> Result<(), ProviderError> {
         ..CaptureSettings::default()
     };
     let provider = CapturedProvider::new(Arc::clone(&agent.provider), Capture::new(settings));
-    let workspace =
-        tempfile::tempdir().map_err(|error| ProviderError::service(error.to_string()))?;
+    let workspace = assize_secrets::private_directory("assize-doctor-")
+        .map_err(|error| ProviderError::service(error.to_string()))?;
     // An agent without a key does not even ask.
     let keys = agent.recipe.keys.iter();
     let mut environment: BTreeMap<String, String> = keys

@@ -5,7 +5,7 @@ use crate::commands::UsageError;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{baseline, github, report};
 use crate::exit::Exit;
-use crate::terminal::{print, print_cautions, print_gates, say};
+use crate::terminal::{print_cautions, print_gates, print_json, say};
 use anyhow::Result;
 use assize_contracts::{CautionCode, Plugins};
 use assize_report::{Gate, GateError, GateResult, Summary, gates_note};
@@ -24,7 +24,7 @@ pub(crate) fn gate(arguments: &GateArguments, plugins: &Plugins) -> Result<Exit>
     github::append_job_summary(&summary, &report::title(std::slice::from_ref(&source)));
     if arguments.json {
         for gate in &summary.gates {
-            print(serde_json::to_string(gate)?);
+            print_json(serde_json::to_string(gate)?);
         }
     } else {
         keep_what_gates_need(&mut summary);

@@ -5,7 +5,7 @@ use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, results_dir};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{plain, print, print_hint, say, sparkline};
+use crate::terminal::{plain, print, print_hint, print_json, say, sparkline};
 use anyhow::Result;
 use assize_contracts::{Metric, Plugins};
 use assize_engine::store::{self, RunDirectory, RunState};
@@ -67,7 +67,7 @@ pub(crate) fn history(arguments: &HistoryArguments, plugins: &Plugins) -> Result
     if arguments.json {
         series
             .iter()
-            .for_each(|one| print(as_json(one, &past).to_string()));
+            .for_each(|one| print_json(as_json(one, &past).to_string()));
         return Ok(Exit::Done);
     }
     print(format!(

@@ -3,7 +3,7 @@
 use crate::cli::ProxyArguments;
 use crate::commands::record;
 use crate::exit::Exit;
-use crate::terminal::{one_line, print, say};
+use crate::terminal::{one_line, print, print_json, say};
 use anyhow::{Context, Result};
 use assize_agents::capture::{Call, CapturedSession, Proxy, Service, SessionOptions};
 use assize_contracts::ModelCall;
@@ -70,7 +70,7 @@ async fn print_until_stopped(
 
 fn print_call(call: &ModelCall, as_json: bool) -> Result<()> {
     match as_json {
-        true => print(serde_json::to_string(call)?),
+        true => print_json(serde_json::to_string(call)?),
         false => print(in_words(call)),
     }
     Ok(())

@@ -5,7 +5,7 @@ use crate::commands::containers;
 use crate::commands::verdict::{self, Source, Wanted};
 use crate::commands::{find_run, missing_run, results_dir, run::print_result};
 use crate::exit::Exit;
-use crate::terminal::{plain, print, print_hint, say};
+use crate::terminal::{plain, print, print_hint, print_json, say};
 use anyhow::Result;
 use assize_contracts::Plugins;
 use assize_engine::store::{self, RunDirectory, RunOverview, RunState};
@@ -37,7 +37,7 @@ fn list(results: &Path, as_json: bool) -> Result<Exit> {
     let runs = store::overviews(results)?;
     if as_json {
         for run in &runs {
-            print(overview(run).to_string());
+            print_json(overview(run).to_string());
         }
         return Ok(Exit::Done);
     }
@@ -106,7 +106,7 @@ fn show(run: &RunDirectory, as_json: bool) -> Result<Exit> {
     if as_json {
         let mut shown = overview(&RunOverview::of(run)?);
         shown["manifest"] = serde_json::to_value(run.manifest())?;
-        print(shown.to_string());
+        print_json(shown.to_string());
         return Ok(Exit::Done);
     }
     let manifest = run.manifest();

@@ -6,7 +6,7 @@ use crate::commands::show_run::{self, outcome_word};
 use crate::commands::{UsageError, find_run, show_task};
 use crate::exit::Exit;
 use crate::suite::{is_meant, suggest};
-use crate::terminal::{one_line, plain, print};
+use crate::terminal::{one_line, plain, print, print_json};
 use anyhow::Result;
 use assize_contracts::{
     Catalog, Outcome, Plugins, ProfileRow, ScorerCheckResult, SessionTrace, TraceEvent,
@@ -46,7 +46,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     if let Some(record) = run.run_record(&row)? {
         let scores = run.scores(&row)?;
         match arguments.json {
-            true => print(json!({"row": row, "run": record, "scores": scores}).to_string()),
+            true => print_json(json!({"row": row, "run": record, "scores": scores}).to_string()),
             false => {
                 show_row(&row, &run.manifest().catalog(), arguments.full);
                 show_task::show(&record, &scores, longest);
@@ -58,7 +58,7 @@ pub(crate) fn show(arguments: &ShowArguments, plugins: &Plugins) -> Result<Exit>
     let diff = Changes::of(&run).diff(&row);
     if arguments.json {
         let diff = diff.map(|diff| diff.text);
-        print(json!({"row": row, "trace": trace, "diff": diff}).to_string());
+        print_json(json!({"row": row, "trace": trace, "diff": diff}).to_string());
         return Ok(Exit::Done);
     }
     show_row(&row, &run.manifest().catalog(), arguments.full);

@@ -5,7 +5,7 @@ use crate::cli::ShowArguments;
 use crate::commands::verdict::{self, Source};
 use crate::commands::{UsageError, last_run};
 use crate::suite::{is_meant, suggest};
-use crate::terminal::{one_line, plain, print, say, summary_table, terminal_width};
+use crate::terminal::{one_line, plain, print, print_json, say, summary_table, terminal_width};
 use anyhow::Result;
 use assize_contracts::{Outcome, ProfileRow};
 use assize_engine::store::RunDirectory;
@@ -49,7 +49,7 @@ pub(super) fn show(
     rows.sort_by_key(|row| row.position);
     if arguments.json {
         for row in &rows {
-            print(serde_json::to_string(row)?);
+            print_json(serde_json::to_string(row)?);
         }
         return Ok(());
     }

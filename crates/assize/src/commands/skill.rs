@@ -9,7 +9,7 @@ use super::{open_page::open_page, own_results_dir};
 use crate::cli::{SkillAction, SkillArguments, SkillTestArguments};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{Progress, plain, print, say, warn};
+use crate::terminal::{Progress, plain, print, print_json, say, warn};
 use anyhow::Result;
 use assize_agents::{Skill, SkillError};
 use assize_contracts::{Metric, Plugins};
@@ -219,7 +219,7 @@ impl Tried<'_> {
             "modes": summary.modes,
             "comparisons": summary.comparisons,
         });
-        print(told.to_string());
+        print_json(told.to_string());
     }
 }
 

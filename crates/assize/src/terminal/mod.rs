@@ -21,6 +21,7 @@ use assize_engine::EngineError;
 use assize_engine::store::StoreError;
 use assize_report::{GateError, ReportError};
 use console::{Term, style};
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Colors for terminals only, unless the environment says otherwise.
@@ -32,12 +33,14 @@ pub(crate) fn decide_on_colors() {
     console::set_colors_enabled_stderr(wanted(&Term::stderr()));
 }
 
+/// A character that moves the cursor, changes colors or turns text around.
+fn is_hostile(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
+}
+
 /// Text without anything a terminal would act on: control characters, escape codes, reversed writing.
 pub(crate) fn plain(text: &str) -> String {
-    let is_hostile = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
-    };
     if !text.contains(is_hostile) {
         return text.to_owned();
     }
@@ -116,6 +119,26 @@ pub(crate) fn say(text: impl AsRef<str>) {
 /// A line of a command's result, on stdout. A reader that has gone away is no error.
 pub(crate) fn print(text: impl AsRef<str>) {
     let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+}
+
+/// JSON as a command's result, on stdout.
+pub(crate) fn print_json(json: impl AsRef<str>) {
+    print(harmless_json(json.as_ref()));
+}
+
+/// The same document, with escapes where a terminal would obey a character.
+fn harmless_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_hostile) {
+        return json.into();
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    for letter in json.chars() {
+        match is_hostile(letter) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => escaped.push(letter),
+        }
+    }
+    escaped.into()
 }
 
 /// Something to watch out for.
@@ -202,6 +225,19 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_moves_no_cursor_and_stays_the_same_document() {
+        let hostile =
+            serde_json::json!({"\u{9b}2J": "\u{202e}txt.exe\u{1b}[31m", "plain": "ä\n\t"});
+        let shown = harmless_json(&hostile.to_string()).into_owned();
+        assert!(!shown.contains(is_hostile), "{shown}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            hostile
+        );
+        assert_eq!(harmless_json("{\"a\": \"ä\"}"), "{\"a\": \"ä\"}");
+    }
 
     #[test]
     fn nothing_a_terminal_would_act_on_gets_through() {

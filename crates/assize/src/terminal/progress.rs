@@ -1,6 +1,6 @@
 //! Progress of a run: a live line per mode on a terminal, an occasional line in a pipe, JSON lines for machines.
 
-use super::{one_line, plain, print, say, warn};
+use super::{one_line, plain, print_json, say, warn};
 use assize_contracts::Outcome;
 use assize_engine::{Event, Listener, TrialBrief};
 use assize_report::{Summary, duration, money, quantity};
@@ -375,18 +375,18 @@ impl JsonLines {
     /// Prints the conclusions from the trials: gates, and reasons to be careful.
     pub(crate) fn conclude(summary: &Summary) {
         for gate in &summary.gates {
-            print(json!({"event": "gate", "result": gate}).to_string());
+            print_json(json!({"event": "gate", "result": gate}).to_string());
         }
         for caution in &summary.cautions {
             let event = Event::Caution(caution);
-            print(serde_json::to_string(&event).expect("events are plain data"));
+            print_json(serde_json::to_string(&event).expect("events are plain data"));
         }
     }
 
     /// Nothing comes after this.
     pub(crate) fn finish(&self) {
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
-        finished.take().into_iter().for_each(print);
+        finished.take().into_iter().for_each(print_json);
     }
 }
 
@@ -398,7 +398,7 @@ impl Listener for JsonLines {
                 let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
                 *finished = Some(line());
             }
-            _ => print(line()),
+            _ => print_json(line()),
         }
     }
 }

@@ -68,6 +68,15 @@ fn the_environment_is_read_by_the_program_and_by_one_file_below_it() {
     assert_eq!(found, [""; 0]);
 }
 
+/// `tempfile` leaves them as open as the umask does.
+#[test]
+fn temporary_directories_are_made_by_the_file_that_keeps_others_out() {
+    let mut found = found(&["tempdir()", "tempdir_in("], |_| false);
+    // Those of tests.
+    found.retain(|line| !line.contains("unwrap()"));
+    assert_eq!(found, [""; 0]);
+}
+
 #[test]
 fn files_of_a_run_are_named_in_one_place() {
     let names = [

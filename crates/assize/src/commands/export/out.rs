@@ -2,8 +2,9 @@
 
 use crate::terminal::{plain, say};
 use anyhow::{Context, Result};
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -60,7 +61,12 @@ impl Out {
                 .with_context(|| format!("cannot write `{}`", path.display())),
             // A reader that has gone away is no error.
             Self::Stdout => {
-                let _ = std::io::stdout().lock().write_all(text.as_bytes());
+                let mut stdout = std::io::stdout().lock();
+                let shown = match stdout.is_terminal() {
+                    true => Cow::Owned(plain(text)),
+                    false => Cow::Borrowed(text),
+                };
+                let _ = stdout.write_all(shown.as_bytes());
                 Ok(())
             }
         }

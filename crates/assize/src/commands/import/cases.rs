@@ -5,7 +5,7 @@ use crate::commands::UsageError;
 use crate::commands::yaml_text::block;
 use crate::exit::Exit;
 use crate::suite::{Document, FILE_NAMES, SuiteError};
-use crate::terminal::{plain, print, say};
+use crate::terminal::{plain, print, print_json, say};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -281,7 +281,7 @@ fn print_cases(cases: &Cases, arguments: &ImportArguments) {
             "leftOut": cases.left_out,
             "out": arguments.save,
         });
-        print(json_cases.to_string());
+        print_json(json_cases.to_string());
         return;
     }
     print(format!(

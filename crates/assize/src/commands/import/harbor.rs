@@ -5,7 +5,7 @@ use crate::commands::UsageError;
 use crate::exit::Exit;
 use crate::suite::Problem;
 use crate::suite::harbor::{HarborTask, ImageOf, VerifierPlace, find};
-use crate::terminal::{plain, print, say};
+use crate::terminal::{plain, print, print_json, say};
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<Exit> {
     match arguments.json {
         true => found
             .iter()
-            .for_each(|found| print(found.to_json().to_string())),
+            .for_each(|found| print_json(found.to_json().to_string())),
         false => show(&found),
     }
     if let Some(directory) = &arguments.save {

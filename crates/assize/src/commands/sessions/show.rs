@@ -217,7 +217,7 @@ pub(super) fn print_json(account: &Account, faults: &Faults, prices: &Prices) ->
         "flaws": faults.flaws,
         "unreadable": unreadable.collect::<Vec<_>>(),
     });
-    print(serde_json::to_string_pretty(&document)?);
+    crate::terminal::print_json(serde_json::to_string_pretty(&document)?);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::commands::run::{self, in_runtime};
 use crate::commands::{UsageError, own_results_dir, preflight};
 use crate::exit::Exit;
 use crate::suite::{self, Selection};
-use crate::terminal::{Progress, plain, print, say, warn};
+use crate::terminal::{Progress, plain, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::Plugins;
 use assize_engine::{Listener, ProfileSuiteResult, RunTarget};
@@ -96,7 +96,8 @@ fn refuse_missing_programs(experiment: &Experiment, plugins: &Plugins) -> Result
 /// Runs every command beforehand; nothing of it is kept. Returns whether all of it was run.
 fn warm_up(experiment: &Experiment, repetitions: u32, plugins: &Plugins) -> Result<bool> {
     say(format!("warming up: {repetitions} of each"));
-    let home = tempfile::tempdir().context("cannot create a temporary directory")?;
+    let home = assize_secrets::private_directory("assize-warm-up-")
+        .context("cannot create a temporary directory")?;
     let results = home.path().join("runs");
     let quiet = Arc::new(());
     let warmed = carry_out(experiment, Some(repetitions), results, quiet, plugins)?;
@@ -159,5 +160,5 @@ fn print_json(measured: &Measured, summary: &Summary) {
         None => summary.decisive().map(verdict_line).collect(),
     };
     report["sentences"] = sentences.into();
-    print(report.to_string());
+    crate::terminal::print_json(report.to_string());
 }
