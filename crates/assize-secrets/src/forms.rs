@@ -1,6 +1,6 @@
 //! The forms in which a value may stand in text: escaped, percent-encoded, in base64 and in hexadecimal.
 
-use crate::classify::SHORT;
+use crate::classify::{SHORT, SHORTEST_BY_NAME, looks_random};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -8,15 +8,42 @@ use std::fmt::Write;
 const SHORTEST_ENCODED: usize = 8;
 
 /// Every form of a value, itself included.
-pub(crate) fn forms(value: &str) -> BTreeSet<String> {
-    let mut forms = BTreeSet::from([value.to_owned()]);
-    forms.extend(escaped(value));
-    forms.extend(percent_encoded(value));
-    if value.len() >= SHORT {
-        let encoded = base64_parts(value.as_bytes()).chain(hexadecimal(value));
-        forms.extend(encoded.filter(|form| form.len() >= SHORTEST_ENCODED));
+#[derive(Default)]
+pub(crate) struct Forms {
+    /// Those that stand in a text in one piece.
+    pub(crate) whole: BTreeSet<String>,
+    /// Base64 and hexadecimal, which programs break into lines.
+    pub(crate) wrapped: BTreeSet<String>,
+}
+
+pub(crate) fn forms(value: &str) -> Forms {
+    let mut forms = Forms::default();
+    forms.add(value);
+    // What ends a variable's value is often not printed with it, and a file of keys is printed line by line.
+    let trimmed = value.trim();
+    if trimmed.len() >= SHORTEST_BY_NAME && trimmed.len() < value.len() {
+        forms.add(trimmed);
+    }
+    for line in trimmed.lines().map(str::trim) {
+        if line.len() < trimmed.len() && looks_random(line) {
+            forms.add(line);
+        }
     }
     forms
+}
+
+impl Forms {
+    fn add(&mut self, value: &str) {
+        self.whole.insert(value.to_owned());
+        self.whole.extend(escaped(value));
+        self.whole.extend(percent_encoded(value));
+        if value.len() >= SHORT {
+            self.whole.extend(escaped_throughout(value));
+            let encoded = base64_parts(value.as_bytes()).chain(hexadecimal(value));
+            let encoded = encoded.filter(|form| form.len() >= SHORTEST_ENCODED);
+            self.wrapped.extend(encoded);
+        }
+    }
 }
 
 /// A text as it stands between the quotes of a JSON string.
@@ -27,31 +54,116 @@ pub(crate) fn in_json(text: &str) -> String {
 
 /// Inside JSON inside a text, as different writers escape it; and as HTML.
 fn escaped(value: &str) -> Vec<String> {
+    let mut all = in_html(value);
     let json = in_json(value);
-    let mut ascii = String::new();
-    for letter in json.chars() {
-        match letter.is_ascii() {
-            true => ascii.push(letter),
-            false => {
-                let mut units = [0; 2];
-                for unit in letter.encode_utf16(&mut units) {
-                    let _ = write!(ascii, "\\u{unit:04x}");
-                }
-            }
+    // Python, PHP, Go, Gson and .NET write these as numbers, besides what must be escaped; the last one also the quote.
+    let writers: [(&str, bool, Digits); 6] = [
+        ("", false, Digits::Lower),
+        ("", true, Digits::Lower),
+        ("", true, Digits::Upper),
+        ("<>&", false, Digits::Lower),
+        ("<>&='", false, Digits::Lower),
+        ("<>&+'`", true, Digits::Upper),
+    ];
+    for (numbered, is_ascii, digits) in writers {
+        let is_number = |letter: char| numbered.contains(letter) || is_ascii && !letter.is_ascii();
+        let mut once = with_units(&json, is_number, digits);
+        if numbered.contains('+') {
+            once = once.replace("\\\"", "\\u0022");
+        }
+        // JSON in JSON in JSON, as logs of agents have it.
+        let twice = in_json(&once);
+        all.extend([once.replace('/', "\\/"), in_json(&twice), twice, once]);
+    }
+    all
+}
+
+/// With every character escaped, needed or not.
+fn escaped_throughout(value: &str) -> Vec<String> {
+    let percent = percent(value, None);
+    vec![
+        with_units(value, |_| true, Digits::Lower),
+        with_units(value, |_| true, Digits::Upper),
+        lower_escapes(&percent),
+        percent,
+        with_entities(value, |_| true, "&#", |code| code.to_string()),
+        with_entities(value, |_| true, "&#x", |code| format!("{code:x}")),
+        with_entities(value, |_| true, "&#x", |code| format!("{code:X}")),
+    ]
+}
+
+/// The case of hexadecimal digits.
+#[derive(Clone, Copy)]
+enum Digits {
+    Lower,
+    Upper,
+}
+
+/// Some characters as `\\uXXXX`.
+fn with_units(text: &str, is_number: impl Fn(char) -> bool, digits: Digits) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        if !is_number(letter) {
+            escaped.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            let _ = match digits {
+                Digits::Lower => write!(escaped, "\\u{unit:04x}"),
+                Digits::Upper => write!(escaped, "\\u{unit:04X}"),
+            };
         }
     }
-    let html = value
+    escaped
+}
+
+/// With the names and numbers of characters that different libraries write.
+fn in_html(value: &str) -> Vec<String> {
+    let named = value
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    let html_quotes = html.replace('"', "&quot;").replace('\'', "&#39;");
-    let mut all = vec![json.replace('/', "\\/"), html, html_quotes];
-    // JSON in JSON in JSON, as logs of agents have it.
-    for once in [json, ascii] {
-        let twice = in_json(&once);
-        all.extend([in_json(&twice), twice, once]);
+    let quotes = [
+        ("&quot;", "&#39;"),
+        ("&quot;", "&#x27;"),
+        ("&quot;", "&apos;"),
+        ("&#34;", "&#39;"),
+    ];
+    let mut all: Vec<String> = quotes
+        .iter()
+        .map(|(double, single)| named.replace('"', double).replace('\'', single))
+        .collect();
+    // Letters beyond ASCII become numbers, in what was escaped otherwise as in what was not.
+    for text in [all[0].clone(), named.clone()] {
+        let is_number = |letter: char| !letter.is_ascii();
+        all.push(with_entities(&text, is_number, "&#", |code| {
+            code.to_string()
+        }));
+        all.push(with_entities(&text, is_number, "&#x", |code| {
+            format!("{code:x}")
+        }));
     }
+    all.push(named);
     all
+}
+
+/// Some characters as numbered entities of HTML.
+fn with_entities(
+    text: &str,
+    is_number: impl Fn(char) -> bool,
+    begin: &str,
+    digits: impl Fn(u32) -> String,
+) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match is_number(letter) {
+            true => {
+                let _ = write!(escaped, "{begin}{};", digits(letter.into()));
+            }
+            false => escaped.push(letter),
+        }
+    }
+    escaped
 }
 
 /// As in a path, in a query, and by different libraries.
@@ -59,7 +171,7 @@ fn percent_encoded(value: &str) -> Vec<String> {
     const KEPT: [&str; 3] = ["-_.~", "-_.~/", "-_.!~*'()"];
     let mut all = Vec::new();
     for kept in KEPT {
-        let upper = percent(value, kept);
+        let upper = percent(value, Some(kept));
         all.push(upper.replace("%20", "+"));
         all.push(lower_escapes(&upper));
         all.push(upper);
@@ -67,11 +179,15 @@ fn percent_encoded(value: &str) -> Vec<String> {
     all
 }
 
-fn percent(value: &str, kept: &str) -> String {
+/// Letters and digits stay, and the characters of `kept`; without it nothing does.
+fn percent(value: &str, kept: Option<&str>) -> String {
     let mut encoded = String::new();
+    let is_kept = |letter: char| {
+        kept.is_some_and(|kept| letter.is_ascii_alphanumeric() || kept.contains(letter))
+    };
     for byte in value.bytes() {
         let letter = char::from(byte);
-        if letter.is_ascii_alphanumeric() || kept.contains(letter) {
+        if is_kept(letter) {
             encoded.push(letter);
         } else {
             let _ = write!(encoded, "%{byte:02X}");
@@ -181,7 +297,8 @@ mod tests {
                 let text = format!("{before}{value}{after}");
                 for alphabet in ["+/", "-_"] {
                     let encoded = base64_digits(text.as_bytes(), &alphabet_with(alphabet));
-                    let found = forms(value).iter().any(|form| encoded.contains(form));
+                    let forms = forms(value).wrapped;
+                    let found = forms.iter().any(|form| encoded.contains(form));
                     assert!(found, "{text} as {encoded}");
                     assert_eq!(from_base64(&encoded).unwrap(), text.as_bytes());
                 }
@@ -200,7 +317,7 @@ mod tests {
 
     #[test]
     fn escapes_of_every_kind_are_forms() {
-        let forms = forms("a b/c\"ü&d");
+        let forms = forms("a b/c\"ü&d").whole;
         for form in [
             "a%20b%2Fc%22%C3%BC%26d",
             "a%20b%2fc%22%c3%bc%26d",
@@ -209,7 +326,17 @@ mod tests {
             "a b/c\\\"ü&d",
             "a b\\/c\\\"ü&d",
             "a b/c\\\"\\u00fc&d",
+            "a b/c\\\"\\u00FC&d",
+            "a b\\/c\\\"\\u00fc&d",
+            "a b/c\\\"ü\\u0026d",
+            "a b/c\\u0022\\u00FC\\u0026d",
+            "a b/c\\\\\\\"ü\\\\u0026d",
             "a b/c&quot;ü&amp;d",
+            "a b/c&#34;ü&amp;d",
+            "a b/c&quot;&#252;&amp;d",
+            "\\u0061\\u0020\\u0062\\u002f\\u0063\\u0022\\u00fc\\u0026\\u0064",
+            "%61%20%62%2F%63%22%C3%BC%26%64",
+            "&#97;&#32;&#98;&#47;&#99;&#34;&#252;&#38;&#100;",
         ] {
             assert!(forms.contains(form), "{form} in {forms:?}");
         }

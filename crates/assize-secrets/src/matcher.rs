@@ -13,14 +13,28 @@ use std::sync::LazyLock;
 
 const BLOCK: usize = 4;
 
+/// The shortest part of base64 or hexadecimal that is recognized where a line ends; the six bytes before it may remain.
+const SHORTEST_ON_A_LINE: usize = 9;
+
 /// The shortest part of a value that is recognized where a text was cut, and the shortest value that blocks find.
 pub(crate) const SHORTEST_PART: usize = 2 * BLOCK - 1;
 
 /// Blocks are looked up in so many bits first.
 const BITS: u32 = 16;
 
-/// Marks of a cut, besides the two ends of a text. Quotes count, since what was cut may have been quoted afterwards.
-const CUTS: [&[u8]; 6] = ["…".as_bytes(), b"...", b"\\u2026", b"\"", b"`", b"'"];
+/// Marks of a cut, besides the two ends of a text. Quotes count, since what was cut may have been quoted afterwards. `[9 bytes cut]` is a line of its own.
+const CUTS: [&[u8]; 10] = [
+    "…".as_bytes(),
+    b"...",
+    b"\\u2026",
+    b"\"",
+    b"`",
+    b"'",
+    b"\n[",
+    b"\\n[",
+    b"cut]\n",
+    b"cut]\\n",
+];
 
 /// No key of a service is longer. A private key in its armour is, and has a limit of its own in `KEY`.
 const LONGEST_KEY: usize = 17 << 10;
@@ -46,6 +60,8 @@ impl Work {
 pub(crate) struct Needle {
     pub(crate) text: Vec<u8>,
     pub(crate) number: usize,
+    /// Base64 and hexadecimal: it may stand on several lines.
+    pub(crate) is_wrapped: bool,
 }
 
 /// A place in a text to be replaced. Without a number it only looks like a key.
@@ -205,6 +221,13 @@ impl Matcher {
     /// The value, or the part of it, to which a block at this place belongs.
     fn found(&self, text: &[u8], at: usize, place: Place, work: &mut Work) -> Option<Found> {
         let (needle, range) = match place {
+            Place::Head { needle, offset } if self.needles[needle].is_wrapped => {
+                (needle, self.on_lines(text, at, needle, offset, work)?)
+            }
+            Place::Tail { needle, offset } if self.needles[needle].is_wrapped => {
+                let offset = self.needles[needle].text.len() - offset;
+                (needle, self.on_lines(text, at, needle, offset, work)?)
+            }
             Place::Head { needle, offset } => {
                 let start = at.checked_sub(offset)?;
                 let value = &self.needles[needle].text;
@@ -231,7 +254,121 @@ impl Matcher {
             number: Some(self.needles[needle].number),
         })
     }
+
+    /// A value of which a block stands at this place, whatever line breaks it has; or its beginning or end, where the rest of it does not follow.
+    fn on_lines(
+        &self,
+        text: &[u8],
+        at: usize,
+        needle: usize,
+        offset: usize,
+        work: &mut Work,
+    ) -> Option<Range<usize>> {
+        let value = &self.needles[needle].text;
+        let (before, start) = same_before(text, at, &value[..offset]);
+        let (behind, end) = same_behind(text, at + BLOCK, &value[offset + BLOCK..]);
+        let same = before + BLOCK + behind;
+        work.spend(same);
+        let (is_begun, is_ended) = (before == offset, offset + BLOCK + behind == value.len());
+        let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let is_part = |is_cut: bool, is_at_end: bool| {
+            is_cut && same >= SHORTEST_PART || is_at_end && same >= SHORTEST_ON_A_LINE
+        };
+        let is_found = match (is_begun, is_ended) {
+            (true, true) => true,
+            (true, false) => is_part(is_cut_behind(text, end), !is_letter(end)),
+            (false, true) => is_part(
+                is_cut_before(text, start),
+                start == 0 || !is_letter(start - 1),
+            ),
+            (false, false) => false,
+        };
+        is_found.then_some(start..end)
+    }
 }
+
+/// How many bytes of a value stand here, and where they end. Line breaks within do not count.
+fn same_behind(text: &[u8], from: usize, value: &[u8]) -> (usize, usize) {
+    let (mut same, mut end, mut at) = (0, from, from);
+    while same < value.len() {
+        if text.get(at) == Some(&value[same]) {
+            (same, at) = (same + 1, at + 1);
+            end = at;
+            continue;
+        }
+        match break_behind(&text[at.min(text.len())..]) {
+            0 => break,
+            length => at += length,
+        }
+    }
+    (same, end)
+}
+
+/// How many bytes of a value stand before this place, and where they begin.
+fn same_before(text: &[u8], to: usize, value: &[u8]) -> (usize, usize) {
+    let (mut same, mut start, mut at) = (0, to, to);
+    while same < value.len() {
+        if at > 0 && text[at - 1] == value[value.len() - 1 - same] {
+            (same, at) = (same + 1, at - 1);
+            start = at;
+            continue;
+        }
+        match break_before(&text[..at]) {
+            0 => break,
+            length => at -= length,
+        }
+    }
+    (same, start)
+}
+
+/// The length of a line break with the blanks around it, as a character or as its escape in JSON in JSON. 0: there is none.
+fn break_behind(text: &[u8]) -> usize {
+    let (mut at, mut breaks) = (0, 0);
+    while let Some(byte) = text.get(at) {
+        let backslashes = text[at..].iter().take_while(|byte| **byte == b'\\').count();
+        match byte {
+            b'\n' | b'\r' => (at, breaks) = (at + 1, breaks + 1),
+            b' ' | b'\t' => at += 1,
+            _ if (1..=LONGEST_ESCAPE).contains(&backslashes)
+                && matches!(text.get(at + backslashes), Some(b'n' | b'r')) =>
+            {
+                (at, breaks) = (at + backslashes + 1, breaks + 1);
+            }
+            _ => break,
+        }
+        if at > LONGEST_BREAK {
+            return 0;
+        }
+    }
+    if breaks > 0 { at } else { 0 }
+}
+
+/// The same at the end of a text.
+fn break_before(text: &[u8]) -> usize {
+    let (mut at, mut breaks) = (text.len(), 0);
+    while let Some(byte) = text[..at].last() {
+        let rest = &text[..at - 1];
+        let backslashes = rest.iter().rev().take_while(|byte| **byte == b'\\').count();
+        match byte {
+            b'\n' | b'\r' => (at, breaks) = (at - 1, breaks + 1),
+            b' ' | b'\t' => at -= 1,
+            b'n' | b'r' if (1..=LONGEST_ESCAPE).contains(&backslashes) => {
+                (at, breaks) = (at - 1 - backslashes, breaks + 1);
+            }
+            _ => break,
+        }
+        if text.len() - at > LONGEST_BREAK {
+            return 0;
+        }
+    }
+    if breaks > 0 { text.len() - at } else { 0 }
+}
+
+/// A longer gap is none within a value.
+const LONGEST_BREAK: usize = 64;
+
+/// The backslashes of a line break in JSON, three levels deep.
+const LONGEST_ESCAPE: usize = 4;
 
 /// Lengths that a part may have when so many bytes are the same: a mark of a cut may begin as the value goes on.
 fn parts(same: usize) -> impl Iterator<Item = usize> {

@@ -1,6 +1,6 @@
 //! Removes secrets from text.
 
-use crate::forms::{forms, in_json};
+use crate::forms::{Forms, forms, in_json};
 use crate::matcher::{Matcher, Needle};
 use crate::secrets::Secrets;
 use serde_json::Value;
@@ -159,22 +159,21 @@ impl Redactor {
 impl Compiled {
     fn new(secrets: &Secrets) -> Self {
         let version = secrets.version();
-        let mut plain = Vec::new();
-        let mut escaped = Vec::new();
+        let (mut plain, mut escaped) = (Vec::new(), Vec::new());
         for (number, value) in secrets.values() {
-            let forms = forms(&value);
-            let in_json: BTreeSet<String> = forms.iter().map(|form| in_json(form)).collect();
-            let needles = |forms: BTreeSet<String>| {
-                forms.into_iter().map(move |form| Needle {
-                    text: form.into_bytes(),
-                    number,
-                })
+            let Forms { whole, wrapped } = forms(&value);
+            let needle = |form: &String, is_wrapped: bool| Needle {
+                text: form.clone().into_bytes(),
+                number,
+                is_wrapped,
             };
-            escaped.push(needles(in_json.clone()));
-            plain.push(needles(forms));
+            plain.extend(whole.iter().map(|form| needle(form, false)));
+            let in_json: BTreeSet<String> = whole.iter().map(|form| in_json(form)).collect();
+            escaped.extend(in_json.iter().map(|form| needle(form, false)));
+            for needles in [&mut plain, &mut escaped] {
+                needles.extend(wrapped.iter().map(|form| needle(form, true)));
+            }
         }
-        let plain: Vec<Needle> = plain.into_iter().flatten().collect();
-        let escaped: Vec<Needle> = escaped.into_iter().flatten().collect();
         let same = |a: &[Needle], b: &[Needle]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.text == b.text)
         };
@@ -240,6 +239,9 @@ mod tests {
             "KEY=correct-hor... more",
             "KEY=[redacted-1]... more",
         );
+        let cut = "KEY=correct-hor\n[9 bytes cut]\nse-battery, charged";
+        let clean = "KEY=[redacted-1]\n[9 bytes cut]\n[redacted-1], charged";
+        check(secret, cut, clean);
         check(secret, "battery, charged", "[redacted-1], charged");
         check(secret, "…se-battery", "…[redacted-1]");
         check(secret, "a correct-horse ride", "a correct-horse ride");
@@ -259,6 +261,48 @@ mod tests {
             redactor.text(&format!("{key} {key}")),
             "[redacted-3] [redacted-3]"
         );
+    }
+
+    #[test]
+    fn encodings_are_found_on_several_lines() {
+        let value = "correct-horse-battery-staple";
+        let redactor = redactor(&[value]);
+        let whole = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ";
+        let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+        for encoded in [whole, &hex] {
+            for at in 0..=encoded.len() {
+                for wrap in ["\n", "\r\n", "\n    ", "\\n", "\\\\n", "\\r\\n"] {
+                    let (front, rest) = encoded.split_at(at);
+                    let text = format!("<{front}{wrap}{rest}>");
+                    let clean = redactor.text(&text).into_owned();
+                    let left = clean.replace("[redacted-1]", "");
+                    assert!(left.len() < 10 + wrap.len(), "{text} {clean}");
+                    let json = serde_json::to_vec(&text).unwrap();
+                    assert!(redactor.concerns(&json), "{text}");
+                }
+                // With something before each line, as differences have it, what remains is short.
+                let (front, rest) = encoded.split_at(at);
+                let clean = redactor.text(&format!("+{front}\n+{rest}\n")).into_owned();
+                assert!(!clean.contains(&encoded[..9]), "{clean}");
+                assert!(!clean.contains(&encoded[encoded.len() - 9..]), "{clean}");
+            }
+        }
+        check(value, "Y29ycmVjdC1\n- other", "[redacted-1]\n- other");
+        for text in ["Y29ycmVj and so on", "Y29ycmVjdC1ob3Nl"] {
+            check(value, text, text);
+        }
+    }
+
+    #[test]
+    fn lines_of_a_value_and_a_value_without_its_end_are_removed() {
+        let lines = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END KEY-----\n";
+        check(
+            lines,
+            "1: MIIEvQIBADANBgkqhkiG9w0BAQEFAASC",
+            "1: [redacted-1]",
+        );
+        check(lines, "the KEY----- of", "the KEY----- of");
+        check("hunter22\n", "it is hunter22!", "it is [redacted-1]!");
     }
 
     #[test]
