@@ -4,6 +4,7 @@ use crate::profile::EngineError;
 use crate::suite::{Mode, ProfileSuite};
 use crate::workspace::{Setting, TrialWorkspaces};
 use assize_contracts::{BaseScenario, WorkspaceSpec};
+use assize_secrets::Redactor;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +40,7 @@ pub(crate) async fn try_set_ups(
             Ok(made) => made.map_err(|message| EngineError::SetUp {
                 scenario: scenario.id.clone(),
                 mode: mode.name.clone(),
-                message,
+                message: Redactor::new(&suite.secrets).text(&message).into_owned(),
             })?,
             Err(_) => return Ok(()),
         }

@@ -3,7 +3,7 @@
 
 use crate::guard::guarded;
 use crate::profile::{EngineError, resolve_modes};
-use crate::store::{CellKey, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
+use crate::store::{CellKey, Outside, RunDirectory, RunRecords, Scoring, StoreError, TraceReader};
 use crate::suite::ProfileSuite;
 use crate::task::{self, Judges, ScoredAgain, TaskSet};
 use crate::trial::filled;
@@ -188,8 +188,15 @@ impl<'a> Rescorer<'a> {
             });
         };
         match self.score(row, scenario).await {
-            Ok(score) => Fate::Scored(score),
-            Err(reason) => Fate::Lost(reason),
+            Ok(mut score) => {
+                let metrics = score.metrics.iter_mut();
+                metrics.for_each(|metric| metric.clean(&self.redactor));
+                if let Some(error) = &mut score.error {
+                    self.redactor.clean(error);
+                }
+                Fate::Scored(score)
+            }
+            Err(reason) => Fate::Lost(self.redactor.text(&reason).into_owned()),
         }
     }
 
@@ -334,6 +341,7 @@ impl<'a> StoredTasks<'a> {
         let judges = Judges {
             set,
             evaluators: &suite.evaluators,
+            secrets: &suite.secrets,
         };
         Ok(Self {
             judges,

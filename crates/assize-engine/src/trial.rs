@@ -434,9 +434,11 @@ impl Trials {
     fn keep(&self, mut found: Vec<CustomMetric>, by: &str, metrics: &mut JsonMap) {
         let clean = |metric: &mut CustomMetric| metric.clean(&self.redactor);
         self.metrics.add_found(&mut found, clean);
-        for metric in found {
+        for mut metric in found {
             if metrics.contains_key(&metric.name) {
                 self.warn_duplicate_metric(&metric.name, by);
+                // Its name was known, so its meaning was not looked at.
+                clean(&mut metric);
                 self.metrics.replace(Metric::from(&metric));
             }
             let value = match metric.value {

@@ -4,15 +4,15 @@
 //! the secrets are. Every field is named here: a new one does not compile until its origin has been decided.
 
 use assize_contracts::{
-    AnalysisFinding, AnalysisResult, Attempt, CustomMetric, Evidence, JsonMap, MetricValue,
-    ModelCall, PluginError, ProfileRow, Provenance, RunError, RunRecord, ScoreRecord, ScoreValue,
-    ScorerCheckResult, SessionAnalysisBundle, SessionTrace, StepSummary, TaskEvent, ToolCallRecord,
-    ToolCallSummary, TraceEvent, Turn,
+    AnalysisFinding, AnalysisResult, Attempt, CustomMetric, Evidence, JsonMap, Metric, MetricKind,
+    MetricValue, ModelCall, PluginError, ProfileRow, Provenance, RunError, RunRecord, ScoreRecord,
+    ScoreValue, ScorerCheckResult, SessionAnalysisBundle, SessionTrace, StepSummary, TaskEvent,
+    ToolCallRecord, ToolCallSummary, TraceEvent, Turn,
 };
 use assize_secrets::Redactor;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, LazyLock};
 
 /// A record with text from outside.
 pub(crate) trait Outside {
@@ -487,9 +487,20 @@ impl Outside for CustomMetric {
             unit,
             better: _,
             label,
-            kind: _,
+            kind,
         } = self;
-        clean_name(name, redactor);
+        // A name that carries one of the trial's own is made of it again, so that both stay the same.
+        match kind {
+            MetricKind::ToolCategory(category) => {
+                redactor.clean(category);
+                *name = Metric::tool_category(category).name.into_owned();
+            }
+            MetricKind::TimeSegment(label) => {
+                clean_name(label, redactor);
+                *name = Metric::time_segment(label).name.into_owned();
+            }
+            _ => clean_name(name, redactor),
+        }
         if let MetricValue::Text(text) = value {
             redactor.clean(text);
         }
@@ -522,13 +533,34 @@ fn clean_code(code: &mut Option<String>, redactor: &Redactor) {
     }
 }
 
-/// Cleans a name that Assize or a plugin gave. Assize's own consist of words, which are left alone: they reveal no secret.
-fn clean_name(name: &mut String, redactor: &Redactor) {
-    let is_of_words = |byte: u8| byte.is_ascii_lowercase() || b"_.:-".contains(&byte);
-    if !name.bytes().all(is_of_words) {
+/// Cleans a name that Assize or a plugin gave. Names of Assize's own words are left alone: they reveal no secret.
+pub(crate) fn clean_name(name: &mut String, redactor: &Redactor) {
+    let mut words = name.split(['_', '.', ':', '-']);
+    if !words.all(|word| OWN_WORDS.contains(word)) {
         redactor.clean(name);
     }
 }
+
+/// The words of names that Assize or the services of models give: metrics, findings, units, events, parts of the time, reasons to stop, errors.
+static OWN_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let others = "a acp again agent answer at auto backtracking batch broken budget by bytes cache cached call calls cancelled captured \
+        cascades changed chunk code command complete completed confusion container content context count create default \
+        effective effects empty encountered end ended error errors evaluator event events exceeded exit export failed failing \
+        file filter finish first flex from function goal growth harbor hook http in incomplete input installed instruction \
+        invalid json keeper length limit llm loops lost malformed map mapped matched max mcp memory misses model ms no not notes \
+        nothing of ok once optimality out output overflow overloaded page panic patterns pause per percent permissions planning \
+        plugin priority productive program progress prompt provider quality rate reads ready reason reasoning record recording \
+        recovery refills refusal refused repeated request result retried retries rule runner safety scale scored scorer scoring \
+        sequence server service session setup share signal signals signed skill split spread standard start started state status \
+        step steps stop strategy subagents success summary supported task then thought tier time timed timeout to token tokens \
+        tool tools total turn turns type types unavailable unique unreachable unsupported usage usd use used version wall waste \
+        wasted without words work workspace write";
+    let metrics = Metric::built_in_names().flat_map(|name| name.split('_'));
+    metrics
+        .chain(others.split_whitespace())
+        .chain([""])
+        .collect()
+});
 
 fn clean_keys<T>(
     map: &mut BTreeMap<String, T>,
@@ -540,6 +572,67 @@ fn clean_keys<T>(
         match map.get_mut(&key) {
             Some(same) => join(same, value),
             None => drop(map.insert(key, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assize_secrets::Secrets;
+
+    fn cleaned(name: &str, secret: &str) -> String {
+        let secrets = Secrets::default();
+        secrets.declare("X", secret, true);
+        let mut name = name.to_owned();
+        clean_name(&mut name, &Redactor::new(&secrets));
+        name
+    }
+
+    /// Codes of errors and findings. Metrics are in a table of their own.
+    const NAMES: &str = "acp_refused acp_version agent_ended agent_error agent_not_ready backtracking_events cancelled confusion_signals \
+        container_lost container_not_started context_overflow create_session_failed end_turn error_cascades error_types \
+        errors_encountered evaluator_error exit export_failed failed_then_retried first_output keeper_lost llm llm_error \
+        llm_failed llm_no_answer llm_timeout llm_unreachable loops_calls_without_progress max_tokens mcp_not_ready \
+        mcp_tools mcp_unsupported no_model_answer no_recording no_result not_captured not_installed not_scored_again \
+        not_signed_in nothing_captured optimality_notes out_of_memory permissions_unsupported planning_quality plugin_panic \
+        productive_turns program_cancelled program_ended program_not_started provider_error reasoning_per_tool_call \
+        recovery_patterns runner_error scorer_error session_not_ended setup_failed signal step_finish step_start \
+        strategy_steps strategy_summary subagents_count subagents_share subagents_tokens subagents_work task_failed \
+        time_by_turn time_in_tools time_retries time_split time_wall timeout tokens_by_call tokens_input_growth \
+        tool_call_patterns tool_use total_turns unique_tools_used waste_cache_misses waste_context_refills \
+        waste_failing_calls waste_failing_loops waste_repeated_reads wasted_turns wasted_turns_from_errors workspace_lost \
+        workspace_setup_failed";
+
+    #[test]
+    fn names_of_assize_stay_whatever_is_secret() {
+        for name in NAMES.split_whitespace().chain(Metric::built_in_names()) {
+            for secret in name.split('_').chain([name, "e", "t", "_"]) {
+                assert_eq!(cleaned(name, secret), name, "{secret}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_plugins_hold_no_secret() {
+        let secret = "correct-horse";
+        assert_eq!(cleaned("m_correct-horse", secret), "m_[redacted-1]");
+        assert_eq!(cleaned("correct_horse", secret), "correct_horse");
+        let secrets = Secrets::default();
+        secrets.declare("X", secret, true);
+        let redactor = Redactor::new(&secrets);
+        for (kind, name) in [
+            (
+                MetricKind::ToolCategory("a correct-horse".into()),
+                "tool_calls_category_a [redacted-1]",
+            ),
+            (MetricKind::Plain, "a [redacted-1]"),
+        ] {
+            let mut metric = CustomMetric::number("a correct-horse", 1.0, "correct-horse").unwrap();
+            metric.kind = kind;
+            metric.clean(&redactor);
+            assert_eq!(metric.name, name);
+            assert!(!format!("{metric:?}").contains(secret));
         }
     }
 }

@@ -10,6 +10,7 @@ use assize_contracts::{
     CompletionReason, JsonMap, Nature, ProfileRow, Provenance, RunError, RunMetrics, RunRecord,
     RunStatus, ScenarioTask, ScoreRecord, StepStatus, StepSummary, Task, TaskEvent, TaskKind,
 };
+use assize_secrets::{Redactor, Secrets};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ pub(crate) struct ScoredAgain {
 pub(crate) struct Judges<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) evaluators: &'a [UsedEvaluator],
+    pub(crate) secrets: &'a Secrets,
 }
 
 /// The new row and scores of a stored trial. `Err` explains why it cannot be scored.
@@ -47,7 +49,8 @@ pub(crate) async fn score_again(
         record,
     };
     let mut plugin_errors = Vec::new();
-    let scores = evaluate(judges.evaluators, &executed, &mut plugin_errors).await;
+    let redactor = Redactor::new(judges.secrets);
+    let scores = evaluate(judges.evaluators, &executed, &redactor, &mut plugin_errors).await;
     let judgement = condition::judge_all(&conditions(task, judges.set), &scores);
     let mut row = old.clone();
     row.hook_errors

@@ -4,9 +4,11 @@ use super::UsedEvaluator;
 use super::execute::{Executed, ExecutedTask};
 use super::trial::completed;
 use crate::guard::guarded;
+use crate::store::clean_name;
 use assize_contracts::{
     AtomicTask, BoxError, PartialScores, PluginError, ScoreRecord, ScoreTarget, Timestamp,
 };
+use assize_secrets::Redactor;
 
 /// The prefix of evaluator errors; the id follows.
 pub(super) const EVALUATOR: &str = "evaluator:";
@@ -21,15 +23,19 @@ const SCENARIO: &str = "scenario";
 pub(super) async fn evaluate(
     evaluators: &[UsedEvaluator],
     executed: &Executed<'_>,
+    redactor: &Redactor,
     plugin_errors: &mut Vec<PluginError>,
 ) -> Vec<ScoreRecord> {
     let mut scores = Vec::new();
+    let mut take = |used: &UsedEvaluator, given, steps: &[AtomicTask]| {
+        take(used, given, steps, redactor, &mut scores, plugin_errors);
+    };
     for used in evaluators {
         match &executed.task {
             ExecutedTask::Atomic(task) if used.scores(&task.r#type) => {
                 let call = used.evaluator.evaluate(&executed.record, task);
                 let given = guarded(call).await;
-                take(used, given, &[], &mut scores, plugin_errors);
+                take(used, given, &[]);
             }
             ExecutedTask::Atomic(_) => {}
             ExecutedTask::Scenario(task, steps) => {
@@ -41,12 +47,12 @@ pub(super) async fn evaluate(
                             score.target = ScoreTarget::Step(step.task.id.clone());
                         }
                     }
-                    take(used, given, &task.steps, &mut scores, plugin_errors);
+                    take(used, given, &task.steps);
                 }
                 if used.scores(SCENARIO) {
                     let call = used.evaluator.evaluate_scenario(&executed.record, task);
                     let given = guarded(call).await;
-                    take(used, given, &task.steps, &mut scores, plugin_errors);
+                    take(used, given, &task.steps);
                 }
             }
         }
@@ -60,6 +66,7 @@ fn take(
     used: &UsedEvaluator,
     given: Result<Vec<ScoreRecord>, BoxError>,
     steps: &[AtomicTask],
+    redactor: &Redactor,
     scores: &mut Vec<ScoreRecord>,
     plugin_errors: &mut Vec<PluginError>,
 ) {
@@ -79,6 +86,8 @@ fn take(
                 used,
                 undeclared(used, &score.metric),
             );
+            // The evaluator made the name up while it looked at the output.
+            clean_name(&mut score.metric, redactor);
         }
         if names_no_step(&score.target, steps) {
             note_once(plugin_errors, EVALUATOR, used, nowhere(&score, steps));

@@ -68,7 +68,10 @@ impl Trials {
         let scores = match executed.ended {
             // There is no result to score.
             Ended::Broken => Vec::new(),
-            _ => evaluate(&self.suite.evaluators, &executed, &mut plugin_errors).await,
+            _ => {
+                let evaluators = &self.suite.evaluators;
+                evaluate(evaluators, &executed, &self.redactor, &mut plugin_errors).await
+            }
         };
         self.report_broken_evaluators(&plugin_errors);
         let judgement = condition::judge_all(&conditions(&slot.task, slot.set), &scores);

@@ -10,6 +10,7 @@ use assize_agents::{AcpProvider, Credential, Recipe, SignIn, try_mcp_servers};
 use assize_contracts::{CreateSessionParams, JsonMap, unix_ms_now};
 use assize_engine::{Mode, ProfileSuite};
 use assize_llm::{Api, Endpoint};
+use assize_secrets::Redactor;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -64,10 +65,20 @@ pub(crate) fn check(suite: &LoadedSuite, scope: Scope) -> Result<JsonMap> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let (obstacles, versions) = runtime.block_on(look(&suite.profile, scope));
+    let (mut obstacles, versions) = runtime.block_on(look(&suite.profile, scope));
+    without_secrets(&suite.profile, &mut obstacles);
     match obstacles.is_empty() {
         true => Ok(versions),
         false => Err(PreflightError(obstacles).into()),
+    }
+}
+
+/// Servers and programs repeat in their errors what they were sent.
+fn without_secrets(profile: &ProfileSuite, obstacles: &mut [Obstacle]) {
+    let redactor = Redactor::new(&profile.secrets);
+    for obstacle in obstacles {
+        redactor.clean(&mut obstacle.message);
+        redactor.clean(&mut obstacle.hint);
     }
 }
 

@@ -382,6 +382,7 @@ impl Loader<'_> {
         self.keep_keys_secret(&file, &modes, &secrets);
         let providers = self.providers(&modes);
         let scenarios = self.scenarios(&file, &directory);
+        secrets::note_of_workspaces(&scenarios, &secrets);
         self.check_housing(&file, &modes, &scenarios);
         let judge = self.judge(&file, &directory, &secrets);
         let scorer = self.scorer(&file, judge.as_ref(), &scenarios, &secrets);

@@ -2,6 +2,7 @@
 
 use super::Loader;
 use crate::suite::file::{Modes, SuiteFile};
+use crate::suite::scenario::LoadedScenario;
 use assize_engine::ProfileSuite;
 use assize_secrets::{Removed, Secrets, in_url, is_secret_name};
 use serde_json::Value;
@@ -50,6 +51,16 @@ pub(super) fn note_written(document: &Value, file: &SuiteFile, secrets: &Secrets
         if let Some(is_secret) = value.is_declared_secret() {
             secrets.declare(name, value.text(), is_secret);
         }
+    }
+}
+
+/// Takes note of variables with telling names that scenarios give to the set-up of their workspaces.
+pub(super) fn note_of_workspaces(scenarios: &[LoadedScenario], secrets: &Secrets) {
+    let workspaces = scenarios
+        .iter()
+        .filter_map(|loaded| loaded.scenario.workspace.as_ref());
+    for (name, value) in workspaces.flat_map(|workspace| &workspace.environment) {
+        secrets.note(name, value);
     }
 }
 
