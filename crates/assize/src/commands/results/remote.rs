@@ -311,7 +311,7 @@ impl Uploads {
         if parts.is_empty() {
             return Ok(false);
         }
-        crate::private::directory(results)?;
+        private::directory(results)?;
         let directory = assize_secrets::private_directory_in(results, ".downloaded-")?;
         place.fetch(parts, directory.path())?;
         let found = runs_below(directory.path())?;
