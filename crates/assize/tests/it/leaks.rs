@@ -4,7 +4,7 @@ use crate::llm::Llm;
 use crate::sandbox::{Sandbox, words};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Shows every secret in every form in every way an agent has: stdout, stderr, a tool's name, input and result, the model's
@@ -198,53 +198,75 @@ fn check_says_what_is_removed_and_refuses_secret_ids() {
 }
 
 fn search(directory: &Path) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            search(&path);
-            continue;
-        }
-        let mut bytes = Vec::new();
-        let mut file = std::fs::File::open(&path).unwrap();
-        match path.extension().is_some_and(|end| end == "zst") {
-            true => drop(zstd::Decoder::new(file).unwrap().read_to_end(&mut bytes)),
-            false => drop(file.read_to_end(&mut bytes)),
-        }
-        find_nothing(&path.display().to_string(), &bytes);
+    for path in files(directory) {
+        find_nothing(&path.display().to_string(), &content(&path));
     }
+}
+
+/// All files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .collect()
+}
+
+/// What a file holds, unpacked.
+fn content(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path).unwrap();
+    match path.extension().is_some_and(|end| end == "zst") {
+        true => drop(zstd::Decoder::new(file).unwrap().read_to_end(&mut bytes)),
+        false => drop(file.read_to_end(&mut bytes)),
+    }
+    bytes
 }
 
 /// Looks for every secret in every form, and for its first ten characters.
 fn find_nothing(place: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
     for secret in SECRETS {
-        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let percent: String = secret
-            .bytes()
-            .map(
-                |byte| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-                    true => char::from(byte).to_string(),
-                    false => format!("%{byte:02X}"),
-                },
-            )
-            .collect();
-        let beginning: String = secret.chars().take(10).collect();
-        let mut forms = vec![
-            secret.to_owned(),
-            hex.to_uppercase(),
-            hex,
-            percent,
-            beginning,
-        ];
-        forms.extend(base64_middles(secret.as_bytes()));
-        for form in forms {
-            let found = text.find(&form).map(|at| {
-                let from = text.floor_char_boundary(at.saturating_sub(80));
-                let to = text.ceil_char_boundary((at + form.len() + 40).min(text.len()));
-                &text[from..to]
-            });
-            assert_eq!(found, None, "{secret} as {form} in {place}");
-        }
+        find_secret(place, secret, bytes);
+    }
+}
+
+fn find_secret(place: &str, secret: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let each = |form: &dyn Fn(char) -> String| secret.chars().map(form).collect::<String>();
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let bytewise: String = secret.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let percent: String = secret
+        .bytes()
+        .map(
+            |byte| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                true => char::from(byte).to_string(),
+                false => format!("%{byte:02X}"),
+            },
+        )
+        .collect();
+    let beginning: String = secret.chars().take(10).collect();
+    let mut forms = vec![
+        secret.to_owned(),
+        hex.to_uppercase(),
+        hex[..20].to_owned(),
+        hex,
+        percent,
+        bytewise,
+        beginning,
+        each(&|c| format!("\\u{:04x}", u32::from(c))),
+        each(&|c| format!("&#{};", u32::from(c))),
+    ];
+    forms.extend(base64_middles(secret.as_bytes()));
+    for form in forms {
+        let found = text.find(&form).map(|at| {
+            let from = text.floor_char_boundary(at.saturating_sub(80));
+            let to = text.ceil_char_boundary((at + form.len() + 40).min(text.len()));
+            &text[from..to]
+        });
+        assert_eq!(found, None, "{secret} as {form} in {place}");
     }
 }
 
@@ -259,4 +281,98 @@ fn base64_middles(bytes: &[u8]) -> Vec<String> {
         groups.collect::<String>()
     };
     (0..3).map(digits).collect()
+}
+
+/// An agent that calls tools by names that hold its secrets, as different programs escape them and on several lines.
+const NAMING: &str = r#"
+import base64, html, json, os
+def dotnet(text):
+    return "".join(f"\\u{ord(c):04X}" if c in "\"<>&+'`" or ord(c) > 126 else c for c in text)
+def go(text):
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def forms(secret):
+    raw = b"y" * 47 + secret.encode() + b" end"
+    yield from (secret, dotnet(secret), json.dumps(go(secret)), "".join(f"\\u{ord(c):04x}" for c in secret), "".join(f"&#{ord(c)};" for c in secret),
+                html.escape(secret).encode("ascii", "xmlcharrefreplace").decode(), "".join(f"%{byte:02X}" for byte in secret.encode()),
+                base64.encodebytes(raw).decode(), "\n".join(raw.hex()[at:at + 60] for at in range(0, len(raw) * 2, 60)))
+for name in ("WORDS_TOKEN", "ODD_PASSWORD"):
+    for form in forms(os.environ[name]):
+        print(json.dumps({"type": "tool_call", "name": form, "input": {form: form}, "output": form, "success": True}))
+print(json.dumps({"type": "text", "text": "done"}))
+"#;
+
+/// A collector and a scorer that name metrics, units and labels after the secrets, each of them twice.
+const MEASURING: &str = r#"
+import os
+from assize import Plugin
+
+plugin = Plugin("naming", version="1.0.0")
+secrets = [os.environ["WORDS_TOKEN"], os.environ["ODD_PASSWORD"]]
+measured = lambda begin: [{"name": begin + secret, "value": 1, "unit": secret, "label": secret + again} for secret in secrets for again in ("", " again")]
+
+@plugin.collector("named")
+def named(result, scenario, mode, trace):
+    return measured("m_")
+
+@plugin.scorer("judging")
+def judging(scenario, context):
+    return {"success": True, "passed": 1, "total": 1, "details": [], "outputValid": True, "metrics": measured("s_")}
+
+plugin.serve()
+"#;
+
+#[test]
+fn names_that_agents_and_plugins_choose_hold_no_secret() {
+    // One that could be a name of Assize's own, and one that everything must escape.
+    let secrets = [
+        ("WORDS_TOKEN", "correct-horse-battery-staple"),
+        ("ODD_PASSWORD", "p@ss <w>&'q\"+/ü"),
+    ];
+    let environment = "{ WORDS_TOKEN: '${env:WORDS_TOKEN}', ODD_PASSWORD: '${env:ODD_PASSWORD}'";
+    let suite = format!(
+        "provider: {{ uses: command, output: events, command: [python3, '{{suite}}/agent.py'] }}\n\
+         modes: {{ plain: {{ environment: {environment} }} }} }}\n\
+         scenarios: {{ paths: [s.yaml] }}\nexecution: {{ repetitions: 2, warmup: false }}\n\
+         collectors: [tool_calls, named]\nscorer: {{ uses: judging }}\n\
+         plugins: [{{ id: naming, command: [python3, plugin.py], environment: {environment}, PYTHONPATH: '{}' }} }}]\n",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python"),
+    );
+    let sandbox = Sandbox::new(&[
+        ("assize.yaml", &suite),
+        ("s.yaml", "id: s\nprompt: Do it\n"),
+        ("agent.py", NAMING),
+        ("plugin.py", MEASURING),
+    ]);
+    for arguments in [
+        "run -q",
+        "report last",
+        "score last --yes",
+        "report last",
+        "compare last",
+        "show last/0",
+        "show last/0 --json",
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let mut command = sandbox.assize(&arguments);
+        command.envs(secrets);
+        let output = command.output().unwrap();
+        let is_usage = output.status.code().is_none_or(|code| code == 2);
+        assert!(!is_usage, "{arguments:?} {}", words(&output));
+        for (_, secret) in secrets {
+            find_secret("output", secret, &output.stdout);
+            find_secret("stderr", secret, &output.stderr);
+        }
+    }
+    let rows = sandbox.rows();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(row["toolCalls"]["total"], 18, "{row:#}");
+        assert_eq!(row["extensions"]["m_[redacted-1]"], 1, "{row:#}");
+        assert_eq!(row["extensions"]["s_[redacted-2]"], 1, "{row:#}");
+    }
+    for path in files(&sandbox.path(".assize")) {
+        for (_, secret) in secrets {
+            find_secret(&path.display().to_string(), secret, &content(&path));
+        }
+    }
 }

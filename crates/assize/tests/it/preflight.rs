@@ -192,6 +192,18 @@ fn an_mcp_server_that_does_not_start_stops_the_run() {
 }
 
 #[test]
+fn what_keeps_a_run_from_starting_is_told_without_secrets() {
+    let server = "{ uses: chat, api: openai, model: m, base_url: 'http://127.0.0.1:9/v1', mcp_servers: { docs: { command: [sh, -c, 'echo \"no login as $DOCS_TOKEN\" >&2; exit 1'], env: { DOCS_TOKEN: hunter22hunter } } } }";
+    let echo = "{ uses: command, command: [echo, hi] }";
+    let set_up = "workspace: { setup: ['echo \"no login as $DOCS_TOKEN\" >&2; false'], environment: { DOCS_TOKEN: hunter22hunter } }";
+    for sandbox in [suite(server, "", ""), suite(echo, "", set_up)] {
+        check(&sandbox, &["no login as [redacted-1]"]);
+        let said = words(&run(&sandbox, &["-vv"]));
+        assert!(!said.contains("hunter22"), "{said}");
+    }
+}
+
+#[test]
 fn without_preflight_the_trials_show_what_is_missing() {
     let sandbox = suite("{ uses: command, command: [no-such-program] }", "", "");
     let output = run(&sandbox, &["--no-preflight"]);

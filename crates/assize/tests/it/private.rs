@@ -53,7 +53,8 @@ fn everything_a_run_writes_is_its_owners_alone() {
     for file in ["looks.jsonl", "analysis.jsonl", "report/report.html"] {
         assert!(run.join(file).exists(), "{file}");
     }
-    check(&run);
+    check(&sandbox.path(".assize"));
+    check(&sandbox.path("shards"));
     check(&sandbox.path("merged"));
     check(&sandbox.path("store"));
     let cassette = mode_of(&sandbox.path("c.jsonl"));
