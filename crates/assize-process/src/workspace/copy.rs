@@ -11,6 +11,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
+use super::attributes;
 use super::look::{copy_sparse, is_sparse};
 use super::method::clone_file;
 use crate::error::{Error, Result};
@@ -28,13 +29,23 @@ pub struct Copied {
 
 /// Copies a directory to a place that does not exist yet, with modes and times.
 pub fn copy_tree(from: &Path, to: &Path) -> Result<Copied> {
-    copy_tree_without(from, to, to, Content::Copied)
+    copy_tree_unless(from, to, Copier::default(), |_, metadata| {
+        is_same(metadata, to)
+    })
+}
+
+/// The same with owners and attributes, as in the copies of what was prepared: set-up commands may have given them.
+pub(super) fn copy_whole_tree(from: &Path, to: &Path, content: Content) -> Result<Copied> {
+    copy_tree_unless(from, to, Copier::of_whole(content), |_, metadata| {
+        is_same(metadata, to)
+    })
 }
 
 /// The way a file's content gets into its copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Content {
     /// The system copies, and shares blocks if it likes to.
+    #[default]
     Copied,
     /// Blocks are shared; an error where that is impossible.
     Shared,
@@ -50,31 +61,17 @@ pub(super) fn is_kept_apart(relative: &Path) -> bool {
 
 /// Copies what people have prepared: without `without`, which may hold the destination, and without what Assize keeps beside it.
 pub(super) fn copy_template(from: &Path, to: &Path, without: &Path) -> Result<Copied> {
-    copy_tree_unless(from, to, Content::Copied, |relative, metadata| {
+    copy_tree_unless(from, to, Copier::default(), |relative, metadata| {
         is_same(metadata, without) || is_kept_apart(relative)
     })
-}
-
-/// Leaves out the directory `without`, wherever it is met: it may hold the destination.
-pub(super) fn copy_tree_without(
-    from: &Path,
-    to: &Path,
-    without: &Path,
-    content: Content,
-) -> Result<Copied> {
-    copy_tree_unless(from, to, content, |_, metadata| is_same(metadata, without))
 }
 
 fn copy_tree_unless(
     from: &Path,
     to: &Path,
-    content: Content,
+    mut copier: Copier,
     is_left_out: impl Fn(&Path, &Metadata) -> bool,
 ) -> Result<Copied> {
-    let mut copier = Copier {
-        content,
-        copied: Copied::default(),
-    };
     fs::read_dir(from).map_err(Error::file("read", from))?;
     let mut directories = Vec::new();
     let mut waiting = vec![PathBuf::new()];
@@ -95,10 +92,13 @@ fn copy_tree_unless(
                 copier.copy_node(&entry.path(), &to.join(&relative), &relative)?;
             }
         }
-        directories.push((target, metadata));
+        directories.push((source, target, metadata));
     }
     // Last, because nothing can be put into a read-only directory; children before parents, for the times.
-    for (directory, metadata) in directories.into_iter().rev() {
+    for (source, directory, metadata) in directories.into_iter().rev() {
+        if copier.is_whole {
+            copy_rights(&source, &metadata, &directory)?;
+        }
         copy_mode_and_times(&metadata, &directory)?;
     }
     Ok(copier.copied)
@@ -111,13 +111,31 @@ pub(super) fn copy_mode_and_times(metadata: &Metadata, directory: &Path) -> Resu
     copy_times(metadata, directory).map_err(Error::file("change", directory))
 }
 
+/// Gives a copy the owner and the attributes of its original.
+pub(super) fn copy_rights(source: &Path, metadata: &Metadata, target: &Path) -> Result<()> {
+    attributes::copy_owner(metadata, target)
+        .and_then(|()| attributes::copy_attributes(source, target))
+        .map_err(Error::file("change", target))
+}
+
 /// Copies what is no directory.
+#[derive(Default)]
 pub(super) struct Copier {
-    pub(super) content: Content,
-    pub(super) copied: Copied,
+    content: Content,
+    /// With owners and attributes.
+    is_whole: bool,
+    copied: Copied,
 }
 
 impl Copier {
+    pub(super) fn of_whole(content: Content) -> Self {
+        Self {
+            content,
+            is_whole: true,
+            copied: Copied::default(),
+        }
+    }
+
     /// Copies a file or link to a place where nothing is, with mode and times.
     pub(super) fn copy_node(
         &mut self,
@@ -141,6 +159,9 @@ impl Copier {
             return Ok(());
         }
         self.copied.files += 1;
+        if self.is_whole {
+            copy_rights(source, &metadata, target)?;
+        }
         copy_times(&metadata, target).map_err(Error::file("change", target))
     }
 }

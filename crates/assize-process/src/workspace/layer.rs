@@ -1,10 +1,13 @@
 //! A source that is prepared once and serves many attempts: each gets a view of it that is its own to change.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::copy::{Content, copy_mode_and_times, copy_template, copy_tree_without};
+use super::copy::{Content, Copier, copy_mode_and_times, copy_template, copy_whole_tree};
 use super::look::Look;
 use super::overlay::{Mount, Sealed};
 use super::recycle::Slot;
@@ -77,7 +80,7 @@ impl Draft {
     /// Reads what it holds. From here on it must not be changed any more.
     pub fn into_layer(self, method: Method) -> Result<Layer> {
         let method = self.home.choose(method)?;
-        let start = Arc::new(Snapshot::of(&self.path)?);
+        let start = Arc::new(self.snapshot()?);
         let is_overlay = method == Method::Overlay;
         let sealed = is_overlay.then(|| Sealed::new(&self.place)).flatten();
         Ok(Layer {
@@ -87,6 +90,46 @@ impl Draft {
             free: Mutex::default(),
             sealed: Mutex::new(sealed),
         })
+    }
+
+    /// What it holds. Files with several names are parted: what is written to one of them would show under the others in some views and
+    /// not in all.
+    fn snapshot(&self) -> Result<Snapshot> {
+        let linked = RefCell::new(Vec::new());
+        let start = Snapshot::of_each(&self.path, |relative, metadata| {
+            if metadata.is_file() && metadata.nlink() > 1 {
+                linked.borrow_mut().push(relative.to_owned());
+            }
+        })?;
+        let linked = linked.into_inner();
+        if linked.is_empty() {
+            return Ok(start);
+        }
+        let mut directories = BTreeMap::new();
+        for relative in &linked {
+            let path = self.path.join(relative);
+            if let Some(parent) = path.parent() {
+                let metadata = fs::metadata(parent).map_err(Error::file("read", parent))?;
+                directories.entry(parent.to_owned()).or_insert(metadata);
+            }
+            self.part(&path, relative)?;
+        }
+        for (directory, metadata) in &directories {
+            copy_mode_and_times(metadata, directory)?;
+        }
+        // What was parted has other times and inodes.
+        Snapshot::of(&self.path)
+    }
+
+    /// Puts a copy in the place of a file that has further names.
+    fn part(&self, path: &Path, relative: &Path) -> Result<()> {
+        let metadata = fs::symlink_metadata(path).map_err(Error::file("read", path))?;
+        if metadata.nlink() == 1 {
+            return Ok(());
+        }
+        let copy = self.place.join("parted");
+        Copier::of_whole(Content::Copied).copy_node(path, &copy, relative)?;
+        fs::rename(&copy, path).map_err(Error::file("replace", path))
     }
 }
 
@@ -176,7 +219,7 @@ impl Layer {
         fs::create_dir(place).map_err(Error::file("create", place))?;
         let target = place.join(WORKSPACE);
         let copy = || {
-            copy_tree_without(self.path(), &target, &target, content)?;
+            copy_whole_tree(self.path(), &target, content)?;
             self.start.of_copy(&target).map(Arc::new)
         };
         copy().inspect_err(|_| drop(remove_tree(place)))

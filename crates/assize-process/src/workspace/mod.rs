@@ -4,6 +4,7 @@
 //! Everything here blocks on the disk, except what is `async`; call it from a blocking task where that matters.
 
 mod archive;
+mod attributes;
 mod copy;
 mod git;
 mod layer;

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::copy::{Content, Copied, Copier, copy_mode_and_times};
+use super::copy::{Content, Copier, copy_mode_and_times, copy_rights};
 use super::layer::Layer;
 use super::look::Look;
 use super::snapshot::{Entry, NewFiles, Node};
@@ -66,10 +66,7 @@ pub(super) fn bring_back(mut slot: Slot, layer: &Layer) -> Result<Slot> {
             Arc::new(Snapshot::empty()),
         )),
         directories: BTreeSet::new(),
-        copier: Copier {
-            content: Content::Copied,
-            copied: Copied::default(),
-        },
+        copier: Copier::of_whole(Content::Copied),
     };
     if identity(&path)? != slot.root || has_siblings(&slot.place)? {
         return Err(doubtful(&path, "the directory was replaced"));
@@ -195,10 +192,8 @@ impl Restoring<'_> {
         // Children before parents, for the times.
         for path in self.directories.iter().rev() {
             let (source, target) = (self.layer.path().join(path), self.path.join(path));
-            if attributes(&source) != attributes(&target) {
-                return Err(doubtful(&target, "it has other attributes"));
-            }
             let metadata = fs::metadata(&source).map_err(Error::file("read", &source))?;
+            copy_rights(&source, &metadata, &target)?;
             copy_mode_and_times(&metadata, &target)?;
         }
         Ok(())
@@ -240,17 +235,6 @@ fn remove(path: &Path) -> Result<()> {
         Err(error) => Err(error),
     };
     removed.map_err(Error::file("remove", path))
-}
-
-/// The size of the names of all extended attributes, access lists included.
-#[cfg(target_os = "linux")]
-fn attributes(path: &Path) -> Option<usize> {
-    rustix::fs::llistxattr(path, &mut [0_u8; 0][..]).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn attributes(_: &Path) -> Option<usize> {
-    None
 }
 
 fn doubtful(path: &Path, why: &'static str) -> Error {

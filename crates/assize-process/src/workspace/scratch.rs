@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Home, Workspaces, default_root, remove::empty_tree, remove_place};
+use super::{Home, Workspaces, attributes, default_root, remove::empty_tree, remove_place};
 use crate::error::{Error, Result};
 
 /// A fresh directory that only this user can enter. Removed when dropped.
@@ -112,18 +112,8 @@ impl Emptied {
         };
         fs::symlink_metadata(&self.path).is_ok_and(is_same)
             && empty_tree(&self.path).is_ok()
-            && has_no_attributes(&self.path)
+            && attributes::has_none(&self.path)
     }
-}
-
-#[cfg(target_os = "linux")]
-fn has_no_attributes(path: &Path) -> bool {
-    rustix::fs::llistxattr(path, &mut [0_u8; 0][..]) == Ok(0)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn has_no_attributes(_: &Path) -> bool {
-    false
 }
 
 impl Scratch {

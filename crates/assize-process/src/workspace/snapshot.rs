@@ -94,11 +94,22 @@ pub(super) enum NewFiles {
 impl Snapshot {
     /// Reads the whole directory. Unreadable files are recorded without content.
     pub fn of(directory: &Path) -> Result<Self> {
+        Self::of_each(directory, |_, _| {})
+    }
+
+    /// The same; `visit` is called for every path in it.
+    pub(super) fn of_each(directory: &Path, visit: impl Fn(&Path, &Metadata)) -> Result<Self> {
         let taken = SystemTime::now();
         let look = Look::default();
-        let entries = walk(directory, Path::new(""), &look, |_, path, metadata| {
-            hash(path, metadata, &look)
-        })?;
+        let entries = walk(
+            directory,
+            Path::new(""),
+            &look,
+            |relative, path, metadata| {
+                visit(relative, metadata);
+                hash(path, metadata, &look)
+            },
+        )?;
         Ok(Self { taken, entries })
     }
 

@@ -11,3 +11,4 @@ mod many;
 mod output;
 mod starting;
 mod testbed;
+mod views;

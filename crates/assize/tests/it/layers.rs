@@ -8,13 +8,18 @@ use std::process::{Command, Stdio};
 
 /// An agent's view of its workspace. Directories on overlays have one link and a size of their own.
 const LOOK: &str = r"find . -path ./.git -prune -o -type d -printf '%p %y %m %U:%G %T@\n' -o -printf '%p %y %m %U:%G %T@ %s %n %l\n' | sort; \
-                     git status --porcelain; git diff-index HEAD; git log --oneline | wc -l";
+                     command -v getfattr > /dev/null && getfattr -Rhdm user . | sort; git status --porcelain; git diff-index HEAD; git log --oneline | wc -l";
 
 /// Everything that can be done to files, some of it twice.
 const WORK: &str = "echo more >> dir/modified; rm dir/deleted; touch dir/touched; chmod 600 dir/mode; mv moved renamed; \
                     rm -r replaced; mkdir replaced; echo new > replaced/new; rm -r emptied/*; ln -sfn elsewhere link; \
                     rm kind; mkdir kind; echo x > kind/x; echo a > $(printf 'odd\\377name'); mkfifo pipe; \
-                    echo same > dir/same; mkdir -p deep/er/est; echo x > deep/er/est/x; rm -r deep/er; chmod 700 locked";
+                    echo same > dir/same; mkdir -p deep/er/est; echo x > deep/er/est/x; rm -r deep/er; chmod 700 locked; \
+                    { chown 77:78 dir locked/file; setfattr -n user.work -v 1 . ; setfattr -n user.work -v 1 emptied; } 2> /dev/null";
+
+/// Beyond what a copy of the source can have. Without root or these programs some of it is not there.
+const ONCE: &str = "ln dir/mode linked; { chown 5:6 locked locked/file; chown -h 5:6 link; chmod 2775 locked; \
+                    setfattr -n user.once -v 1 dir; setfattr -n user.once -v 1 dir/mode; } 2> /dev/null; true";
 
 fn fill(sandbox: &Sandbox) {
     let files = [
@@ -90,7 +95,7 @@ fn see(source: &str, method: &str, keep: &str) -> Option<Seen> {
         "sandbox: none\nexecution: {{ repetitions: 3, warmup: false }}\noutput: {{ keep_workspace: {keep} }}"
     );
     let scenario = format!(
-        "workspace: {{ {source}, method: {method}, setup: ['echo set > up; rm dir/.hidden'] }}\n\
+        "workspace: {{ {source}, method: {method}, setup_once: ['{ONCE}'], setup: ['echo set > up; rm dir/.hidden'] }}\n\
          checks: [ {{ file: {{ path: renamed/a/file, exists: true }} }}, {{ command: {{ run: 'test ! -e moved' }} }} ]"
     );
     let sandbox = Sandbox::of(&script, &suite, &scenario);
