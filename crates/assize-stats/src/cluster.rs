@@ -202,7 +202,8 @@ impl Ranked {
         for (scenario, sample) in (0_u32..).zip(samples) {
             runs.extend(sample.values().iter().map(|&value| (value, scenario)));
         }
-        runs.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+        // Each scenario's runs are sorted, so that there is only to merge; equal values stay in the order of scenarios.
+        runs.sort_by(|left, right| left.0.total_cmp(&right.0));
         // At least as many values per row as there are scenarios: the table is no larger than the runs.
         let stride = samples.len().max(16);
         let mut below = Vec::with_capacity((runs.len() / stride + 1) * samples.len());
@@ -223,10 +224,16 @@ impl Ranked {
     }
 
     fn quantile(&self, counts: &[u32], share: f64) -> f64 {
-        let rank = Rank::new(share, runs(&self.sizes, counts) as usize);
+        let all = runs(&self.sizes, counts);
+        let rank = Rank::new(share, all as usize);
+        if let ([first, .., last], true) = (&self.values[..], all > 0)
+            && first.to_bits() == last.to_bits()
+        {
+            return between(*first, *last, rank.weight);
+        }
         let mut reached = 0;
-        let mut position =
-            self.last_row_up_to(rank.below as u64, counts, &mut reached) * self.stride;
+        let row = self.last_row_up_to(rank.below as u64, counts, all, &mut reached);
+        let mut position = row * self.stride;
         let mut next_above = |wanted: usize| {
             while reached <= wanted as u64 {
                 reached += u64::from(counts[self.scenarios[position] as usize]);
@@ -238,11 +245,23 @@ impl Ranked {
         between(low, next_above(rank.above()), rank.weight)
     }
 
-    /// The last row with at most `wanted` runs of the mix before it; `reached` receives how many those are.
-    fn last_row_up_to(&self, wanted: u64, counts: &[u32], reached: &mut u64) -> usize {
+    /// The last row with at most `wanted` of all runs of the mix before it; `reached` receives how many those are.
+    ///
+    /// Most mixes look alike all over, so that the row is near the share of runs before it.
+    fn last_row_up_to(&self, wanted: u64, counts: &[u32], all: u64, reached: &mut u64) -> usize {
+        /// Looks by share, before the rest is halved.
+        const GUESSES: usize = 4;
         let (mut low, mut high) = (0, self.below.len() / counts.len());
-        while high - low > 1 {
-            let middle = (low + high) / 2;
+        let rows_per_run = high as f64 / all.max(1) as f64;
+        let mut guess = wanted as f64 * rows_per_run;
+        for look in 0.. {
+            if high - low <= 1 {
+                break;
+            }
+            let middle = match look < GUESSES {
+                true => (guess as usize).clamp(low + 1, high - 1),
+                false => (low + high) / 2,
+            };
             let row = &self.below[middle * counts.len()..(middle + 1) * counts.len()];
             let before = weighted(row, counts);
             if before <= wanted {
@@ -251,6 +270,7 @@ impl Ranked {
             } else {
                 high = middle;
             }
+            guess = middle as f64 + (wanted as f64 - before as f64) * rows_per_run;
         }
         low
     }

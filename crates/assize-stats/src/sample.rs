@@ -30,16 +30,13 @@ impl Screened {
     pub(crate) fn from_parts(parts: &[&[f64]]) -> Self {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         let mut sorted = Vec::with_capacity(total);
-        sorted.extend(
-            parts
-                .iter()
-                .copied()
-                .flatten()
-                .filter(|value| value.is_finite()),
-        );
-        // Adding zero turns -0 into 0, so that equal values are equal bytes.
-        sorted.iter_mut().for_each(|value| *value += 0.0);
-        sorted.sort_unstable_by(f64::total_cmp);
+        for part in parts {
+            let finite = part.iter().filter(|value| value.is_finite());
+            // Adding zero turns -0 into 0, so that equal values are equal bytes.
+            sorted.extend(finite.map(|value| value + 0.0));
+        }
+        // Parts are often sorted: a sort that finds them only merges.
+        sorted.sort_by(f64::total_cmp);
         let non_finite = total - sorted.len();
         let sample = (!sorted.is_empty()).then_some(Sample { sorted });
         Self { sample, non_finite }

@@ -32,7 +32,7 @@ pub(super) struct Draft {
     basis: Option<Basis>,
 }
 
-/// Metrics that share one set of relabelings. More would save little time and cost memory.
+/// Metrics that share one set of relabelings. More would cost memory.
 const TOGETHER: usize = 6;
 
 /// All metrics of one pair of modes.
@@ -41,36 +41,42 @@ pub(super) fn draft_pair(
     modes: ModePair<'_>,
     options: &CompareOptions<'_>,
 ) -> Vec<Draft> {
-    metrics
-        .chunks(TOGETHER)
-        .flat_map(|metrics| draft_together(metrics, modes, options))
-        .collect()
-}
-
-fn draft_together(
-    metrics: &[Metric<'_>],
-    modes: ModePair<'_>,
-    options: &CompareOptions<'_>,
-) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(metrics.len());
-    let mut columns = Vec::with_capacity(metrics.len());
-    let mut relabeled = Vec::with_capacity(metrics.len());
+    let mut waiting = Waiting::default();
     for metric in metrics {
         let selection = Selection::new(&metric.groups, modes);
         let mut draft = Draft::new(metric, &selection, modes, options);
         let is_wanted = metric.is_primary || options.relabel_exploratory;
         if is_wanted || !draft.take_closed_form() {
-            columns.push(Column::new(&selection.pairs, Alternative::TwoSided));
-            relabeled.push(drafts.len());
+            let column = Column::new(&selection.pairs, Alternative::TwoSided);
+            waiting.columns.push(column);
+            waiting.places.push(drafts.len());
         }
         drafts.push(draft);
+        if waiting.columns.len() == TOGETHER {
+            waiting.test(&mut drafts, modes, options);
+        }
     }
-    let stream = Stream::for_pair(options.seed, modes.a, modes.b, "permutation");
-    let tests = test_columns(&columns, options.permutations, stream);
-    for (place, test) in relabeled.into_iter().zip(tests) {
-        drafts[place].take_test(&test);
-    }
+    waiting.test(&mut drafts, modes, options);
     drafts
+}
+
+/// Drafts that wait for their tests, by their places.
+#[derive(Default)]
+struct Waiting {
+    columns: Vec<Option<Column>>,
+    places: Vec<usize>,
+}
+
+impl Waiting {
+    fn test(&mut self, drafts: &mut [Draft], modes: ModePair<'_>, options: &CompareOptions<'_>) {
+        let stream = Stream::for_pair(options.seed, modes.a, modes.b, "permutation");
+        let tests = test_columns(&self.columns, options.permutations, stream);
+        for (place, test) in self.places.drain(..).zip(tests) {
+            drafts[place].take_test(&test);
+        }
+        self.columns.clear();
+    }
 }
 
 impl Draft {

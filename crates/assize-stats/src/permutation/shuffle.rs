@@ -23,9 +23,34 @@ pub(super) fn count_extreme(columns: &[&Column], permutations: usize, stream: St
     let Some(layout) = columns.first().map(|column| &column.layout) else {
         return Vec::new();
     };
+    let is_varied = |column: &&Column| !column.is_constant();
+    let varied: Vec<&Column> = columns.iter().copied().filter(is_varied).collect();
+    let mut drawn = count_drawn(&varied, layout, permutations, stream).into_iter();
+    let count = |column: &&Column| match column.is_constant() {
+        true => u64::from(column.extreme.holds(0.0)) * permutations as u64,
+        false => drawn.next().unwrap_or_default(),
+    };
+    columns.iter().map(count).collect()
+}
+
+/// The same by drawing.
+fn count_drawn(
+    columns: &[&Column],
+    layout: &Layout,
+    permutations: usize,
+    stream: Stream,
+) -> Vec<u64> {
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let coins: Vec<(Labels, Coin)> = layout
+        .0
+        .iter()
+        .map(|labels| (*labels, Coin::new(*labels)))
+        .collect();
     let draw = |batch: &usize| {
         let count = BATCH.min(permutations - batch * BATCH);
-        Batch::draw(layout, count, &mut stream.generator(*batch))
+        Batch::draw(&coins, count, &mut stream.generator(*batch))
     };
     let batches: Vec<usize> = (0..permutations.div_ceil(BATCH)).collect();
     batches
@@ -50,8 +75,8 @@ struct Batch {
 }
 
 impl Batch {
-    fn draw(layout: &Layout, count: usize, generator: &mut Generator) -> Self {
-        let entries: usize = layout.0.iter().map(|labels| labels.runs).sum();
+    fn draw(layout: &[(Labels, Coin)], count: usize, generator: &mut Generator) -> Self {
+        let entries: usize = layout.iter().map(|(labels, _)| labels.runs).sum();
         let mut batch = Self {
             words: vec![0; entries.div_ceil(BITS) * BATCH],
             count,
@@ -59,8 +84,8 @@ impl Batch {
         let mut choice = Choice::default();
         for relabeling in 0..count {
             let mut start = 0;
-            for &labels in &layout.0 {
-                choice.draw(labels, generator);
+            for (labels, coin) in layout {
+                choice.draw(*labels, coin, generator);
                 batch.paste(&choice.words, start, relabeling);
                 start += labels.runs;
             }
@@ -139,8 +164,7 @@ struct Choice {
 impl Choice {
     /// Tosses a coin for every bit, then adds or removes random bits until the number is right. Given how many
     /// the coins chose, every set of that size is equally likely, and so it is after each correction.
-    fn draw(&mut self, labels: Labels, generator: &mut Generator) {
-        let coin = Coin::new(labels);
+    fn draw(&mut self, labels: Labels, coin: &Coin, generator: &mut Generator) {
         self.words.clear();
         self.words
             .extend((0..labels.runs.div_ceil(BITS)).map(|_| coin.toss(generator)));
@@ -214,7 +238,7 @@ mod tests {
         let mut choice = Choice::default();
         let mut counts = vec![0_u32; labels.runs];
         for _ in 0..DRAWS {
-            choice.draw(labels, &mut generator);
+            choice.draw(labels, &Coin::new(labels), &mut generator);
             let chosen: u32 = choice.words.iter().map(|word| word.count_ones()).sum();
             assert_eq!(chosen as usize, labels.chosen);
             for (bit, count) in counts.iter_mut().enumerate() {
@@ -251,7 +275,8 @@ mod tests {
         let mut choice = Choice::default();
         let mut counts = [0_u32; 64];
         for _ in 0..60_000 {
-            choice.draw(Labels { runs: 4, chosen: 2 }, &mut generator);
+            let labels = Labels { runs: 4, chosen: 2 };
+            choice.draw(labels, &Coin::new(labels), &mut generator);
             counts[choice.words[0] as usize] += 1;
         }
         let seen: Vec<u32> = counts.into_iter().filter(|&count| count > 0).collect();
@@ -264,16 +289,10 @@ mod tests {
 
     #[test]
     fn tables_give_the_sum_of_the_chosen_entries() {
-        let layout = Layout(vec![
-            Labels {
-                runs: 37,
-                chosen: 11,
-            },
-            Labels {
-                runs: 100,
-                chosen: 50,
-            },
-        ]);
+        let layout = [(37, 11), (100, 50)].map(|(runs, chosen)| {
+            let labels = Labels { runs, chosen };
+            (labels, Coin::new(labels))
+        });
         let entries: Vec<f64> = (0..137).map(f64::from).collect();
         let batch = Batch::draw(
             &layout,
