@@ -53,7 +53,7 @@ impl SummaryBuilder {
         mode: &str,
         name: &str,
     ) -> Result<(), ReportError> {
-        read_rows(reader, |bytes| match Row::parse(bytes.json) {
+        read_rows(reader, |bytes| match Row::parse_without_calls(bytes.json) {
             Ok(row) if row.mode != mode => Ok(()),
             Ok(mut row) => {
                 row.mode = name.into();
@@ -70,7 +70,7 @@ impl SummaryBuilder {
         bytes: RowBytes<'_>,
         suite: Option<&str>,
     ) -> Result<bool, ReportError> {
-        match Row::parse(bytes.json) {
+        match Row::parse_without_calls(bytes.json) {
             Ok(row) => Ok(self.add(&row, suite)),
             Err(_) if bytes.may_be_torn => {
                 self.torn += 1;

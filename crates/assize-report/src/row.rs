@@ -194,9 +194,14 @@ struct Cost<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Reads one JSON object.
+    /// Reads one JSON object. Of one whose calls cannot be read, the rest counts.
     pub fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        parse_json(json)
+        parse_json(json).or_else(|_| Self::parse_without_calls(json))
+    }
+
+    /// The same without the tool calls: for those who want only numbers.
+    pub(crate) fn parse_without_calls(json: &'a [u8]) -> Result<Self, serde_json::Error> {
+        calls::pass_over(|| parse_json(json))
     }
 
     /// The outcome of the trial.

@@ -6,13 +6,19 @@ use std::fmt::Write;
 
 /// Text without colours, and with everything that hides or turns other text written out: `‹U+202E›`.
 pub(crate) fn visible(text: &str) -> String {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if text.bytes().all(is_plain) {
-        return text.to_owned();
-    }
+    let plain_length = |text: &str| {
+        let is_special = |byte: u8| !matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+        text.bytes().position(is_special).unwrap_or(text.len())
+    };
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(letter) = rest.chars().next() {
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest));
+        shown.push_str(plain);
+        rest = special;
+        let Some(letter) = rest.chars().next() else {
+            return shown;
+        };
         if let Some(length) = colour_length(rest) {
             rest = &rest[length..];
             continue;
@@ -28,7 +34,6 @@ pub(crate) fn visible(text: &str) -> String {
             _ => shown.push(letter),
         }
     }
-    shown
 }
 
 /// The length of a terminal's colour sequence at the beginning: `ESC [ numbers m`.

@@ -1,6 +1,7 @@
 //! Pictures as SVG. Whatever is drawn lies inside the picture, and every picture has a name that can be read aloud.
 
 use maud::{Markup, Render, html};
+use std::fmt::Write;
 
 /// A picture under way. Units are CSS pixels at its natural size.
 pub(crate) struct Svg {
@@ -188,6 +189,14 @@ struct Tenths(f64);
 
 impl Render for Tenths {
     fn render_to(&self, buffer: &mut String) {
+        let halves = self.0 * 2.0;
+        if halves.fract() == 0.0 && (0.0..1e6).contains(&halves) {
+            // Dots and squares, of which there are thousands, stand on halves.
+            let halves = halves as u32;
+            let _ = write!(buffer, "{}", halves / 2);
+            buffer.push_str(if halves % 2 == 1 { ".5" } else { "" });
+            return;
+        }
         let text = format!("{:.1}", self.0);
         buffer.push_str(text.strip_suffix(".0").unwrap_or(&text));
     }
@@ -196,6 +205,15 @@ impl Render for Tenths {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_are_written_as_all_other_lengths() {
+        for length in [0.0, 0.5, 1.0, 7.5, 150.0, 499_999.5, 500_000.0, -0.5] {
+            let text = format!("{length:.1}");
+            let shown = Tenths(length).render().into_string();
+            assert_eq!(shown, text.strip_suffix(".0").unwrap_or(&text));
+        }
+    }
 
     #[test]
     fn nothing_is_drawn_outside() {

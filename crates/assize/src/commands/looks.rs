@@ -59,9 +59,8 @@ impl<'a> Trial<'a> {
     /// row looks otherwise.
     fn key_of(json: &'a [u8]) -> Option<Self> {
         let mut key = Key::default();
-        let text = std::str::from_utf8(json).ok()?;
         // It ends with an error where the visitor stops.
-        let _ = serde_json::Deserializer::from_str(text).deserialize_map(&mut key);
+        let _ = serde_json::Deserializer::from_slice(json).deserialize_map(&mut key);
         Some(Self {
             scenario_id: key.scenario_id?.into(),
             mode: key.mode?.into(),
