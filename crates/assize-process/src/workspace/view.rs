@@ -20,6 +20,8 @@ pub struct Workspace {
     pub(super) path: PathBuf,
     start: Arc<Snapshot>,
     view: View,
+    /// Its place may be another attempt's by now.
+    has_ended: bool,
 }
 
 /// The mechanism behind a workspace.
@@ -44,6 +46,7 @@ impl Workspace {
             place,
             start,
             view,
+            has_ended: false,
         }
     }
 
@@ -136,6 +139,9 @@ impl Workspace {
     }
 
     fn end(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return Ok(());
+        }
         match std::mem::replace(&mut self.view, View::Plain) {
             View::Plain => {}
             View::Overlay(overlay) => drop(overlay),

@@ -221,4 +221,23 @@ mod tests {
             check(foreign, None);
         }
     }
+
+    #[test]
+    fn rows_without_their_calls_have_the_same_numbers_and_the_next_ones_have_calls_again() {
+        let json = r#"{"scenarioId":"s","mode":"m","iteration":0,"success":true,"toolCalls":{"total":1,"records":[{"name":"a"}]}}"#;
+        let row = Row::parse_without_calls(json.as_bytes()).unwrap();
+        assert!(row.calls().is_none());
+        let mut found = Vec::new();
+        row.for_each_measurement(&Default::default(), |name, value| {
+            found.push((name.to_owned(), value));
+        });
+        assert_eq!(found, [("tool_calls_total".to_owned(), 1.0)]);
+        check(r#"[{"name":"a"}]"#, Some(1));
+    }
+
+    #[test]
+    fn a_row_whose_calls_cannot_be_read_counts_without_them() {
+        check(r#"[{"name":"\ud800"}]"#, None);
+        check(r#"[{"name":"a"}]"#, Some(1));
+    }
 }
