@@ -1,6 +1,6 @@
 //! ATIF, the trajectory format of Harbor: written as v1.7, read from v1.0 on.
 //!
-//! The format forbids keys of one's own, so that everything it has no place for stands under `extra.assize`. Reading a
+//! The format forbids keys of one's own, so everything that it has no place for is under `extra.assize`. Reading a
 //! document that Assize wrote gives the same trace back.
 
 mod document;
@@ -29,7 +29,7 @@ pub enum AtifError {
     /// An unknown version.
     #[error("found the version `{found}`, expected `ATIF-v1.0` to `{VERSION}`")]
     Version {
-        /// As it stands in the document.
+        /// As in the document.
         found: String,
     },
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 pub(crate) struct Lane {
     pub(crate) name: String,
-    /// By start; a slice stands before those that it contains.
+    /// By start; a slice comes before those that it contains.
     pub(crate) slices: Vec<Slice>,
     /// The moments of errors.
     pub(crate) errors: Vec<(Micros, String)>,

@@ -64,7 +64,6 @@ pub struct Span {
     pub span_id: [u8; 8],
     /// The span around it. Absent for the root.
     pub parent: Option<[u8; 8]>,
-    /// Its name.
     pub name: String,
     /// The role of the span.
     pub kind: Kind,
@@ -113,7 +112,6 @@ impl Status {
 /// A moment in a span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Its name.
     pub name: String,
     /// Nanoseconds since 1970.
     pub time_ns: u64,
@@ -127,7 +125,6 @@ pub type Attributes = Vec<(String, Attribute)>;
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attribute {
-    /// Text.
     Text(String),
     /// A whole number.
     Int(i64),

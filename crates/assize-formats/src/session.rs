@@ -22,7 +22,6 @@ pub struct Session {
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UserMessage {
-    /// Its text.
     pub text: String,
     /// Time of sending.
     pub at: Option<Timestamp>,

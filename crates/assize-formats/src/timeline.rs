@@ -209,7 +209,7 @@ impl<'s> Walk<'s> {
             let seen = self.seen.get(call.id.as_str()).copied();
             let took = length(call.duration_ms);
             let asked = call.started_at.as_ref().and_then(micros);
-            // What an answer holds is seen when it has come.
+            // The content of an answer is seen when it has arrived.
             let answered = || Some(seen?.at?.saturating_sub(took));
             let known = asked.or_else(answered);
             let start = known

@@ -27,7 +27,7 @@ pub struct RequestOutline {
     pub tool_results: Vec<ResultInRequest>,
 }
 
-/// A result of a tool that stands somewhere in a request.
+/// A result of a tool somewhere in a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultInRequest {
     /// The id of the call. Absent where results go by order.
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tools that stand among the messages.
+    /// Tools that are among the messages.
     fn add_tools(&mut self, tools: &Value) {
         self.outline.tools += tools_in(self.api, tools);
         self.outline.tool_names.extend(tool_names(tools));

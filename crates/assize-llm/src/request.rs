@@ -248,7 +248,7 @@ pub(crate) fn tools_in(api: Api, tools: &Value) -> usize {
     }
 }
 
-/// Names stand in the tool itself, under `function`, or in groups of tools.
+/// Names are in the tool itself, under `function`, or in groups of tools.
 pub(crate) fn tool_names(tools: &Value) -> Vec<String> {
     let own = |tool: &Value| {
         let named = [

@@ -1,4 +1,4 @@
-//! JSON as spans of its text: which value stands where, and nothing of what it says. A conversation of megabytes is asked for a few
+//! JSON as spans of its text: the place of each value, without reading its content. A conversation of megabytes is asked for a few
 //! words, so its texts are not worth reading.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// Deeper texts are no requests.
 const DEEPEST: usize = 120;
 
-/// A value and the text that it stands in.
+/// A value and the text that contains it.
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
     /// Its text, without white space around it.
@@ -20,7 +20,7 @@ enum Inner<'a> {
     /// A number, a text, true, false or null.
     Plain,
     List(Vec<Span<'a>>),
-    /// Keys as they stand between their quotes.
+    /// Keys as written between their quotes.
     Object(Vec<(&'a [u8], Span<'a>)>),
 }
 

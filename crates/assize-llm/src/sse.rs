@@ -71,7 +71,7 @@ impl SseReader {
         self.extend_line(bytes);
     }
 
-    /// Hands out what stands at the end of the stream without the blank line that should follow it.
+    /// Returns the event at the end of the stream that lacks the blank line after it.
     pub fn finish(&mut self, mut on_event: impl FnMut(SseEvent<'_>)) {
         if !self.line.is_empty() {
             self.end_line(&mut on_event);

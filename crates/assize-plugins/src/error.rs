@@ -14,7 +14,6 @@ pub enum CallError {
     /// The program ended, or was ended, before it answered.
     #[error("plugin `{plugin}` {how} before it answered")]
     Ended {
-        /// The plugin.
         plugin: String,
         /// The way it ended: `ended with exit code 3`.
         how: String,
@@ -22,7 +21,6 @@ pub enum CallError {
     /// The program is not there any more and is not started again.
     #[error("plugin `{plugin}` is not started again: {why}")]
     GivenUp {
-        /// The plugin.
         plugin: String,
         /// The message.
         why: String,
@@ -30,11 +28,8 @@ pub enum CallError {
     /// No answer came in time.
     #[error("plugin `{plugin}` did not answer `{method}` within {} ms", .limit.as_millis())]
     TimedOut {
-        /// The plugin.
         plugin: String,
-        /// The method.
         method: String,
-        /// The limit.
         limit: Duration,
     },
     /// The answer does not have the shape that the method asks for.

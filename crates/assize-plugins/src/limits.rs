@@ -11,7 +11,7 @@ pub struct CallKind {
     pub key: &'static str,
     /// The limit of a suite that sets none.
     pub default: Duration,
-    /// The methods it stands for; `hooks/` means all of them.
+    /// The methods that it covers; `hooks/` means all of them.
     pub methods: &'static [&'static str],
 }
 

@@ -56,7 +56,7 @@ impl PluginLog {
         }
         let text = match &state.redact {
             Some(redact) => shortened(&redact(text.trim_end())),
-            // What is left of a secret at the cut is found later, by the mark.
+            // The rest of a secret at the cut is found later, by the mark.
             None => shortened(text.trim_end()),
         };
         let mut line = format!("{origin}: {text}\n");

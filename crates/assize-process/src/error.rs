@@ -107,7 +107,6 @@ pub enum Error {
     /// A set-up command of a container that failed.
     #[error("the container could not be set up by `{command}`: {message}")]
     ContainerSetup {
-        /// The command.
         command: String,
         /// Its exit and output.
         message: String,
@@ -116,7 +115,6 @@ pub enum Error {
     /// An agent that cannot be added to an image.
     #[error("`{agent}` cannot be added to an image: {message}")]
     Installation {
-        /// The agent.
         agent: String,
         /// The reason.
         message: String,
@@ -126,15 +124,11 @@ pub enum Error {
     #[error(
         "`{path}` cannot be mounted into a container: found a comma, a quote or bytes that are no text"
     )]
-    Mount {
-        /// The path.
-        path: PathBuf,
-    },
+    Mount { path: PathBuf },
 
     /// This program cannot run inside containers, where it would lead agents to their models.
     #[error("`{program}` cannot run inside a container: it is {}", if *is_dynamic { "dynamically linked" } else { "no program for Linux" })]
     NotStatic {
-        /// The program.
         program: PathBuf,
         /// It is a program for Linux.
         is_dynamic: bool,
@@ -143,7 +137,6 @@ pub enum Error {
     /// An archive of changes names a path outside the workspace, or is no such archive.
     #[error("`{archive}` holds an entry that cannot be restored: `{entry}`")]
     Archive {
-        /// The archive.
         archive: PathBuf,
         /// The path or the kind of the entry.
         entry: String,

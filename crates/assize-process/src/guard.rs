@@ -196,7 +196,7 @@ impl Mount {
     }
 }
 
-/// Spaces and the like stand there as `\040`.
+/// Spaces and the like are written as `\040`.
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;

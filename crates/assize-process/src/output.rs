@@ -12,9 +12,7 @@ use crate::running::{Chunk, Stream};
 pub struct Output {
     /// Its exit and its resource use.
     pub exit: Exit,
-    /// Its stdout.
     pub stdout: Captured,
-    /// Its stderr.
     pub stderr: Captured,
 }
 

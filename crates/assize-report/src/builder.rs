@@ -64,7 +64,7 @@ impl SummaryBuilder {
         })
     }
 
-    /// Adds a row as it stands in its file. Returns whether it counts.
+    /// Adds a row in the form of its file. True if it counts.
     pub fn add_bytes(
         &mut self,
         bytes: RowBytes<'_>,
@@ -154,7 +154,7 @@ impl SummaryBuilder {
 
     fn scenario(&mut self, id: &str) -> usize {
         let mut hash = FixedState::default().hash_one(id) as u32;
-        // Another id of the same hash stands in the way; the next number is tried.
+        // Another id has the same hash; the next number is tried.
         while let Some(place) = self.places.get(&hash) {
             let place = *place as usize;
             if self.scenarios[place] == *id {

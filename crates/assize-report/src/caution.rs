@@ -138,7 +138,7 @@ fn of_disagreements(builder: &SummaryBuilder, labels: &[String]) -> Vec<Caution>
     [tokens, cost].into_iter().filter_map(caution).collect()
 }
 
-/// The first trial of an arm in which both numbers stand, and how many there are.
+/// The first trial of an arm that has both numbers, and the number of such trials.
 fn disagreement(builder: &SummaryBuilder, arm: &Arm, field: RowField) -> Option<String> {
     let AllNames {
         catalog, metrics, ..

@@ -58,7 +58,6 @@ pub struct Classification {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSummary {
-    /// The label.
     pub label: String,
     /// Trials that expected it.
     pub support: u64,

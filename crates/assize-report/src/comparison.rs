@@ -246,7 +246,7 @@ pub(crate) fn compare(
         let (material, analysis) = &materials[*place];
         let mut comparisons = in_order(found, material, set);
         if analysis.unfinished.is_some() {
-            // What a declared look has decided stays decided, though the other mode goes on.
+            // A decision of a declared look is final, though the other mode continues.
             let decided = analysis
                 .looks
                 .as_ref()
@@ -434,12 +434,11 @@ fn success_cells<'a>(material: &Material<'a>, set: &[usize]) -> Vec<SuccessCell<
     set.iter().flat_map(of_arm).collect()
 }
 
-/// The number a comparison stands for, with its interval, on the scale of its scope.
+/// The estimate of a comparison with its interval, on the scale of its scope.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headline {
     /// Percent that A is below B, or A minus B in the metric's unit.
     pub value: f64,
-    /// Its interval.
     pub interval: [f64; 2],
     /// True for a percentage.
     pub is_ratio: bool,

@@ -33,7 +33,6 @@ pub struct FactorEffect {
     pub model: Option<String>,
     /// The metric's name.
     pub metric: String,
-    /// Its label.
     #[serde(skip)]
     pub label: String,
     /// The numbers; absent where they cannot be estimated.
@@ -547,7 +546,7 @@ pub fn effect_sentence(effect: &FactorEffect) -> String {
         Measure::Difference => format!("{} {}", effect.label, signed(estimate.value)),
     };
     let ends = estimate.ci95.map(|[low, high]| match estimate.measure {
-        // Shown as a change, so that a smaller value stands first.
+        // Shown as a change, so that a smaller value comes first.
         Measure::LogRatio => format!("{} % to {} %", signed(-high), signed(-low)),
         Measure::Difference => format!("{} to {}", signed(low), signed(high)),
     });

@@ -18,7 +18,6 @@ pub enum ReportError {
     Row {
         /// Its number, counted from 1.
         number: u64,
-        /// The reason.
         reason: String,
     },
     /// The baseline that was asked for is none of the modes.

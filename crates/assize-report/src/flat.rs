@@ -133,7 +133,7 @@ fn cell<'a>(value: Shown<'a>, number: &'a mut String) -> Cow<'a, str> {
     Cow::Borrowed(number)
 }
 
-/// Text that a spreadsheet shows and does not compute. A quote mark stands before every beginning of a formula: at the start of the
+/// Text that a spreadsheet shows and does not compute. A quote mark precedes every beginning of a formula: at the start of the
 /// cell, and behind `;` and tabs, at which some spreadsheets split cells.
 fn text_cell(text: &str) -> Cow<'_, str> {
     const BEGINNINGS: [char; 8] = [
@@ -187,7 +187,7 @@ impl<W: Write> JsonArrayWriter<W> {
         })
     }
 
-    /// Writes one row as it stands.
+    /// Writes one row.
     pub fn write(&mut self, json: &[u8]) -> Result<(), ReportError> {
         let before: &[u8] = if self.is_empty { b"\n" } else { b",\n" };
         self.is_empty = false;

@@ -1,7 +1,7 @@
 //! `junit.xml`, as CI systems read it: one testcase per scenario and mode with its pass rate, and one per gate.
 //!
 //! Repetitions are no testcases of their own: names that come and go would break every history of tests. The form is the
-//! one that Jenkins and Surefire agree on; numbers of a testcase stand in its `system-out`, since properties have no place there.
+//! one that Jenkins and Surefire agree on; numbers of a testcase are in its `system-out`, since properties have no place there.
 
 use crate::caution::count;
 use crate::words::sentence;

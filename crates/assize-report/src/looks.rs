@@ -22,7 +22,6 @@ pub struct LooksReading {
 /// A rule that was declared before the first trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeclaredRule {
-    /// The method.
     pub method: StoppingMethod,
     /// Planned looks.
     pub looks: u32,

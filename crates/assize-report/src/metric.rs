@@ -77,7 +77,7 @@ pub struct TypicalTask {
 const FEWEST_TASKS: usize = 5;
 
 impl MetricSummary {
-    /// The number that a statistic stands for. Absent where cut-off trials leave it unknown.
+    /// The value of a statistic. Absent where cut-off trials leave it unknown.
     pub fn statistic(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             Statistic::Mean => self.mean,

@@ -227,9 +227,7 @@ pub struct PlanInput<'a> {
 pub enum PlanBudget {
     /// Dollars.
     Usd(f64),
-    /// Tokens.
     Tokens(f64),
-    /// Minutes.
     Minutes(f64),
 }
 
@@ -344,9 +342,7 @@ pub struct TasksForMargin {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetricPlan {
-    /// The metric.
     pub metric: String,
-    /// Its label.
     #[serde(skip)]
     pub label: String,
     /// The comparison with the largest error, where there are several.
@@ -400,7 +396,6 @@ pub struct SplitPlan {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RepetitionsOnly {
-    /// Repetitions.
     pub repetitions: u64,
     /// The smallest difference that they show, in percent or points.
     pub detectable: Option<f64>,
@@ -503,7 +498,7 @@ impl ExperimentPlan {
         match seen.is_empty() {
             true => Vec::new(),
             false => vec![format!(
-                "This design shows {} ({} % power); `assize plan` tells more.",
+                "This design shows {} ({} % power); `assize plan` shows more.",
                 seen.join(", "),
                 number(100.0 * self.power)
             )],

@@ -38,7 +38,6 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialPlace {
-    /// Its run.
     pub run_id: String,
     /// Its place in the run's plan.
     pub position: u64,

@@ -1,4 +1,4 @@
-//! The part of a row that summaries, pages and tables need, borrowed from the text it stands in: a row is parsed once for all of them.
+//! The part of a row that summaries, pages and tables need, borrowed from its text: a row is parsed once for all of them.
 //!
 //! Numbers are taken as found: a field that holds no number was not measured. This file alone decides which fields count as
 //! measured.
@@ -27,13 +27,11 @@ pub struct Row<'a> {
     /// The run the trial belongs to.
     #[serde(borrow, default)]
     pub run_id: Cow<'a, str>,
-    /// The scenario.
     #[serde(borrow)]
     pub scenario_id: Cow<'a, str>,
     /// The condition.
     #[serde(borrow)]
     pub mode: Cow<'a, str>,
-    /// The model.
     #[serde(borrow, default)]
     pub model: Cow<'a, str>,
     /// The repetition.

@@ -3,7 +3,7 @@
 use crate::ReportError;
 use std::io::BufRead;
 
-/// One row as it stands in its file.
+/// One row in the form of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct RowBytes<'a> {
     /// The JSON object.
@@ -26,7 +26,7 @@ pub fn read_rows(
     }
 }
 
-/// The first byte that is no white space; the reader stands on it afterwards.
+/// The first byte that is no white space; the reader is at it afterwards.
 fn first_byte(reader: &mut impl BufRead) -> Result<Option<u8>, ReportError> {
     loop {
         let buffer = reader.fill_buf().map_err(ReportError::Read)?;

@@ -1,4 +1,4 @@
-//! A value of a row as it stands in the text.
+//! A value of a row as in its text.
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};

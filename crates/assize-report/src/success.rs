@@ -31,7 +31,8 @@ pub struct SuccessSummary {
 }
 
 impl SuccessSummary {
-    /// `18 of 20 (90 %)`. Tasks with unequal numbers of runs count equally in the rate, so that it may not be the share of the runs; the words
+    /// `18 of 20 (90 %)`. Tasks with unequal numbers of runs count equally in the rate, so that it may not be the share
+    /// of the runs; the words
     /// then say so. None where nothing was judged.
     pub fn words(&self) -> Option<String> {
         let rate = self.rate?;

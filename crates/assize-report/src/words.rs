@@ -23,12 +23,12 @@ pub fn verdict_line(comparison: &Comparison) -> String {
     format!("{}: {}", comparison.mode_a(), clause(comparison))
 }
 
-/// The same without the mode, where it stands above.
+/// The same without the mode, where it is above.
 pub fn clause(comparison: &Comparison) -> String {
     Clause::of(comparison).to_string()
 }
 
-/// A comparison in a clause. The name stands apart for readers that show it elsewhere.
+/// A comparison in a clause. The name is apart for readers that show it elsewhere.
 pub(crate) enum Clause<'a> {
     /// A claim, whole on its own.
     Known(String),
@@ -51,7 +51,7 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// The clause where metric and verdict stand above it.
+    /// The clause where metric and verdict are above it.
     pub(crate) fn without_name(self) -> String {
         match self {
             Self::Known(text) => text,
@@ -90,7 +90,7 @@ pub(crate) fn closing_clauses<'a>(
         .filter(|comparison| !comparison.is_exploratory())
         .peekable();
     declared.peek()?;
-    // What is known comes before what is not.
+    // Known verdicts come before unknown ones.
     let (known, open): (Vec<_>, Vec<_>) =
         declared.partition(|comparison| comparison.verdict() != Verdict::Inconclusive);
     let mut clauses: Vec<String> = known.into_iter().map(clause).collect();

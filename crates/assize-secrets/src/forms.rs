@@ -1,10 +1,10 @@
-//! The forms in which a value may stand in text: escaped, percent-encoded, in base64 and in hexadecimal.
+//! The forms in which text may contain a value: escaped, percent-encoded, in base64 and in hexadecimal.
 
 use crate::classify::{SHORT, SHORTEST_BY_NAME, looks_random};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A shorter encoding is too likely to stand there by chance.
+/// A shorter encoding is too likely to be there by chance.
 const SHORTEST_ENCODED: usize = 8;
 
 /// Every form of a value, itself included.
@@ -46,7 +46,7 @@ impl Forms {
     }
 }
 
-/// A text as it stands between the quotes of a JSON string.
+/// A text as written between the quotes of a JSON string.
 pub(crate) fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     quoted[1..quoted.len() - 1].to_owned()
@@ -223,7 +223,7 @@ fn base64_parts(value: &[u8]) -> impl Iterator<Item = String> {
         let parts = (0..3).map(move |before| {
             let shifted = [&[0; 2][..before], value].concat();
             let digits = base64_digits(&shifted, alphabet);
-            // The first digits depend on what stands before the value, the last one on what stands behind it.
+            // The first digits depend on what precedes the value, the last one on what follows it.
             let from = (before * 8).div_ceil(6);
             let to = shifted.len() * 8 / 6;
             digits[from..to].to_owned()

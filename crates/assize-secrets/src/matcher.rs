@@ -39,7 +39,7 @@ const CUTS: [&[u8]; 10] = [
 /// No key of a service is longer. A private key in its armour is, and has a limit of its own in `KEY`.
 const LONGEST_KEY: usize = 17 << 10;
 
-/// How many bytes may be compared while a text is searched. Text may be made to be compared with everything, everywhere; whoever does
+/// The most bytes that are compared while a text is searched. Text may be made to be compared with everything, everywhere; whoever does
 /// that loses more of it than the values.
 struct Work(usize);
 

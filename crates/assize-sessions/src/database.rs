@@ -1,4 +1,5 @@
-//! SQLite databases of agents. They are never opened in place: a copy with its write-ahead log is made in a private directory and read there.
+//! SQLite databases of agents. They are never opened in place: a copy with its write-ahead log is made in a private
+//! directory and read there.
 
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, Metadata};

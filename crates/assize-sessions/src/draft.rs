@@ -90,7 +90,7 @@ pub(crate) struct Call {
     pub(crate) is_rewound: bool,
 }
 
-/// By what a call is recognized when it stands in several files.
+/// The identity of a call that several files contain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct CallMarks {
     /// The request: message and request id together. 0 where the log gives none.

@@ -1,4 +1,5 @@
-//! Bodies that property tests and fuzz targets share: whatever a log holds, there is an answer, it is bounded by the log, and reading it for
+//! Bodies that property tests and fuzz targets share: whatever a log holds, there is an answer, it is bounded by the log,
+//! and reading it for
 //! totals and reading it whole count the same.
 
 use crate::database::{Database, DatabaseError};

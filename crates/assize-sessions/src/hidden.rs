@@ -1,4 +1,5 @@
-//! Calls that no line of a log shows, such as the summary that a compaction asks for. An agent that keeps the sums of its session gives them
+//! Calls that no line of a log shows, such as the summary that a compaction asks for. An agent that keeps the sums of its
+//! session gives them
 //! away: they are what its sums grew by and no call explains.
 
 use crate::dedupe::Ownership;

@@ -297,7 +297,7 @@ fn write_record(
     writer.write_all(digests)
 }
 
-/// Where every record stands. Nothing if the bytes end too early.
+/// The place of every record. `None` if the bytes end too early.
 fn records(bytes: &[u8]) -> Option<HashMap<Identity, Record>> {
     let rest = bytes
         .strip_prefix(MAGIC)?

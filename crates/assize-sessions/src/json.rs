@@ -1,4 +1,4 @@
-//! Reads JSON where it stands: every byte is checked, and nothing is copied without need. Logs run to gigabytes, and most of them
+//! Reads JSON in place: every byte is checked, and nothing is copied without need. Logs run to gigabytes, and most of them
 //! is text of tools that only has to be valid.
 //!
 //! A value of another type than expected is skipped, noted in [`Json::has_odd_types`], and unknown.
@@ -23,7 +23,7 @@ pub(crate) struct Json<'a> {
     depth: u32,
 }
 
-/// A string as it stands in the text, without its quotes.
+/// A string as written in the text, without its quotes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
     raw: &'a [u8],

@@ -43,7 +43,8 @@ use std::path::Path;
 
 /// The sessions in a log, or in all logs below a directory, in the order of time. The form of a log is recognized by its content.
 ///
-/// A session comes with its sub-agents. Records that several files hold, as resumed and forked sessions do, are in the earliest session only.
+/// A session comes with its sub-agents. Records that several files hold, as resumed and forked sessions do, are in the
+/// earliest session only.
 /// Fails if `path` is a file that is no known log; below a directory such files are passed over.
 pub fn open(path: &Path) -> Result<Vec<Session>, ReadError> {
     let mut library = Library::read(find_below(path), &mut Index::none(), &|_| ());

@@ -63,7 +63,6 @@ struct Root {
 pub struct Progress {
     /// Files that are done.
     pub files: usize,
-    /// All files.
     pub all_files: usize,
 }
 

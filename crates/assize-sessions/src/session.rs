@@ -39,7 +39,6 @@ impl Session {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
-    /// The text.
     pub text: String,
     /// Milliseconds since 1970.
     pub at_ms: Option<i64>,

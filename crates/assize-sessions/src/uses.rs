@@ -227,7 +227,7 @@ impl<'a> Walk<'_, 'a> {
     fn each(&self, visit: &mut impl FnMut(&Context<'a>, Occurrence<'a>)) {
         let mut threads: Vec<Thread<'a>> = vec![Thread::default(); self.digest.agents.len() + 1];
         let mut last: Option<i64> = None;
-        // What has no model of its own belongs to the model that is at work.
+        // A call without a model of its own belongs to the current model.
         let first = self
             .digest
             .calls
@@ -357,7 +357,7 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         moments.sort_by_key(|(at, _)| *at);
-        // Moments without a time stand at the beginning.
+        // Moments without a time come first.
         moments
     }
 

@@ -89,7 +89,6 @@ pub enum AblationFinding {
 pub struct AblationBudget {
     /// Parts that are looked at.
     pub sections: usize,
-    /// Scenarios.
     pub scenarios: usize,
     /// Blocks of every scenario in the screening; even. 0: there are so few parts that all of them are confirmed.
     pub blocks: usize,
@@ -447,7 +446,7 @@ mod tests {
     /// Seeds that were never looked at while [`CLAIM_ERROR`] and the powers above were chosen.
     #[test]
     #[ignore = "2700 ablations take minutes; docs/skills.md has what came out"]
-    #[expect(clippy::print_stdout, reason = "its numbers stand in the docs")]
+    #[expect(clippy::print_stdout, reason = "its numbers are in the docs")]
     fn the_same_holds_for_seeds_that_nothing_was_chosen_by() {
         let mut all = Rates::default();
         for range in 0..9 {

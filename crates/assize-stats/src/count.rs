@@ -48,9 +48,7 @@ pub struct CountDifference {
     pub at_most_a: Option<f64>,
     /// The same for B.
     pub at_most_b: Option<f64>,
-    /// Runs of A.
     pub runs_a: usize,
-    /// Runs of B.
     pub runs_b: usize,
     /// Reasons to be careful.
     pub warnings: Warnings,

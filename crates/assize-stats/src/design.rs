@@ -71,7 +71,8 @@ impl Components {
         self
     }
 
-    /// The same where the modes differ by `delta`: one of them keeps its success rate, the other has the one, higher or lower, at which runs
+    /// The same where the modes differ by `delta`: one of them keeps its success rate, the other has the one, higher or
+    /// lower, at which runs
     /// vary more. Other metrics vary as they did.
     fn at_difference(mut self, delta: f64) -> Self {
         let Some(rate) = self.success_rate else {
@@ -299,7 +300,6 @@ pub struct SplitCost {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Split {
-    /// Scenarios.
     pub scenarios: u64,
     /// Repetitions of each.
     pub repetitions: u64,

@@ -26,7 +26,6 @@ pub(crate) const MOST_RUNS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Factor {
-    /// Its name.
     pub name: String,
     /// At least two; a switch has `off` and `on`.
     pub levels: Vec<String>,
@@ -51,8 +50,8 @@ pub enum FactorialError {
     /// A factor that cannot vary.
     #[error("factor `{0}` has fewer than two levels")]
     OneLevel(String),
-    /// A name that stands there twice.
-    #[error("`{0}` stands there twice")]
+    /// A name that is given twice.
+    #[error("`{0}` is given twice")]
     Twice(String),
     /// A fraction of factors that have more than two levels.
     #[error("factor `{0}` has more than two levels, and only switches can be run in a fraction")]
@@ -78,7 +77,6 @@ pub enum FactorialError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Factorial {
-    /// The factors.
     pub factors: Vec<Factor>,
     /// Per combination the place of each factor's level. The first has every factor at its base.
     pub runs: Vec<Vec<usize>>,

@@ -13,7 +13,6 @@ const MOST_SCENARIOS: u64 = 1_000_000;
 /// A design and the variances it meets, on the scale of the comparison (logs for ratios).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerInputs {
-    /// Scenarios.
     pub scenarios: u64,
     /// Runs of each scenario under each mode.
     pub repetitions: f64,

@@ -248,7 +248,7 @@ fn ln_gamma_growth(x: f64, by: f64) -> f64 {
     if x < 20.0 {
         return lgamma(x + by) - lgamma(x);
     }
-    // What Stirling's formula leaves out.
+    // The error term of Stirling's formula.
     let rest = |x: f64| {
         let square = x * x;
         (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square)

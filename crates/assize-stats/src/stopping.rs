@@ -284,7 +284,8 @@ impl Rates {
     }
 }
 
-/// How far beside the expected rate the ends are looked for: less than halving leaves open, more than a secant is wrong by.
+/// The distance from the expected rate at which the ends are searched: less than what halving leaves uncertain, more
+/// than the error of a secant.
 const NEAR: f64 = 2e-4;
 
 /// The right-Haar t e-value of a t statistic of `n` values: evidence that may be looked at after every one of them. `c2` is
@@ -378,23 +379,30 @@ pub struct Decided {
     pub mode_a: String,
     /// The mode it was compared with.
     pub mode_b: String,
-    /// The metric.
     pub metric: String,
     /// The p-value that paid for the looks until then.
     pub p: f64,
 }
 
 impl Looks {
-    /// The p-value that pays for all looks.
+    /// The p-value of a metric that pays for all looks.
     pub fn pay(&self, p: Option<f64>, of: &Asked<'_>, facts: &LookFacts) -> Option<f64> {
+        self.not_above_earlier(of, p.map(|p| self.stopping.pay(p, facts)))
+    }
+
+    /// The same for success.
+    pub fn pay_success(&self, p: Option<f64>, of: &Asked<'_>, facts: &LookFacts) -> Option<f64> {
+        let modes = [of.mode_a, of.mode_b];
+        let now = p.map(|p| self.stopping.pay_success(p, modes, facts));
+        self.not_above_earlier(of, now)
+    }
+
+    /// A decision of an earlier look is kept.
+    fn not_above_earlier(&self, of: &Asked<'_>, now: Option<f64>) -> Option<f64> {
         let is_meant = |known: &&Decided| {
             known.mode_a == of.mode_a && known.mode_b == of.mode_b && known.metric == of.metric
         };
         let before = self.decided.iter().find(is_meant).map(|known| known.p);
-        let now = p.map(|p| match of.metric == "success" {
-            true => self.stopping.pay_success(p, [of.mode_a, of.mode_b], facts),
-            false => self.stopping.pay(p, facts),
-        });
         match (before, now) {
             (Some(before), Some(now)) => Some(before.min(now)),
             (before, now) => before.or(now),
@@ -409,7 +417,6 @@ pub struct Asked<'a> {
     pub mode_a: &'a str,
     /// The mode it is compared with.
     pub mode_b: &'a str,
-    /// The metric.
     pub metric: &'a str,
 }
 
@@ -418,7 +425,6 @@ pub struct Asked<'a> {
 pub struct LookFacts {
     /// The tasks that its verdict applies to.
     pub scope: Scope,
-    /// Scenarios.
     pub scenarios: u64,
     /// Rounds that are complete.
     pub rounds: f64,
@@ -428,7 +434,7 @@ pub struct LookFacts {
 
 impl LookFacts {
     /// The share of all information that so many rounds hold. Scenarios that surely differ hold most of it early; without that
-    /// certainty, information grows with the rounds. One round cannot tell scenarios that differ from runs that vary.
+    /// certainty, information grows with the rounds. One round cannot separate differences between scenarios from those between runs.
     pub fn fraction(&self, rounds: f64, max_rounds: f64) -> f64 {
         let by_rounds = (rounds / max_rounds).clamp(0.0, 1.0);
         let known = match (self.scope, &self.components) {

@@ -150,7 +150,8 @@ impl TaskT {
 /// Probability that the interval of a true difference `delta` excludes zero: differences per task are taken as normal with `variance`,
 /// and the spread that is trusted is not below `floor`.
 ///
-/// Integrates over the estimated spread and over the skew that few normal values show by chance, which makes the interval reach further; the
+/// Integrates over the estimated spread and over the skew that few normal values show by chance, which makes the interval
+/// reach further; the
 /// cap is left out. Simulated, it is right to 3 points.
 pub(crate) fn power(delta: f64, [variance, floor]: [f64; 2], tasks: u64, alpha: Level) -> f64 {
     const SKEWS: u32 = 16;

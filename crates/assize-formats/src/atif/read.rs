@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// A session that was read from a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The session.
     pub session: Session,
     /// Omissions and corrections, in words.
     pub notes: Vec<String>,

@@ -136,7 +136,7 @@ fn output(step: &Step, id: &str, entry: &Value) -> Option<Value> {
     let content = result.and_then(|result| result.content.as_str());
     let has = |key: &str| entry.get(key).is_some();
     match content {
-        // An error may stand in place of an output.
+        // An error may take the place of an output.
         _ if has("outputIsNull") => Some(Value::Null),
         Some(text) if has("outputIsJson") => serde_json::from_str(text).ok(),
         content => Some(content?.into()),

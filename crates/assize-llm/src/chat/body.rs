@@ -128,7 +128,13 @@ fn chat(request: &ChatRequest, endpoint: &Endpoint) -> Value {
             json!({"type": "json_schema", "json_schema": schema}),
         );
     }
-    let tool = |spec: &ToolSpec| json!({"type": "function", "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters}});
+    let tool = |spec: &ToolSpec| {
+        json!({"type": "function", "function": {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+        }})
+    };
     insert_tools(&mut body, request.tools.iter().map(tool));
     if request.stream {
         body.insert("stream".into(), json!(true));
@@ -147,7 +153,10 @@ fn chat_message(message: &Message) -> Value {
         Message::Assistant { text, tools, .. } => {
             let mut message = json!({"role": "assistant", "content": text});
             if !tools.is_empty() {
-                let call = |tool: &RequestedTool| json!({"id": tool.id, "type": "function", "function": {"name": tool.name, "arguments": argument_text(tool)}});
+                let call = |tool: &RequestedTool| {
+                    let function = json!({"name": tool.name, "arguments": argument_text(tool)});
+                    json!({"id": tool.id, "type": "function", "function": function})
+                };
                 message["tool_calls"] = tools.iter().map(call).collect();
             }
             message
@@ -171,7 +180,14 @@ fn responses(request: &ChatRequest) -> Value {
                 if !text.is_empty() {
                     input.push(json!({"role": "assistant", "content": text}));
                 }
-                input.extend(tools.iter().map(|tool| json!({"type": "function_call", "call_id": tool.id, "name": tool.name, "arguments": argument_text(tool)})));
+                input.extend(tools.iter().map(|tool| {
+                    json!({
+                        "type": "function_call",
+                        "call_id": tool.id,
+                        "name": tool.name,
+                        "arguments": argument_text(tool),
+                    })
+                }));
             }
             Message::ToolResult { id, output, .. } => {
                 input
@@ -189,9 +205,23 @@ fn responses(request: &ChatRequest) -> Value {
     insert(&mut body, "max_output_tokens", request.max_output_tokens);
     insert(&mut body, "temperature", request.temperature);
     if let Some(form) = &request.output_schema {
-        body.insert("text".into(), json!({"format": {"type": "json_schema", "name": form.name, "schema": form.schema, "strict": true}}));
+        let format = json!({
+            "type": "json_schema",
+            "name": form.name,
+            "schema": form.schema,
+            "strict": true,
+        });
+        body.insert("text".into(), json!({"format": format}));
     }
-    let tool = |spec: &ToolSpec| json!({"type": "function", "name": spec.name, "description": spec.description, "parameters": spec.parameters, "strict": false});
+    let tool = |spec: &ToolSpec| {
+        json!({
+            "type": "function",
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "strict": false,
+        })
+    };
     insert_tools(&mut body, request.tools.iter().map(tool));
     insert(&mut body, "stream", request.stream.then_some(true));
     Value::Object(body)
@@ -254,7 +284,13 @@ fn gemini(request: &ChatRequest) -> Value {
     );
     body.insert("contents".into(), json!(contents));
     if !request.tools.is_empty() {
-        let declare = |spec: &ToolSpec| json!({"name": spec.name, "description": spec.description, "parametersJsonSchema": spec.parameters});
+        let declare = |spec: &ToolSpec| {
+            json!({
+                "name": spec.name,
+                "description": spec.description,
+                "parametersJsonSchema": spec.parameters,
+            })
+        };
         let declarations: Value = request.tools.iter().map(declare).collect();
         body.insert(
             "tools".into(),

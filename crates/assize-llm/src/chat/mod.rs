@@ -151,6 +151,7 @@ impl ChatClient {
         let started = Instant::now();
         let mut retries = 0;
         loop {
+            tracing::debug!(api = ?self.endpoint.api, model = request.model, "ask a model");
             let tried = self.send_once(request).await;
             let wait = match &tried {
                 Ok(Tried::Answered(_)) => None,
@@ -159,7 +160,10 @@ impl ChatClient {
                 Err(_) => None,
             };
             match wait.filter(|_| retries < self.endpoint.max_retries) {
-                Some(wait) => tokio::time::sleep(wait).await,
+                Some(wait) => {
+                    tracing::info!(model = request.model, ?wait, "the model is busy, ask again");
+                    tokio::time::sleep(wait).await;
+                }
                 None => return self.settle(tried, retries, started, request),
             }
             retries += 1;

@@ -58,7 +58,6 @@ pub(super) const CLIENT_VARIABLES: [&str; 28] = [
 /// The kinds of engines whose command lines are alike enough to be driven the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EngineKind {
-    /// Docker.
     Docker,
     /// Podman, with or without root.
     Podman,

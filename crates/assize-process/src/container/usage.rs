@@ -25,7 +25,7 @@ pub(super) struct Cgroups {
 }
 
 impl Cgroups {
-    /// Those of a process that `name` stands in the command line of. A number from another machine is a stranger's here.
+    /// Those of a process with `name` in its command line. A process id of another machine may be any process here.
     pub(super) fn of(pid: u32, name: &str) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let is_ours = line

@@ -25,7 +25,7 @@ const MOST_USES: u32 = 64;
 /// More sets than this do not wait.
 const MOST_SETS: usize = 128;
 
-/// Changes in the same tick of the clock cannot be told from each other.
+/// Changes in the same tick of the clock cannot be distinguished.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A set of rules.

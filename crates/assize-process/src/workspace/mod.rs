@@ -155,7 +155,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What cannot be removed now stays with an unlocked lock, and the next start tries again.
+        // A directory that cannot be removed now stays with an unlocked lock, and the next start tries again.
         if remove_tree(&self.directory).is_ok() {
             let _ = fs::remove_file(&self.lock_path);
         }

@@ -58,7 +58,7 @@ struct Level {
 }
 
 struct Emptying {
-    /// How many directories were moved to the top.
+    /// The number of directories that were moved to the top.
     moved: u64,
 }
 

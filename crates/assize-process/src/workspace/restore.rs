@@ -49,8 +49,8 @@ pub fn restore(archive: &Path, directory: &Path) -> Result<Restored> {
             restoring
                 .put(relative, &mut entry)
                 .map_err(|problem| match problem {
-                    Problem::Untrusted => refuse(path.display().to_string()),
-                    Problem::Io(source) => {
+                    RestoreError::Untrusted => refuse(path.display().to_string()),
+                    RestoreError::Io(source) => {
                         Error::file("restore", &directory.join(relative))(source)
                     }
                 })?;
@@ -60,12 +60,12 @@ pub fn restore(archive: &Path, directory: &Path) -> Result<Restored> {
     Ok(restored)
 }
 
-enum Problem {
+enum RestoreError {
     Untrusted,
     Io(io::Error),
 }
 
-impl From<io::Error> for Problem {
+impl From<io::Error> for RestoreError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -96,7 +96,7 @@ impl Restoring<'_> {
         &mut self,
         relative: &Path,
         entry: &mut tar::Entry<'_, impl Read>,
-    ) -> std::result::Result<(), Problem> {
+    ) -> std::result::Result<(), RestoreError> {
         if let Some(parent) = relative.parent() {
             self.make_parents(parent)?;
         }
@@ -104,7 +104,7 @@ impl Restoring<'_> {
             .resolve(relative)
             .ok()
             .flatten()
-            .ok_or(Problem::Untrusted)?;
+            .ok_or(RestoreError::Untrusted)?;
         let mode = entry.header().mode()? & 0o777;
         match entry.header().entry_type() {
             EntryType::Directory => {
@@ -115,7 +115,10 @@ impl Restoring<'_> {
                 self.modes.push((target, mode));
             }
             EntryType::Symlink => {
-                let link = entry.link_name()?.ok_or(Problem::Untrusted)?.into_owned();
+                let link = entry
+                    .link_name()?
+                    .ok_or(RestoreError::Untrusted)?
+                    .into_owned();
                 remove(&target)?;
                 symlink(link, &target)?;
             }
@@ -129,18 +132,18 @@ impl Restoring<'_> {
                 io::copy(entry, &mut file)?;
                 file.set_permissions(fs::Permissions::from_mode(mode))?;
             }
-            _ => return Err(Problem::Untrusted),
+            _ => return Err(RestoreError::Untrusted),
         }
         Ok(())
     }
 
-    fn make_parents(&self, parent: &Path) -> std::result::Result<(), Problem> {
+    fn make_parents(&self, parent: &Path) -> std::result::Result<(), RestoreError> {
         let mut target = self.directory.to_owned();
-        for name in names(parent).map_err(|Untrusted| Problem::Untrusted)? {
+        for name in names(parent).map_err(|Untrusted| RestoreError::Untrusted)? {
             target.push(name);
             match fs::symlink_metadata(&target) {
                 Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Err(Problem::Untrusted),
+                Ok(_) => return Err(RestoreError::Untrusted),
                 Err(_) => fs::create_dir(&target)?,
             }
         }

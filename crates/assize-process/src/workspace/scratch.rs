@@ -148,7 +148,7 @@ impl Drop for Scratch {
             id: self.id,
         };
         if !(self.may_be_reused && self.room.0.take_back(emptied())) {
-            // What cannot be removed now goes with the room.
+            // Files that cannot be removed now are removed with the room.
             let _ = remove_place(&self.path);
         }
     }

@@ -60,7 +60,6 @@ pub enum ChangeKind {
 pub enum Node {
     /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link, not followed.
     Symlink,

@@ -164,7 +164,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the directory of this process.
+        // Files that cannot be removed now are removed with the directory of this process.
         let _ = self.end();
     }
 }

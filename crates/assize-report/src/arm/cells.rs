@@ -1,7 +1,7 @@
 //! The cells of an arm, as compact as a million of them need to be.
 //!
 //! In large suites most cells hold one trial. Such cells share their counts with all others that look the same, and their
-//! measurements stand in columns of the arm. A cell of several trials has counts and columns of its own.
+//! measurements are in columns of the arm. A cell of several trials has counts and columns of its own.
 
 use super::column::Column;
 use super::{AllNames, BoundedColumn, Tallies};
@@ -258,7 +258,7 @@ impl Cells {
 }
 
 impl Tallies {
-    /// A hash of all that tells shared tallies apart.
+    /// A hash of everything in which shared tallies differ.
     fn look(&self) -> u64 {
         let mut hasher = FixedState::default().build_hasher();
         let counts = [
@@ -352,7 +352,7 @@ impl<'a> Cell<'a> {
         let tallies = self.tallies();
         (0..tallies.trials()).filter_map(move |trial| {
             let measured = self.value(place, trial);
-            // Bounds stand in the order of their trials.
+            // Bounds are in the order of their trials.
             let bounds = tallies.lower_bounds();
             let first = bounds.partition_point(|bound| bound.trial < trial);
             let bounds = bounds[first..]

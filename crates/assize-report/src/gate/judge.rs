@@ -37,9 +37,7 @@ pub struct Planned {
 /// A condition that was meant to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedArm {
-    /// The mode.
     pub mode: String,
-    /// The model.
     pub model: String,
     /// Its own number of repetitions, where a look has stopped it early.
     pub repetitions: Option<u64>,
@@ -50,7 +48,6 @@ pub struct PlannedArm {
 pub struct Reference {
     /// The name that messages use.
     pub name: String,
-    /// Its trials.
     pub trials: SummaryBuilder,
     /// The trials that were planned there, if known.
     pub planned: Option<Planned>,
@@ -59,7 +56,6 @@ pub struct Reference {
 /// Everything a judgement depends on besides the trials.
 #[derive(Debug)]
 pub struct GateContext {
-    /// The gates.
     pub gates: Vec<Gate>,
     /// The trials that were planned, if known.
     pub planned: Option<Planned>,

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{Bound, Gate, Subject};
-use assize_contracts::Catalog;
+use assize_contracts::{Catalog, SUCCESS};
 use assize_stats::{Relation, Statistic};
 use std::str::FromStr;
 use thiserror::Error;
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         self.skip_blanks();
         if !self.take('(') {
             return Ok(match name.as_str() {
-                "success" => Subject::Success,
+                SUCCESS => Subject::Success,
                 _ => Subject::Metric {
                     name,
                     column,
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         self.skip_blanks();
         let column = self.column();
         let name = self.name("expected the name of a metric")?;
-        if name == "success" {
+        if name == SUCCESS {
             return Err(GateError::new(
                 self.text,
                 column,

@@ -155,7 +155,7 @@ impl Total {
     }
 }
 
-/// A trial that stands in the table.
+/// A trial in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct AddedTrial {
     trial: usize,

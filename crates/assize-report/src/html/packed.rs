@@ -36,10 +36,10 @@ pub(crate) fn pack_numbers(values: impl Iterator<Item = Option<f64>>) -> String 
         .unwrap_or(plain)
 }
 
-/// Times as they stand in rows.
+/// Times as in rows.
 pub(crate) fn pack_times<'a>(values: impl Iterator<Item = Option<&'a str>>) -> String {
     let values: Vec<Option<&str>> = values.collect();
-    // A time that a browser would write otherwise is shown as it stands.
+    // A time that a browser would write otherwise is shown as in the row.
     let milliseconds = |text: &Option<&str>| {
         let time = Timestamp::from((*text)?.to_owned());
         let ms = time.unix_ms()?;

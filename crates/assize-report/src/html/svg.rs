@@ -96,7 +96,8 @@ impl Svg {
         });
     }
 
-    /// Draws dots that say nothing by themselves, as one shape: strokes of no length with round ends. They stand on half pixels from left to right.
+    /// Draws dots that say nothing by themselves, as one shape: strokes of no length with round ends. They are on half
+    /// pixels from left to right.
     pub(crate) fn dots(&mut self, class: &str, centers: impl Iterator<Item = Point>) {
         let half = |value: f64| Tenths((value * 2.0).round() / 2.0);
         let mut path = String::new();

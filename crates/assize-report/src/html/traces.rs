@@ -151,7 +151,7 @@ fn encode(trace: &SessionTrace, length: usize, most: usize) -> String {
             turn.events.push(shown);
         }
     }
-    // What comes before the first boundary is usually nothing.
+    // There is usually nothing before the first boundary.
     turns.retain(|turn| turn.number.is_some() || !turn.events.is_empty());
     let shown = Shown {
         turns,

@@ -57,7 +57,7 @@ pub(crate) enum Shown<'a> {
     Bool(bool),
     Integer(i64),
     Text(&'a str),
-    /// As it stands in the row.
+    /// As in the row.
     Value(&'a Scalar<'a>),
 }
 

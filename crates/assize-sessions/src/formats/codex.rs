@@ -1,4 +1,5 @@
-//! Codex: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, also compressed, also in `archived_sessions`. Usage is cumulative and repeated;
+//! Codex: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, also compressed, also in `archived_sessions`. Usage is
+//! cumulative and repeated;
 //! files of child threads begin with a replay of their parent's.
 
 use super::document::Inclusive;

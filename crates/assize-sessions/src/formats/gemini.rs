@@ -312,7 +312,7 @@ fn tokens(tokens: &Value, types: &mut Types, flaws: &mut Flaws) -> TokenBreakdow
         known.fold(0_u64, u64::saturating_add)
     };
     let is_inside = total.is_none_or(|total| total == sum(&[input, output, thoughts, tool]));
-    // What tools added to the prompt is input, too.
+    // Tokens that tools added to the prompt are input, too.
     let uncached = input.map(|input| input.saturating_add(tool.unwrap_or(0)));
     let counts = Inclusive {
         prompt: match is_inside {

@@ -62,7 +62,7 @@ pub(crate) trait LogFormat: Sync {
         self.read(log, Detail::Full)
     }
 
-    /// Files that are read together with this one and tell when it changed.
+    /// Files that are read together with this one and show when it changed.
     fn attachments(&self, _path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -403,7 +403,7 @@ fn counts(tokens: &Value, types: &mut Types) -> TokenBreakdown {
     counts.with_totals()
 }
 
-/// The sum over the requests of a message. Absent where the parts tell of none.
+/// The sum over the requests of a message. Absent where its parts contain none.
 fn sum_of_steps(parts: &[(Value, Option<i64>)], types: &mut Types) -> Option<TokenBreakdown> {
     let steps = parts
         .iter()

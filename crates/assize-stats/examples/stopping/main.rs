@@ -1,4 +1,5 @@
-//! Simulated experiments for docs/planning.md: error rates over all looks, power against the plan's promise, trials saved, and how often the
+//! Simulated experiments for docs/planning.md: error rates over all looks, power against the plan's promise, trials
+//! saved, and how often the
 //! ranges of plans hold. `cargo run --release -p assize-stats --example stopping -- [EXPERIMENTS] [SEED]`. Fails when a rule gives more
 //! false verdicts than 6 %, beyond twice the error of the simulation.
 

@@ -14,7 +14,6 @@ use crate::limited::{LimitKind, LimitedComparison, LimitedRuns, limited_comparis
 pub struct Limited {
     /// The meaning of a cut-off run's value.
     pub kind: LimitKind,
-    /// The comparison.
     #[serde(flatten)]
     pub comparison: LimitedComparison,
 }

@@ -179,7 +179,7 @@ impl Basis {
         match self {
             Self::Scenarios(basis) => Some(*basis),
             Self::Runs { .. } => None,
-            // How much of the variance comes from single runs is not known of counts that are mostly 0.
+            // For counts that are mostly 0, the share of the variance within scenarios is unknown.
             Self::Counts {
                 variance,
                 scenarios,

@@ -372,7 +372,7 @@ impl Member for SuccessDraft {
             metric: found.metric,
         };
         let p = found.p_value.filter(|_| found.reason.is_none());
-        self.comparison.p_look = looks.pay(p, &asked, &facts);
+        self.comparison.p_look = looks.pay_success(p, &asked, &facts);
     }
 
     fn take_adjusted(&mut self, p_adjusted: Option<f64>, family_size: usize) {

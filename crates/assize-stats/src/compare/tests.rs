@@ -358,6 +358,6 @@ fn without_relabelings_an_exploratory_metric_keeps_verdict_and_numbers() {
         ..without
     };
     assert_eq!(rest, with);
-    // What decides is always tested.
+    // Deciding metrics are always tested.
     assert_eq!(compared(true, false), compared(true, true));
 }

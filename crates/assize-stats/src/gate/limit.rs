@@ -57,7 +57,7 @@ pub fn absolute_gate(number: &OneSided, relation: Relation, limit: f64) -> GateV
 /// One-sided bounds of a statistic of all runs, for exactly these scenarios. None without runs.
 ///
 /// The mean uses the spread inside scenarios. Quantiles are bootstrapped inside scenarios. No bounds exist for a
-/// minimum or maximum, nor with a single run per scenario: there the number stands alone.
+/// minimum or maximum, nor with a single run per scenario: there the number has no interval.
 pub fn suite_bounds<G: AsRef<[f64]>>(
     groups: &[G],
     statistic: Statistic,

@@ -17,7 +17,6 @@ const ENUMERATED_SIGNS: usize = 15;
 pub struct SignFlipTest {
     /// Share of sign patterns at least as extreme.
     pub p_value: f64,
-    /// Mean of the differences.
     pub mean_difference: f64,
     /// True when all patterns were enumerated.
     pub exact: bool,

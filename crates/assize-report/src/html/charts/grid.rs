@@ -13,7 +13,7 @@ const PER_LINE: usize = 10;
 pub(crate) struct Square {
     pub(crate) iteration: i64,
     pub(crate) outcome: Outcome,
-    /// Its place in the table of trials, if it stands there.
+    /// Its place in the table of trials, if it is there.
     pub(crate) trial: Option<usize>,
 }
 

@@ -34,7 +34,7 @@ fn labels(settings: &[Vec<[String; 2]>]) -> Vec<&str> {
     labels
 }
 
-/// Several values of one setting stand below each other.
+/// Several values of one setting are below each other.
 fn setting(settings: &[[String; 2]], label: &str) -> Markup {
     let found = settings.iter().filter(|[known, _]| known == label);
     let values: Vec<&String> = found.map(|[_, value]| value).collect();

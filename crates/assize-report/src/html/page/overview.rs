@@ -176,7 +176,7 @@ fn worth(summary: &Summary) -> Markup {
             (cost_against_success(&summary.catalog.of_field(price.field), price.axis, &worths))
             p.legend { (joined(&names, " · ")) }
             p.legend {
-                @if price.field != RowField::CostTotal { "The cost is unknown, so tokens stand in for it. " }
+                @if price.field != RowField::CostTotal { "The cost is unknown, so tokens are shown in its place. " }
                 "Up and to the left is better. Lines are intervals of the rate."
             }
         }

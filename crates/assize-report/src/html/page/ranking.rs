@@ -27,7 +27,7 @@ pub(super) fn ranking(summary: &Summary) -> Markup {
         (ranks(summary, &order).markup())
         p.legend {
             "By the share of trials that passed, then by what else decides. Places are those of these trials; whether a difference is real \
-             stands under “against the baseline”."
+             is under “against the baseline”."
         }
         @if order.len() <= MOST_MODES {
             h3 { "Every mode against every other" }
