@@ -9,9 +9,9 @@ mod tests;
 use crate::mcp::McpServers;
 use crate::recipe::{Recipe, named_by};
 use crate::sessions::Sessions;
-use crate::settings::{problem, read};
+use crate::settings::{read, setting_error};
 use assize_contracts::{
-    Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelUse, OverrideProblem,
+    Concurrency, ConfigError, ContainerHandle, CreateSessionParams, JsonMap, ModelUse,
     PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
     SessionProvider, SessionTrace, async_trait,
 };
@@ -67,7 +67,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn new(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
+    fn new(overrides: &JsonMap) -> Result<Self, ConfigError> {
         let (own, rest): (JsonMap, JsonMap) = overrides
             .clone()
             .into_iter()
@@ -76,19 +76,16 @@ impl Sorted {
         settings.mcp_servers.check()?;
         let mut recipe = match &settings.agent {
             Some(name) => known_recipe(name)?,
-            // What an agent may do is asked for when it comes to it.
+            // The agent asks for permission when it needs it.
             None => Recipe::from_value(&json!({
                 "name": "acp", "command": ["-"], "auto_approve": {}, "allowed_tools": {},
             }))?,
         };
         let command = settings.command.or_else(|| recipe.acp.take());
         let Some(command) = command.filter(|command| !command.is_empty()) else {
-            let found = problem("command", "found no program that speaks ACP");
-            let hint = "for example `command: [my-agent, --acp]`, or `agent: gemini`".to_owned();
-            return Err(OverrideProblem {
-                hint: Some(hint),
-                ..found
-            });
+            let found = setting_error("command", "found no program that speaks ACP");
+            let hint = "for example `command: [my-agent, --acp]`, or `agent: gemini`";
+            return Err(found.with_hint(hint));
         };
         recipe.command = command;
         recipe.setup.clear();
@@ -105,7 +102,7 @@ impl Sorted {
     }
 }
 
-fn known_recipe(name: &str) -> Result<Recipe, OverrideProblem> {
+fn known_recipe(name: &str) -> Result<Recipe, ConfigError> {
     let mut recipes = Recipe::built_in().iter();
     let speaks = |recipe: &&Recipe| recipe.name == name && recipe.acp.is_some();
     recipes.find(speaks).cloned().ok_or_else(|| {
@@ -115,13 +112,10 @@ fn known_recipe(name: &str) -> Result<Recipe, OverrideProblem> {
             .map(|recipe| format!("`{}`", recipe.name))
             .collect();
         let message = format!("no recipe for ACP is called `{name}`");
-        OverrideProblem {
-            hint: Some(format!(
-                "known are {}; others take `command`",
-                known.join(", ")
-            )),
-            ..problem("agent", message)
-        }
+        setting_error("agent", message).with_hint(format!(
+            "known are {}; others take `command`",
+            known.join(", ")
+        ))
     })
 }
 
@@ -164,7 +158,7 @@ impl SessionProvider for AcpProvider {
         session::CANCEL_PATIENCE + Duration::from_secs(15)
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         Sorted::new(overrides).map(drop)
     }
 
@@ -235,7 +229,7 @@ impl SessionProvider for AcpProvider {
 
 impl AcpProvider {
     /// The recipe of the agent of these settings.
-    pub fn recipe(overrides: &JsonMap) -> Result<Recipe, OverrideProblem> {
+    pub fn recipe(overrides: &JsonMap) -> Result<Recipe, ConfigError> {
         Sorted::new(overrides).map(|sorted| sorted.recipe)
     }
 }

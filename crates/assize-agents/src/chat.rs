@@ -21,9 +21,9 @@ use no_servers as servers;
 
 use crate::mcp::McpServers;
 use crate::sessions::Sessions;
-use crate::settings::{problem, read, variable};
+use crate::settings::{read, setting_error, variable};
 use assize_contracts::{
-    Concurrency, CreateSessionParams, JsonMap, OverrideProblem, PromptResult, ProviderConfig,
+    Concurrency, ConfigError, CreateSessionParams, JsonMap, PromptResult, ProviderConfig,
     ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider, SessionTrace,
     async_trait,
 };
@@ -102,10 +102,10 @@ fn default_patience() -> u64 {
 }
 
 impl ChatSettings {
-    fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
+    fn checked(overrides: &JsonMap) -> Result<Self, ConfigError> {
         let settings: Self = read(overrides)?;
         if settings.max_turns == 0 {
-            return Err(problem("max_turns", "found 0, expected at least 1"));
+            return Err(setting_error("max_turns", "found 0, expected at least 1"));
         }
         settings.check_servers()?;
         if let Some(url) = &settings.base_url {
@@ -113,22 +113,23 @@ impl ChatSettings {
                 base_url: url.clone(),
                 ..Endpoint::of(settings.api)
             };
-            ChatClient::new(endpoint).map_err(|error| problem("base_url", error.to_string()))?;
+            ChatClient::new(endpoint)
+                .map_err(|error| setting_error("base_url", error.to_string()))?;
         }
         Ok(settings)
     }
 
-    fn check_servers(&self) -> Result<(), OverrideProblem> {
+    fn check_servers(&self) -> Result<(), ConfigError> {
         if !cfg!(feature = "mcp") && !self.mcp_servers.is_empty() {
             let message = "this build of Assize has no MCP servers for `chat`";
             let hint = "build it with the feature: `cargo install assize --features mcp`";
-            return Err(OverrideProblem {
-                hint: Some(hint.to_owned()),
-                ..problem("mcp_servers", message)
-            });
+            return Err(setting_error("mcp_servers", message).with_hint(hint));
         }
         if self.mcp_timeout_ms == 0 {
-            return Err(problem("mcp_timeout_ms", "found 0, expected at least 1 ms"));
+            return Err(setting_error(
+                "mcp_timeout_ms",
+                "found 0, expected at least 1 ms",
+            ));
         }
         self.mcp_servers.check()
     }
@@ -173,7 +174,7 @@ impl SessionProvider for ChatProvider {
         Duration::from_secs(10)
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         ChatSettings::checked(overrides).map(drop)
     }
 

@@ -9,10 +9,9 @@ mod turn;
 mod tests;
 
 use assize_contracts::{
-    Concurrency, ContainerHandle, CreateSessionParams, JsonMap, ModelCall, ModelUse,
-    OverrideProblem, PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing,
-    SessionHandle, SessionProvider, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause,
-    async_trait,
+    Concurrency, ConfigError, ContainerHandle, CreateSessionParams, JsonMap, ModelCall, ModelUse,
+    PromptResult, ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle,
+    SessionProvider, SessionTrace, Timestamp, TokenBreakdown, TraceEvent, VoidCause, async_trait,
 };
 pub(crate) use invocation::{Invocation, Plan, fill_in};
 pub(crate) use settings::{CommandSettings, PoliteSignal};
@@ -108,7 +107,7 @@ impl SessionProvider for CommandProvider {
         LONGEST_GRACE + Duration::from_secs(15)
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         match &self.recipe {
             Some(recipe) => recipe.check_settings(overrides),
             None => CommandSettings::checked(overrides).map(drop),

@@ -64,7 +64,6 @@ pub struct AgentLayer<'a> {
 /// An image that has the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentImage {
-    /// Its name.
     pub name: String,
     /// It was there already.
     pub is_cached: bool,

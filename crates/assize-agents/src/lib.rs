@@ -25,7 +25,7 @@ pub use acp::AcpProvider;
 pub use chat::ChatProvider;
 pub use command::CommandProvider;
 pub use preflight::try_mcp_servers;
-pub use recipe::{Credential, ProjectPlaces, Recipe, SignIn, SignInProblem, project_places};
+pub use recipe::{Credential, ProjectPlaces, Recipe, SignIn, SignInError, project_places};
 pub use replay::ReplayProvider;
 pub use simulated::SimulatedProvider;
 pub use skill::{SKILL_FILE, Skill, SkillError, Subagent};

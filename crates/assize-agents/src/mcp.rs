@@ -1,6 +1,6 @@
 //! MCP servers as suites name them: one form for every provider. Starting and calling them is up to the provider.
 
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ impl McpServers {
     }
 
     /// Checks what the types cannot.
-    pub(crate) fn check(&self) -> Result<(), OverrideProblem> {
-        let place = |name: &str, key: Option<&str>, message: String| OverrideProblem {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let place = |name: &str, key: Option<&str>, message: String| ConfigError {
             path: ["mcp_servers", name]
                 .into_iter()
                 .chain(key)
@@ -262,7 +262,7 @@ mod tests {
         serde_json::from_value(settings).unwrap()
     }
 
-    fn problem(settings: Value) -> OverrideProblem {
+    fn refused(settings: Value) -> ConfigError {
         servers(settings).check().unwrap_err()
     }
 
@@ -284,12 +284,12 @@ mod tests {
             ),
             (json!({"command": "a", "env": {"A=B": "c"}}), "env"),
         ] {
-            let problem = problem(json!({ "docs": server }));
+            let problem = refused(json!({ "docs": server }));
             assert_eq!(problem.path, ["mcp_servers", "docs", key]);
         }
-        assert_eq!(problem(json!({"docs": {}})).path, ["mcp_servers", "docs"]);
+        assert_eq!(refused(json!({"docs": {}})).path, ["mcp_servers", "docs"]);
         for name in ["", "a__b", "a_", "1a", "ä", "a b", &"a".repeat(33)] {
-            let problem = problem(json!({ name: {"command": "a"} }));
+            let problem = refused(json!({ name: {"command": "a"} }));
             assert_eq!(problem.path, ["mcp_servers", name]);
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         });
         let shown = format!("{:?}", servers(settings.clone()));
         assert!(shown.contains("KEY") && !shown.contains("hush"), "{shown}");
-        let said = problem(settings).message;
+        let said = refused(settings).message;
         assert!(
             said.contains("Authorization") && !said.contains("hush"),
             "{said}"

@@ -20,7 +20,8 @@ struct WithServers {
     pass_env: Vec<String>,
 }
 
-/// Starts or reaches the MCP servers that the settings of a mode's sessions name, behind the same wall, asks for their tools and ends them again. An error says
+/// Starts or reaches the MCP servers that the settings of a mode's sessions name, behind the same wall, asks for their
+/// tools and ends them again. An error says
 /// in words which of them is not ready, and why.
 pub async fn try_mcp_servers(
     mode: &CreateSessionParams,

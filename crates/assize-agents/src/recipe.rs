@@ -9,13 +9,13 @@ mod sign_in;
 mod surroundings;
 
 pub(crate) use order::named_by;
-pub use sign_in::{Credential, SignIn, SignInProblem};
+pub use sign_in::{Credential, SignIn, SignInError};
 pub use surroundings::{ProjectPlaces, project_places};
 
 use crate::command::PoliteSignal;
 use crate::output::OutputForm;
-use crate::settings::problem;
-use assize_contracts::OverrideProblem;
+use crate::settings::{read_value, setting_error};
+use assize_contracts::ConfigError;
 use login::Login;
 use serde::Deserialize;
 use serde_json::Value;
@@ -79,7 +79,7 @@ pub struct Recipe {
     /// Added when there is a model.
     #[serde(default)]
     pub(crate) model: Additions,
-    /// Added when there are system instructions. Without it they stand before the prompt.
+    /// Added when there are system instructions. Without it they come before the prompt.
     #[serde(default)]
     pub(crate) instructions: Option<Additions>,
     /// Added when every tool call goes without confirmation. Without it the agent cannot do that.
@@ -144,7 +144,7 @@ pub(crate) struct ToolList {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// The additions for MCP servers, and their form where `{mcp_servers}` stands.
+/// The additions for MCP servers, and the text that replaces `{mcp_servers}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerList {
@@ -192,7 +192,7 @@ const BUILT_IN: [(&str, &str); 11] = built_in!(
 );
 
 impl Recipe {
-    /// Names that may stand in braces. With `:json` behind the name, a value is written as inside a JSON string.
+    /// Names that may be in braces. With `:json` after the name, a value is written as inside a JSON string.
     pub const PLACEHOLDERS: [&'static str; 17] = [
         "prompt",
         "prompt_file",
@@ -226,15 +226,8 @@ impl Recipe {
     }
 
     /// Reads a recipe and checks what its types cannot.
-    pub fn from_value(value: &Value) -> Result<Self, OverrideProblem> {
-        let recipe: Self = serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = error.path().iter().map(ToString::to_string);
-            OverrideProblem {
-                path: path.filter(|part| part != "?").collect(),
-                message: error.inner().to_string(),
-                hint: None,
-            }
-        })?;
+    pub fn from_value(value: &Value) -> Result<Self, ConfigError> {
+        let recipe: Self = read_value(value)?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -276,9 +269,9 @@ impl Recipe {
         self.command.first().map_or("", String::as_str)
     }
 
-    fn check(&self) -> Result<(), OverrideProblem> {
+    fn check(&self) -> Result<(), ConfigError> {
         if self.program().is_empty() {
-            return Err(problem(
+            return Err(setting_error(
                 "command",
                 "found no program, expected a program and its arguments",
             ));
@@ -318,7 +311,7 @@ impl Recipe {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let message =
                     format!("found {name:?}, expected the name of an environment variable");
-                return Err(problem("environment", message));
+                return Err(setting_error("environment", message));
             }
             known("environment", value)?;
         }
@@ -328,7 +321,7 @@ impl Recipe {
             .find(|api| !order::APIS.contains(&api.as_str()))
         {
             let message = format!("found `{api}`, expected `anthropic`, `openai` or `gemini`");
-            return Err(problem("apis", message));
+            return Err(setting_error("apis", message));
         }
         let instructions = self.instructions.iter().flat_map(|added| &added.files);
         let servers = self.mcp_servers.iter().flat_map(|list| &list.files);
@@ -354,7 +347,7 @@ impl Recipe {
         {
             Some(path) => {
                 let message = format!("found `{path}`, expected a path inside the session's home");
-                Err(problem("files", message))
+                Err(setting_error("files", message))
             }
             None => Ok(()),
         }
@@ -362,7 +355,7 @@ impl Recipe {
 }
 
 /// Refuses what looks like a placeholder and is none.
-fn known(key: &str, text: &str) -> Result<(), OverrideProblem> {
+fn known(key: &str, text: &str) -> Result<(), ConfigError> {
     for (start, _) in text.match_indices('{') {
         let Some((name, _)) = text[start + 1..].split_once('}') else {
             continue;
@@ -370,12 +363,12 @@ fn known(key: &str, text: &str) -> Result<(), OverrideProblem> {
         let name = name.strip_suffix(":json").unwrap_or(name);
         let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         if is_word && !Recipe::PLACEHOLDERS.contains(&name) {
-            let found = problem(key, format!("unknown placeholder `{{{name}}}`"));
+            let found = setting_error(key, format!("unknown placeholder `{{{name}}}`"));
             let list: Vec<String> = Recipe::PLACEHOLDERS
                 .map(|name| format!("`{{{name}}}`"))
                 .into();
             let hint = Some(format!("known are {}", list.join(", ")));
-            return Err(OverrideProblem { hint, ..found });
+            return Err(ConfigError { hint, ..found });
         }
     }
     Ok(())
@@ -403,7 +396,7 @@ mod tests {
         }
     }
 
-    fn refused(recipe: Value) -> OverrideProblem {
+    fn refused(recipe: Value) -> ConfigError {
         Recipe::from_value(&recipe).unwrap_err()
     }
 

@@ -1,9 +1,9 @@
 //! Plays recorded sessions with their real tokens and traces. Everything it gives is marked `replayed`.
 
 use crate::lock;
-use crate::settings::{problem, read};
+use crate::settings::{read, setting_error};
 use assize_contracts::{
-    CompletionReason, Concurrency, CreateSessionParams, JsonMap, Nature, OverrideProblem,
+    CompletionReason, Concurrency, ConfigError, CreateSessionParams, JsonMap, Nature,
     PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope, SessionHandle,
     SessionProvider, SessionTrace, Timestamp, TimingBreakdown, TraceEvent, async_trait,
     fill_template,
@@ -34,7 +34,7 @@ struct ReplaySettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Timing {
-    /// No time at all; the recorded time stands in the row.
+    /// No time at all; the row has the recorded time.
     #[default]
     Fast,
     /// As long as it took when it was recorded.
@@ -84,7 +84,7 @@ impl SessionProvider for ReplayProvider {
         Nature::Replayed
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         let settings: ReplaySettings = read(overrides)?;
         let mut rest = settings.session.as_str();
         while let Some((_, after)) = rest.split_once('{') {
@@ -94,7 +94,7 @@ impl SessionProvider for ReplayProvider {
                     "unknown placeholder `{{{name}}}`, expected one of `{{{}}}`",
                     PLACEHOLDERS.join("}`, `{")
                 );
-                return Err(problem("session", message));
+                return Err(setting_error("session", message));
             }
             rest = after;
         }

@@ -1,21 +1,21 @@
 //! Settings that a suite gives to a provider: read with errors that name the place and the nearest known key.
 
-use assize_contracts::{JsonMap, OverrideProblem};
+use assize_contracts::{ConfigError, JsonMap};
 use assize_process::host_variable;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Reads a provider's settings.
-pub(crate) fn read<T: DeserializeOwned>(overrides: &JsonMap) -> Result<T, OverrideProblem> {
-    let value = Value::Object(overrides.clone());
-    serde_path_to_error::deserialize(&value).map_err(|error| {
+pub(crate) fn read<T: DeserializeOwned>(overrides: &JsonMap) -> Result<T, ConfigError> {
+    read_value(&Value::Object(overrides.clone()))
+}
+
+/// Reads a value; the error names the place in it.
+pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().iter().map(ToString::to_string);
-        OverrideProblem {
-            path: path.filter(|part| part != "?").collect(),
-            message: error.inner().to_string(),
-            hint: None,
-        }
+        ConfigError::at(path.filter(|part| part != "?"), error.inner().to_string())
     })
 }
 
@@ -27,11 +27,7 @@ pub(crate) fn variable(environment: &BTreeMap<String, String>, name: &str) -> Op
     }
 }
 
-/// A problem with one setting.
-pub(crate) fn problem(key: &str, message: impl Into<String>) -> OverrideProblem {
-    OverrideProblem {
-        path: vec![key.to_owned()],
-        message: message.into(),
-        hint: None,
-    }
+/// An error about one setting.
+pub(crate) fn setting_error(key: &str, message: impl Into<String>) -> ConfigError {
+    ConfigError::at([key], message)
 }

@@ -7,9 +7,8 @@ mod settings;
 use crate::lock;
 use crate::settings::read;
 use assize_contracts::{
-    Concurrency, CreateSessionParams, JsonMap, Nature, OverrideProblem, PromptResult,
-    ProviderError, ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp,
-    async_trait,
+    Concurrency, ConfigError, CreateSessionParams, JsonMap, Nature, PromptResult, ProviderError,
+    ProviderScope, SessionHandle, SessionProvider, SessionTrace, Timestamp, async_trait,
 };
 use repertoire::Simulation;
 use session::SimulatedSession;
@@ -84,7 +83,7 @@ impl SessionProvider for SimulatedProvider {
         Duration::from_secs(1)
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         read::<SimulatedSettings>(overrides)?.check()
     }
 

@@ -28,7 +28,6 @@ pub struct Skill {
     pub description: String,
     /// The text that is loaded when the skill is used.
     pub body: String,
-    /// The directory.
     pub directory: PathBuf,
     /// BLAKE3 of all names and contents.
     pub hash: String,
@@ -37,7 +36,6 @@ pub struct Skill {
 /// A subagent in the form of Claude Code: front matter with name and description, then its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subagent {
-    /// Its name.
     pub name: String,
     /// The sentence by which agents decide.
     pub description: String,

@@ -132,7 +132,7 @@ pub(crate) fn session_directory() -> io::Result<Scratch> {
     Scratch::new().map_err(|error| io::Error::other(error.explained()))
 }
 
-/// Paths strictly below a directory that stand in a text and exist.
+/// Existing paths strictly below a directory that a text contains.
 fn paths_below(text: &str, directory: &Path) -> Vec<PathBuf> {
     let Some(prefix) = directory.to_str() else {
         return Vec::new();

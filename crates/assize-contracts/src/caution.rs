@@ -119,7 +119,7 @@ caution_codes! {
     RetriedFailures = "retried-failures",
     /// Agents could read what they are judged by, or do other things that a sandbox keeps them from.
     WeakSandbox = "weak-sandbox",
-    /// Nothing of a session passed by the capture proxy.
+    /// No request of a session passed through the capture proxy.
     NotCaptured = "not-captured",
     /// Sessions were imported: the conditions they ran under were not assigned at random.
     NotRandomised = "not-randomised",

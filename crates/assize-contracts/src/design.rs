@@ -1,6 +1,7 @@
 //! The design of an experiment as it is stored: factors and the modes they expand to, the rule by which a run stops, its
 //! budget, and the looks at its data.
 
+use crate::metric::Judge;
 use crate::{ProfileRow, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -214,12 +215,14 @@ impl ProfileRow {
                 .zip(attempt.tokens.total)
                 .map(|(sum, part)| sum + part);
         }
-        let judge = |name: &str| self.extensions.get(name).and_then(number_in);
-        if self.extensions.contains_key("judge_calls") {
-            usd = usd
-                .zip(judge("judge_cost_usd"))
-                .map(|(sum, part)| sum + part);
-            let judged = judge("judge_tokens_total").map(|tokens| tokens as u64);
+        let number = |name: &String| self.extensions.get(name).and_then(number_in);
+        for judge in self
+            .extensions
+            .keys()
+            .filter_map(|name| Judge::of_calls(name))
+        {
+            usd = usd.zip(number(&judge.cost)).map(|(sum, part)| sum + part);
+            let judged = number(&judge.tokens).map(|tokens| tokens as u64);
             tokens = tokens.zip(judged).map(|(sum, part)| sum + part);
         }
         Spent { usd, tokens }
@@ -236,7 +239,40 @@ impl ProfileRow {
     }
 }
 
-/// A number, also where a unit stands beside it.
+/// A number, with or without a unit after it.
 fn number_in(value: &serde_json::Value) -> Option<f64> {
     value.as_f64().or_else(|| value.get("value")?.as_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn check(extensions: Value, usd: Option<f64>, tokens: Option<u64>) {
+        let row: ProfileRow = serde_json::from_value(json!({
+            "runId": "r", "scenarioId": "s", "mode": "m", "model": "", "iteration": 0,
+            "startedAt": "2026-01-01T00:00:00.000Z", "completedAt": "2026-01-01T00:00:01.000Z",
+            "tokens": {"total": 100}, "timing": {"wallMs": 1000, "segments": []},
+            "toolCalls": {}, "cost": {"totalUsd": 1}, "success": true,
+            "checkpointsPassed": 0, "checkpointsTotal": 0, "checkpointDetails": [],
+            "outputValid": true, "provider": "p", "sessionId": null, "agentTurns": null,
+            "completionReason": null, "outcome": "pass", "extensions": extensions,
+        }))
+        .unwrap();
+        assert_eq!(row.spent(), Spent { usd, tokens });
+    }
+
+    #[test]
+    fn every_judge_is_paid_for() {
+        check(json!({}), Some(1.0), Some(100));
+        let mut extensions = json!({
+            "judge_calls": 1, "judge_cost_usd": 0.5, "judge_tokens_total": 10,
+            "judge_2_calls": 3, "judge_2_cost_usd": 0.25, "judge_2_tokens_total": 20,
+            "judge_phone_calls": 7,
+        });
+        check(extensions.clone(), Some(1.75), Some(130));
+        extensions["judge_2_cost_usd"].take();
+        check(extensions, None, Some(130));
+    }
 }

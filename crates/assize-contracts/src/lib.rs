@@ -7,7 +7,10 @@
 //!
 //! One rule runs through all records: a number that was not measured is `None` (JSON `null`), never 0.
 
+#![warn(missing_docs)]
+
 mod causes;
+mod config_error;
 mod metric;
 mod number;
 mod timestamp;
@@ -56,6 +59,7 @@ pub use causes::with_causes;
 pub use caution::{Caution, CautionCode};
 pub use cell_key::CellKey;
 pub use collector::{Collector, CustomMetric, MetricValue};
+pub use config_error::ConfigError;
 pub use design::{
     Budget, DecidedRecord, FactorRecord, FactorialMode, FactorialRecord, LookRecord, Spent,
     StoppedRecord, StoppingMethod, UntilSpec,
@@ -75,9 +79,8 @@ pub use prompt::{
     TimingSegment, ToolCallRecord,
 };
 pub use provider::{
-    Concurrency, CreateSessionParams, Fault, LONG_CALL_LIMIT, Nature, OverrideProblem,
-    PermissionConfig, ProviderConfig, ProviderError, ProviderScope, QUICK_CALL_LIMIT,
-    SessionHandle, SessionProvider,
+    Concurrency, CreateSessionParams, Fault, LONG_CALL_LIMIT, Nature, PermissionConfig,
+    ProviderConfig, ProviderError, ProviderScope, QUICK_CALL_LIMIT, SessionHandle, SessionProvider,
 };
 pub use reading::{
     AnalysisSpec, GateForModes, GateSpec, MarginSpec, Reading, ScopeName, StatisticName,

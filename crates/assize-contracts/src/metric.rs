@@ -642,6 +642,28 @@ const SEGMENT: (&str, &str) = ("latency_", "_ms");
 const CATEGORY: &str = "tool_calls_category_";
 const JUDGE: &str = "judge_";
 
+/// The names of the metrics that a judge's spending is in.
+pub(crate) struct Judge {
+    pub(crate) cost: String,
+    pub(crate) tokens: String,
+}
+
+impl Judge {
+    /// The judge whose calls this metric counts: `judge_calls`, `judge_2_calls` of a second one, or `step.judge_calls`.
+    pub(crate) fn of_calls(name: &str) -> Option<Self> {
+        let prefix = name.strip_suffix("calls")?;
+        let own = prefix.rsplit('.').next().unwrap_or(prefix);
+        let number = own.strip_prefix(JUDGE)?.trim_end_matches('_');
+        number
+            .bytes()
+            .all(|digit| digit.is_ascii_digit())
+            .then(|| Self {
+                cost: [prefix, "cost_usd"].concat(),
+                tokens: [prefix, "tokens_total"].concat(),
+            })
+    }
+}
+
 impl From<&CustomMetric> for Metric {
     /// A declaration wins over what is built in under the same name.
     fn from(found: &CustomMetric) -> Self {

@@ -27,8 +27,8 @@ pub enum Wire {
 }
 
 impl ModelUse {
-    /// The error of a prompt in which nothing shows that a model answered, with the agent's own words as its reason. None
-    /// where something does, or nothing follows.
+    /// The error of a prompt in which nothing shows that a model answered, with the agent's own words as its reason.
+    /// `None` where something does, or nothing follows.
     pub fn missing_answer(
         self,
         outcome: &Result<PromptResult, ProviderError>,

@@ -1,8 +1,8 @@
 //! Everything that can be named in a suite, by kind and name: built-ins and people's own alike.
 
 use crate::{
-    Analyzer, BoxError, Collector, Evaluator, JsonMap, ModeResolver, OverrideProblem, RunHooks,
-    Runner, Scorer, SessionProvider,
+    Analyzer, BoxError, Collector, ConfigError, Evaluator, JsonMap, ModeResolver, RunHooks, Runner,
+    Scorer, SessionProvider,
 };
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::path::Path;
@@ -12,9 +12,9 @@ type MakeProvider = Arc<dyn Fn() -> Arc<dyn SessionProvider> + Send + Sync>;
 type MakeScorer = Arc<dyn Fn(&JsonMap) -> Result<Arc<dyn Scorer>, BoxError> + Send + Sync>;
 
 type MakeRunner =
-    Arc<dyn Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem> + Send + Sync>;
+    Arc<dyn Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, ConfigError> + Send + Sync>;
 type MakeEvaluator =
-    Arc<dyn Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem> + Send + Sync>;
+    Arc<dyn Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, ConfigError> + Send + Sync>;
 
 /// A runner as a suite declares it.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ impl RunnerSource {
     }
 
     /// A runner as the suite wants it. An error names what is wrong with its configuration.
-    pub fn make(&self, setup: &RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem> {
+    pub fn make(&self, setup: &RunnerSetup<'_>) -> Result<Arc<dyn Runner>, ConfigError> {
         (self.make)(setup)
     }
 }
@@ -91,7 +91,7 @@ impl EvaluatorSource {
     }
 
     /// An evaluator as the suite wants it. An error names what is wrong with its configuration.
-    pub fn make(&self, setup: &EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem> {
+    pub fn make(&self, setup: &EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, ConfigError> {
         (self.make)(setup)
     }
 }
@@ -273,10 +273,7 @@ impl Plugins {
         mut self,
         name: impl Into<String>,
         version: impl Into<String>,
-        make: impl Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, OverrideProblem>
-        + Send
-        + Sync
-        + 'static,
+        make: impl Fn(&RunnerSetup<'_>) -> Result<Arc<dyn Runner>, ConfigError> + Send + Sync + 'static,
     ) -> Self {
         let source = RunnerSource {
             version: version.into(),
@@ -319,7 +316,7 @@ impl Plugins {
         name: impl Into<String>,
         version: impl Into<String>,
         metrics: &[&str],
-        make: impl Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, OverrideProblem>
+        make: impl Fn(&EvaluatorSetup<'_>) -> Result<Arc<dyn Evaluator>, ConfigError>
         + Send
         + Sync
         + 'static,

@@ -1,7 +1,8 @@
 //! Providers: the way to what is on trial.
 
 use crate::{
-    JsonMap, ModelUse, PromptResult, Sandboxing, SessionSandbox, SessionTrace, Timestamp, VoidCause,
+    ConfigError, JsonMap, ModelUse, PromptResult, Sandboxing, SessionSandbox, SessionTrace,
+    Timestamp, VoidCause,
 };
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -94,9 +95,9 @@ pub trait SessionProvider: Send + Sync {
         Some(QUICK_CALL_LIMIT)
     }
 
-    /// Looks at the settings a suite gives to this provider. Called by `check` and before a run, never during.
+    /// Checks the settings that a suite gives to this provider. Called by `check` and before a run, never during.
     /// An error names the setting and stops the run before it starts.
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         let _ = overrides;
         Ok(())
     }
@@ -321,18 +322,6 @@ impl SessionHandle {
             extra: JsonMap::new(),
         }
     }
-}
-
-/// A setting that a provider cannot use.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct OverrideProblem {
-    /// Place in the settings: keys and list positions from the outside in.
-    pub path: Vec<String>,
-    /// The value found and the value expected.
-    pub message: String,
-    /// The way out.
-    pub hint: Option<String>,
 }
 
 /// An error of a provider.

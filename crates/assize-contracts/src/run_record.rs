@@ -121,6 +121,24 @@ pub struct TaskEvent {
     pub data: Option<Value>,
 }
 
+impl TaskEvent {
+    /// An event outside of any step.
+    pub fn new(
+        timestamp: Timestamp,
+        level: TaskEventLevel,
+        event: impl Into<String>,
+        data: Option<Value>,
+    ) -> Self {
+        Self {
+            timestamp,
+            level,
+            step: None,
+            event: event.into(),
+            data,
+        }
+    }
+}
+
 /// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

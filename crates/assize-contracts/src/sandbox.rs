@@ -300,7 +300,7 @@ pub enum Sandboxing {
     OutOfReach,
 }
 
-/// The wall of a mode, as it stands in a run's manifest (`provenance.sandbox`) and in its report.
+/// The wall of a mode, as in a run's manifest (`provenance.sandbox`) and in its report.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WallRecord {
@@ -309,7 +309,7 @@ pub struct WallRecord {
     /// The scenario, where it has a wall of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// The wall that stood: `guard`, `container` or `none`, whatever was asked for.
+    /// The wall that was in effect: `guard`, `container` or `none`, whatever was asked for.
     pub sandbox: String,
     /// The same with its limits, for people.
     pub words: String,
@@ -355,7 +355,7 @@ pub struct SessionSandbox {
 /// The way from a container to the capture proxy: a port on the container's loopback, and the Unix socket it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelDoor {
-    /// The port, as it stands in base URLs.
+    /// The port, as in base URLs.
     pub port: u16,
     /// The socket on this machine.
     pub socket: PathBuf,

@@ -21,9 +21,9 @@ pub trait Scorer: Send + Sync {
     /// The name under which suites use it.
     fn id(&self) -> &str;
 
-    /// Looks at what a scenario asks to be checked. Called by `check` and before a run.
+    /// Checks the checks of a scenario. Called by `check` and before a run.
     /// An error stops the run before it starts.
-    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), crate::OverrideProblem> {
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), crate::ConfigError> {
         let _ = scenario;
         Ok(())
     }

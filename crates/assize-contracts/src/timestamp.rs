@@ -26,7 +26,7 @@ pub fn unix_ms_now() -> i64 {
 static JUMP: AtomicI64 = AtomicI64::new(0);
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the clock jump forth and back by so many milliseconds every few looks at it: for tests of what a wrong clock must not break.
+/// Makes the clock jump forth and back by so many milliseconds every few reads: for tests of what a wrong clock must not break.
 pub fn let_clock_jump(milliseconds: i64) {
     JUMP.store(milliseconds, Ordering::Relaxed);
 }
@@ -84,7 +84,7 @@ impl Timestamp {
         })
     }
 
-    /// The text as it stands in the record.
+    /// The text as in the record.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -51,7 +51,7 @@ pub struct SessionTrace {
 pub struct UserTurn {
     /// Time of sending. A program that is started for the message starts then.
     pub started_at: Timestamp,
-    /// Time until the agent gave the word back, or was stopped.
+    /// Time until the agent ended its turn or was stopped.
     #[serde(default)]
     pub duration_ms: Option<Millis>,
 }
@@ -277,7 +277,7 @@ impl ModelCall {
 pub struct SkillSighting {
     /// The skill's name.
     pub name: String,
-    /// Its description stood in a request.
+    /// Its description was in a request.
     pub offered: bool,
     /// The conversations whose requests contained its text, by the first such request of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -15,7 +15,6 @@ const KNOWN_BLOCKS: u32 = 3;
 pub struct Amounts {
     /// Dollars.
     pub usd: f64,
-    /// Tokens.
     pub tokens: f64,
     /// Milliseconds from the first trial of a block to its last.
     pub ms: f64,

@@ -17,7 +17,6 @@ pub enum Event<'a> {
     RunStarted {
         /// The run's id.
         run_id: &'a str,
-        /// Its directory.
         directory: &'a Path,
         /// Trials in the plan.
         cells: u64,
@@ -28,11 +27,8 @@ pub enum Event<'a> {
     CellStarted {
         /// Place in the plan; absent for the warm-up.
         position: Option<u64>,
-        /// Its scenario.
         scenario_id: &'a str,
-        /// Its mode.
         mode: &'a str,
-        /// Its model.
         model: &'a str,
         /// Its repetition.
         iteration: i64,
@@ -42,7 +38,7 @@ pub enum Event<'a> {
         /// The part that progress shows.
         #[serde(skip)]
         trial: &'a TrialBrief,
-        /// The row as it was stored: JSON, secrets removed. In JSON its fields stand beside `event`.
+        /// The row as it was stored: JSON, secrets removed. In JSON its fields are beside `event`.
         #[serde(flatten, serialize_with = "as_fields")]
         json: &'a [u8],
     },
@@ -91,13 +87,10 @@ fn as_fields<S: Serializer>(json: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 pub struct TrialBrief {
     /// Place in the plan.
     pub position: Option<u64>,
-    /// Its mode.
     pub mode: String,
-    /// Its outcome.
     pub outcome: Outcome,
     /// Tokens it used.
     pub tokens_total: Option<u64>,
-    /// Its cost.
     pub cost_usd: Option<Usd>,
     /// Tokens that are known in any case, where their total is not.
     pub tokens_at_least: Option<u64>,

@@ -51,7 +51,7 @@ impl Hooks {
         }
     }
 
-    /// Says which variables processes started for the modes get.
+    /// Passes the hooks the variables of processes that are started for the modes.
     pub(crate) fn announce_environments(&self, modes: &[Mode]) {
         for set in &self.sets {
             for mode in modes {

@@ -39,7 +39,7 @@ pub use shard::{Round, Shard, ShardError, ShardPlan};
 pub use steering::{Look, Steering, StoppedArm};
 pub use suite::{After, Execution, KeepWorkspace, Mode, Output, ProfileSuite};
 pub use task::{
-    Condition, DeclaredSchemas, FlowProblem, TaskSet, TaskSource, UsedEvaluator, UsedRunner,
-    check_flow, config_hash,
+    Condition, DeclaredSchemas, TaskSet, TaskSource, UsedEvaluator, UsedRunner, check_flow,
+    config_hash,
 };
 pub use voids::VoidReason;

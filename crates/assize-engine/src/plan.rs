@@ -52,7 +52,7 @@ pub struct Cell {
     pub iteration: u32,
 }
 
-/// All cells of a run in the order in which they are started. Cells are worked out when they are asked for: a plan over
+/// All cells of a run in the order in which they are started. Cells are computed on demand: a plan over
 /// a million tasks is a few numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -92,7 +92,7 @@ struct Layout {
     ranking: Vec<u32>,
     /// The ends of priorities in the ranking.
     groups: Vec<u32>,
-    /// For the random order: which cell of the sequential one stands where.
+    /// For the random order: the cell of the sequential order at each position.
     shuffled: Vec<u32>,
 }
 
@@ -309,7 +309,7 @@ fn rank(subjects: &Subjects) -> (Vec<u32>, Vec<u32>) {
     (ranking, ends)
 }
 
-/// Rows of orders such that over all rows every arm stands in every place, and follows every other, equally often
+/// Rows of orders in which every arm is equally often in every position, and equally often after every other
 /// (Williams 1949). An odd number of arms needs the mirrored rows too.
 fn balanced_square(arms: usize) -> Vec<Vec<usize>> {
     let zigzag = (0..arms).map(|i| {

@@ -10,8 +10,8 @@ use crate::preflight;
 use crate::schedule::Scheduler;
 use crate::shard::ShardPlan;
 use crate::store::{
-    CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, ShardRecord, StoreError,
-    WriterHandle, append_look, list_named, new_run_id,
+    CellKey, Encoder, Manifest, OpenRun, RunDirectory, RunState, ShardRecord, StoreError, Writer,
+    WriterHandle, WrittenRun, append_look, list_named, new_run_id,
 };
 use crate::suite::{Execution, Mode, ProfileSuite};
 use crate::task::UsedRunner;
@@ -43,9 +43,7 @@ pub enum RunTarget {
 /// The end of a run.
 #[derive(Debug)]
 pub struct ProfileSuiteResult {
-    /// The run.
     pub run_id: String,
-    /// Its directory.
     pub directory: PathBuf,
     /// Trials on disk.
     pub done: u64,
@@ -77,7 +75,6 @@ pub enum EngineError {
     /// A mode uses a provider that is not there.
     #[error("mode `{mode}` uses the unknown provider `{provider}`")]
     UnknownProvider {
-        /// The mode.
         mode: String,
         /// The provider it names.
         provider: String,
@@ -85,7 +82,6 @@ pub enum EngineError {
     /// A mode could not be resolved.
     #[error("cannot resolve mode `{mode}`: {message}")]
     Mode {
-        /// The mode.
         mode: String,
         /// The resolver's message.
         message: String,
@@ -108,7 +104,6 @@ pub enum EngineError {
         scenario: String,
         /// The first mode with its variables.
         mode: String,
-        /// The message.
         message: String,
     },
     /// Workspaces cannot be made by the suite's method.
@@ -119,12 +114,7 @@ pub enum EngineError {
     },
     /// A provider could not be started.
     #[error("cannot start provider `{provider}`: {message}")]
-    ProviderInit {
-        /// The provider.
-        provider: String,
-        /// Its message.
-        message: String,
-    },
+    ProviderInit { provider: String, message: String },
     /// No free port was found for a provider.
     #[error("cannot find a free port on the loopback interface")]
     NoPort {
@@ -198,21 +188,7 @@ pub async fn run_profile_suite(
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
-    run.hooks().announce_environments(&suite.modes);
-    let context = run.context();
-    let before = run.hooks().around_run(HookEvent::BeforeRun, &context);
-    if let Ok(errors) = run.unless_cancelled(before).await {
-        run.report(errors);
-    }
-    let mut instances = Instances::default();
-    let worked = run
-        .work_through(open, &mut instances, writer.handle())
-        .await;
-    let written = writer.flush().await;
-    run.report(run.hooks().around_run(HookEvent::AfterRun, &context).await);
-    run.report(instances.shut_down().await);
-    run.report(run.shut_down_runners().await);
-
+    let Worked { outcome, written } = run.work_between_hooks(open, writer).await;
     let written = written?;
     let done = done + written.trials();
     // Cells of arms that a look has stopped are not missing.
@@ -226,7 +202,7 @@ pub async fn run_profile_suite(
     } else {
         RunState::Incomplete
     })?;
-    worked?;
+    outcome?;
     listener.on_event(&Event::RunFinished {
         run_id: &run_id,
         done,
@@ -422,7 +398,7 @@ fn places(
     is_wanted: impl Fn(&CellKey) -> bool,
 ) -> Result<Vec<u32>, EngineError> {
     let mut wanted = Vec::new();
-    // In blocked order the cells of a task stand together, so its id is read once.
+    // In blocked order the cells of a task are neighbours, so its id is read once.
     let mut known: Option<(u32, String)> = None;
     for cell in cells.into_iter().map(|position| plan.cell(position)) {
         let scenario_id = match known.take().filter(|(number, _)| *number == cell.scenario) {
@@ -531,7 +507,32 @@ struct Run {
     warm_up: bool,
 }
 
+/// The end of the trials of a run. What was written counts even where the work failed.
+struct Worked {
+    outcome: Result<(), EngineError>,
+    written: Result<WrittenRun, StoreError>,
+}
+
 impl Run {
+    /// Does the cells between the hooks around the run, and ends everything that was started for them.
+    async fn work_between_hooks(&self, open: Vec<u32>, writer: Writer) -> Worked {
+        self.hooks().announce_environments(&self.suite().modes);
+        let context = self.context();
+        let before = self.hooks().around_run(HookEvent::BeforeRun, &context);
+        if let Ok(errors) = self.unless_cancelled(before).await {
+            self.report(errors);
+        }
+        let mut instances = Instances::default();
+        let outcome = self
+            .work_through(open, &mut instances, writer.handle())
+            .await;
+        let written = writer.flush().await;
+        self.report(self.hooks().around_run(HookEvent::AfterRun, &context).await);
+        self.report(instances.shut_down().await);
+        self.report(self.shut_down_runners().await);
+        Worked { outcome, written }
+    }
+
     fn hooks(&self) -> &Hooks {
         &self.scheduler.trials.hooks
     }

@@ -257,7 +257,7 @@ impl<'a> Rescorer<'a> {
     fn changed_task(&self, scenario: &BaseScenario) -> Option<&'static str> {
         let before = self.before.get(&scenario.id)?;
         let now = serde_json::to_value(scenario).ok()?;
-        // How a workspace is made changes nothing of what it holds.
+        // The method by which a workspace is made does not change its content.
         let part = |task: &Value, key: &str| {
             let mut part = task.get(key).cloned();
             if let Some(Value::Object(workspace)) = part.as_mut().filter(|_| key == "workspace") {

@@ -96,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    /// Says why a mode is stopped, once.
+    /// Reports once why a mode is stopped.
     fn note_void(&self, row: &ProfileRow) {
         let Some(void) = self.voids.add(row) else {
             return;

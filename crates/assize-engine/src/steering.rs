@@ -25,7 +25,6 @@ pub struct Look {
 /// An arm that is done before its last repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoppedArm {
-    /// The arm.
     pub arm: Arm,
     /// Repetitions it has.
     pub after: u32,

@@ -28,9 +28,7 @@ pub struct ProfileSuite {
     pub modes: Vec<Mode>,
     /// The models; without any, each mode has its provider's own.
     pub models: Vec<String>,
-    /// The scenarios.
     pub scenarios: Vec<Arc<BaseScenario>>,
-    /// The tasks.
     pub tasks: Option<TaskSet>,
     /// Repetitions, order and concurrency.
     pub execution: Execution,

@@ -57,7 +57,7 @@ pub(crate) struct Trials {
     pub(crate) room_at_runners: BTreeMap<String, Semaphore>,
     /// Metric names that two collectors gave and that were reported.
     pub(crate) reported: Mutex<BTreeSet<String>>,
-    /// For names that plugins give to metrics: they stand in rows and in the manifest.
+    /// For names that plugins give to metrics: rows and the manifest contain them.
     pub(crate) redactor: Redactor,
 }
 

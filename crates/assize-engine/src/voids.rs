@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The cause of a mode's void trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoidReason {
-    /// The mode.
     pub mode: String,
     /// The reason in words, secrets removed: that of the first such trial.
     pub reason: String,

@@ -192,8 +192,8 @@ impl TrialWorkspaces {
         })
     }
 
-    /// Restores a workspace to the state in which an agent left it, and returns what that agent changed. `Err` says in
-    /// words why that cannot be done.
+    /// Restores a workspace to the state in which an agent left it, and returns what that agent changed. `Err` explains
+    /// why that cannot be done.
     pub(crate) async fn bring_back(
         &self,
         workspace: &TrialWorkspace,

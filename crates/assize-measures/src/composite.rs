@@ -2,7 +2,7 @@
 
 use crate::spec::nearest;
 use assize_contracts::{
-    BaseScenario, BoxError, CustomMetric, JsonMap, OverrideProblem, Plugins, Scorer, ScorerContext,
+    BaseScenario, BoxError, ConfigError, CustomMetric, JsonMap, Plugins, Scorer, ScorerContext,
     ScorerResult, async_trait,
 };
 use serde_json::Value;
@@ -41,7 +41,7 @@ impl Scorer for CompositeScorer {
         "composite"
     }
 
-    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), ConfigError> {
         self.scorers
             .iter()
             .try_for_each(|(_, scorer)| scorer.check_scenario(scenario))
@@ -104,9 +104,10 @@ fn add(all: &mut ScorerResult, kind: &str, name: &str, result: Result<ScorerResu
     }
 }
 
-/// A metric that an earlier scorer gave, too, is named after this one: `judge_2_calls` where there is a `judge_calls`.
+/// The metrics of a second scorer of a kind are named after it, so that those of one judge stay together: `judge_2_calls`.
+/// So is a metric that another scorer gave, too.
 fn add_metric(all: &mut Vec<CustomMetric>, mut metric: CustomMetric, kind: &str, name: &str) {
-    if all.iter().any(|known| known.name == metric.name) {
+    if name != kind || all.iter().any(|known| known.name == metric.name) {
         metric.rename_after(kind, name);
     }
     all.push(metric);
@@ -115,10 +116,7 @@ fn add_metric(all: &mut Vec<CustomMetric>, mut metric: CustomMetric, kind: &str,
 /// The scorer that a suite's `scorer` asks for: `{ uses: checks }`, or `{ composite: [ … ] }` of several.
 ///
 /// Keys beside `uses` are the scorer's settings.
-pub fn make_scorer(
-    plugins: &Plugins,
-    settings: &JsonMap,
-) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+pub fn make_scorer(plugins: &Plugins, settings: &JsonMap) -> Result<Arc<dyn Scorer>, ConfigError> {
     make_at(plugins, settings, &["scorer".to_owned()])
 }
 
@@ -126,7 +124,7 @@ fn make_at(
     plugins: &Plugins,
     settings: &JsonMap,
     path: &[String],
-) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+) -> Result<Arc<dyn Scorer>, ConfigError> {
     if let Some(list) = settings.get("composite") {
         return make_composite(plugins, list, path);
     }
@@ -142,22 +140,22 @@ fn make_at(
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("known scorers: {}", known.join(", ")),
         };
-        return Err(problem(path, "uses", message, Some(hint)));
+        return Err(error_at(path, "uses", message, Some(hint)));
     };
     let mut own = settings.clone();
     own.remove("uses");
-    make(&own).map_err(|error| problem(path, name, error.to_string(), None))
+    make(&own).map_err(|error| error_at(path, name, error.to_string(), None))
 }
 
 fn make_composite(
     plugins: &Plugins,
     list: &Value,
     path: &[String],
-) -> Result<Arc<dyn Scorer>, OverrideProblem> {
+) -> Result<Arc<dyn Scorer>, ConfigError> {
     let entries = list.as_array().filter(|entries| !entries.is_empty());
     let Some(entries) = entries else {
         let message = "expected a list of scorers".to_owned();
-        return Err(problem(path, "composite", message, None));
+        return Err(error_at(path, "composite", message, None));
     };
     let mut scorers = Vec::with_capacity(entries.len());
     for (position, entry) in entries.iter().enumerate() {
@@ -166,7 +164,7 @@ fn make_composite(
             .as_object()
             .filter(|map| !map.contains_key("composite"))
         else {
-            return Err(problem(
+            return Err(error_at(
                 &place,
                 "uses",
                 "expected a scorer".to_owned(),
@@ -178,11 +176,10 @@ fn make_composite(
     Ok(Arc::new(CompositeScorer::new(scorers)))
 }
 
-fn problem(path: &[String], key: &str, message: String, hint: Option<String>) -> OverrideProblem {
-    OverrideProblem {
-        path: [path, &[key.to_owned()]].concat(),
-        message,
+fn error_at(path: &[String], key: &str, message: String, hint: Option<String>) -> ConfigError {
+    ConfigError {
         hint,
+        ..ConfigError::at([path, &[key.to_owned()]].concat(), message)
     }
 }
 
@@ -266,8 +263,10 @@ mod tests {
             _context: &ScorerContext,
         ) -> Result<ScorerResult, BoxError> {
             let calls = CustomMetric::number("judge_calls", self.0, "count");
+            // The cost of the first one is unknown.
+            let cost = (self.0 > 1.0).then(|| CustomMetric::number("judge_cost_usd", 0.5, "USD"));
             Ok(ScorerResult {
-                metrics: calls.into_iter().collect(),
+                metrics: calls.into_iter().chain(cost.flatten()).collect(),
                 passed: u64::MAX,
                 total: u64::MAX,
                 details: vec![ScorerCheckResult {
@@ -286,7 +285,10 @@ mod tests {
         let ids: Vec<&str> = result.details.iter().map(|check| &*check.id).collect();
         assert_eq!(ids, ["judge:clear", "judge_2:clear"]);
         let metrics: Vec<&str> = result.metrics.iter().map(|metric| &*metric.name).collect();
-        assert_eq!(metrics, ["judge_calls", "judge_2_calls"]);
+        assert_eq!(
+            metrics,
+            ["judge_calls", "judge_2_calls", "judge_2_cost_usd"]
+        );
         assert_eq!((result.passed, result.total), (u64::MAX, u64::MAX));
     }
 

@@ -1,6 +1,6 @@
 //! The skills that a session used, from two sources: the agent's own tool calls, and the capture of every skill on the wire.
 //!
-//! Only a call that loads a skill counts, wherever it stands in the session: other calls before it say nothing, and those of
+//! Only a call that loads a skill counts, wherever it is in the session: other calls before it mean nothing, and those of
 //! subagents count like those of the main agent.
 
 use assize_contracts::{PromptResult, SessionTrace, SkillSighting, Timestamp, TraceEvent};
@@ -170,7 +170,7 @@ fn is_load(event: &TraceEvent, name: &str) -> bool {
     *success != Some(false) && !writes(tool) && mentions(input, &format!("{name}/SKILL.md"), 0)
 }
 
-/// The skill that a tool for skills is called with. Plugins' skills stand behind the plugin's name.
+/// The skill that a tool for skills is called with. Skills of plugins come after the plugin's name.
 fn loaded_name(event: &TraceEvent) -> Option<&str> {
     let TraceEvent::ToolCall {
         name,

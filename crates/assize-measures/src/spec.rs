@@ -1,6 +1,6 @@
 //! Reads checks and rubrics as people write them: every value knows its place, every error names the place and the way out.
 
-use assize_contracts::{JsonMap, OverrideProblem};
+use assize_contracts::{ConfigError, JsonMap};
 use serde_json::Value;
 
 /// A value inside a scenario, with its place.
@@ -16,26 +16,22 @@ impl<'a> Spec<'a> {
         Self { value, path }
     }
 
-    pub(super) fn problem(&self, message: impl Into<String>) -> OverrideProblem {
-        OverrideProblem {
-            path: self.path.clone(),
-            message: message.into(),
-            hint: None,
-        }
+    pub(super) fn error(&self, message: impl Into<String>) -> ConfigError {
+        ConfigError::at(self.path.clone(), message)
     }
 
     /// A problem further inside, at a JSON Pointer.
-    pub(super) fn problem_at(&self, pointer: &str, message: impl Into<String>) -> OverrideProblem {
+    pub(super) fn error_at(&self, pointer: &str, message: impl Into<String>) -> ConfigError {
         let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-        let mut problem = self.problem(message);
+        let mut problem = self.error(message);
         problem
             .path
             .extend(pointer.split('/').skip(1).map(unescaped));
         problem
     }
 
-    fn expected(&self, what: &str) -> OverrideProblem {
-        self.problem(format!("expected {what}, found {}", kind(self.value)))
+    fn expected(&self, what: &str) -> ConfigError {
+        self.error(format!("expected {what}, found {}", kind(self.value)))
     }
 
     /// Another value at the same place, such as its key.
@@ -45,7 +41,7 @@ impl<'a> Spec<'a> {
     }
 
     /// The fields of an object, which may have these names only, in snake_case or camelCase.
-    pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, OverrideProblem> {
+    pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, ConfigError> {
         let map = self.object()?;
         for (position, key) in map.keys().enumerate() {
             let name = snake_case(key);
@@ -57,7 +53,7 @@ impl<'a> Spec<'a> {
                 .take(position)
                 .any(|other| snake_case(other) == name)
             {
-                return Err(self.problem(format!("`{name}` is given twice")));
+                return Err(self.error(format!("`{name}` is given twice")));
             }
         }
         let path = self.path.clone();
@@ -65,12 +61,12 @@ impl<'a> Spec<'a> {
     }
 
     /// The entries of an object whose keys people choose.
-    pub(super) fn entries(&self) -> Result<Vec<(&'a str, Self)>, OverrideProblem> {
+    pub(super) fn entries(&self) -> Result<Vec<(&'a str, Self)>, ConfigError> {
         let child = |(key, value): (&'a String, &'a Value)| (key.as_str(), self.child(key, value));
         Ok(self.object()?.iter().map(child).collect())
     }
 
-    pub(super) fn items(&self) -> Result<Vec<Self>, OverrideProblem> {
+    pub(super) fn items(&self) -> Result<Vec<Self>, ConfigError> {
         let items = self
             .value
             .as_array()
@@ -81,7 +77,7 @@ impl<'a> Spec<'a> {
     }
 
     /// A text; numbers and truth values count as the text they are written as.
-    pub(super) fn text(&self) -> Result<String, OverrideProblem> {
+    pub(super) fn text(&self) -> Result<String, ConfigError> {
         match self.value {
             Value::String(text) => Ok(text.clone()),
             Value::Number(_) | Value::Bool(_) => Ok(self.value.to_string()),
@@ -90,7 +86,7 @@ impl<'a> Spec<'a> {
     }
 
     /// One text or a list of them, at least one.
-    pub(super) fn texts(&self) -> Result<Vec<String>, OverrideProblem> {
+    pub(super) fn texts(&self) -> Result<Vec<String>, ConfigError> {
         if !self.value.is_array() {
             return Ok(vec![self.text()?]);
         }
@@ -100,39 +96,39 @@ impl<'a> Spec<'a> {
             .map(Self::text)
             .collect::<Result<_, _>>()?;
         if texts.is_empty() {
-            return Err(self.problem("expected at least one entry"));
+            return Err(self.error("expected at least one entry"));
         }
         Ok(texts)
     }
 
-    pub(super) fn count(&self) -> Result<u64, OverrideProblem> {
+    pub(super) fn count(&self) -> Result<u64, ConfigError> {
         self.value
             .as_u64()
             .ok_or_else(|| self.expected("a whole number that is not negative"))
     }
 
-    pub(super) fn amount(&self) -> Result<f64, OverrideProblem> {
+    pub(super) fn amount(&self) -> Result<f64, ConfigError> {
         self.value
             .as_f64()
             .filter(|amount| *amount >= 0.0)
             .ok_or_else(|| self.expected("a number that is not negative"))
     }
 
-    pub(super) fn flag(&self) -> Result<bool, OverrideProblem> {
+    pub(super) fn flag(&self) -> Result<bool, ConfigError> {
         self.value
             .as_bool()
             .ok_or_else(|| self.expected("`true` or `false`"))
     }
 
     /// An object that has none of the keys, or several of which only one can be.
-    pub(super) fn nothing_asked(&self, keys: &[&str]) -> OverrideProblem {
-        self.problem(format!("expected one of {}", quoted(keys)))
+    pub(super) fn nothing_asked(&self, keys: &[&str]) -> ConfigError {
+        self.error(format!("expected one of {}", quoted(keys)))
     }
 
-    fn unknown_key(&self, key: &str, known: &[&str]) -> OverrideProblem {
+    fn unknown_key(&self, key: &str, known: &[&str]) -> ConfigError {
         let mut problem = self
             .child(key, self.value)
-            .problem(format!("unknown key `{key}`"));
+            .error(format!("unknown key `{key}`"));
         problem.hint = Some(match nearest(key, known) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known keys: {}", quoted(known)),
@@ -140,7 +136,7 @@ impl<'a> Spec<'a> {
         problem
     }
 
-    fn object(&self) -> Result<&'a JsonMap, OverrideProblem> {
+    fn object(&self) -> Result<&'a JsonMap, ConfigError> {
         self.value
             .as_object()
             .ok_or_else(|| self.expected("an object"))
@@ -169,14 +165,14 @@ impl<'a> Fields<'a> {
     }
 
     /// The weight of a check or criterion, 1 unless it has one.
-    pub(super) fn weight(&self) -> Result<u64, OverrideProblem> {
+    pub(super) fn weight(&self) -> Result<u64, ConfigError> {
         let Some(spec) = self.get("weight") else {
             return Ok(1);
         };
         match spec.count()? {
-            0 => Err(spec.problem("expected a weight of at least 1")),
+            0 => Err(spec.error("expected a weight of at least 1")),
             weight @ 1..=1000 => Ok(weight),
-            _ => Err(spec.problem("expected a weight of at most 1000")),
+            _ => Err(spec.error("expected a weight of at most 1000")),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Measures the operations that people wait for, in processor time, memory and bytes, against the budgets; where a plain way exists, also as a ratio to it.
+//! Measures the operations that people wait for, in processor time, memory and bytes, against the budgets; where a plain
+//! way exists, also as a ratio to it.
 //!
 //! `make bench` measures every line with a release build and keeps the table in docs/performance.md. `--check` is for tests: only
 //! the cheap lines, with small fixtures, and only what does not depend on how the program was built or on who else uses the

@@ -41,7 +41,7 @@ pub(crate) fn parse() -> Arguments {
             }
             error.remove(ContextKind::Suggested);
         }
-        // Nobody is left to tell when stderr is gone.
+        // Without stderr there is no place for a message.
         let _ = error.print();
         if let Some(hint) = hint {
             crate::terminal::print_hint(&hint);
@@ -1511,7 +1511,7 @@ Examples:
   assize merge shards/* --out merged        every shard once; then: assize report merged
   assize merge shards --out merged          the same: runs are looked for below a directory
 
-Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first that was finished stands, the other
+Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first that was finished, the other
 is listed and kept beside the rows. What is missing is listed with the command that runs it. Merging again adds to what is there.
 
 Where the suite declares looks (`execution.until`), the merged run is looked at when a round is complete, and the commands of the next \

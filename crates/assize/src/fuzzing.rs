@@ -1,4 +1,4 @@
-//! Bodies that property tests and fuzz targets share: whatever stands in a file, there is an answer and no panic.
+//! Bodies that property tests and fuzz targets share: whatever a file contains, there is an answer and no panic.
 
 use crate::suite::{Document, ScenarioFile, SuiteFile, read_every_task};
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn mcp_requests(root: &Path, bytes: &[u8]) {
 }
 
 /// A problem can always be shown, on a terminal and without harm.
-fn explained(problem: Option<crate::suite::Problem>) {
+fn explained(problem: Option<crate::suite::FileError>) {
     let Some(problem) = problem else { return };
     let text = problem.to_string();
     assert!(text.starts_with("fuzz."), "{text}");

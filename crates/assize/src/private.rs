@@ -18,7 +18,7 @@ pub(crate) fn directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Whether a place is inside a run's directory, where everything is private.
+/// True for a place inside a run's directory, where everything is private.
 pub(crate) fn is_in_run(path: &Path) -> bool {
     path.ancestors().skip(1).take(4).any(RunDirectory::is_run)
 }

@@ -33,7 +33,6 @@ const KEPT_HEADERS: [&str; 3] = ["content-type", "content-encoding", "retry-afte
 /// The suite's settings of a cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassetteSettings {
-    /// The file.
     pub file: PathBuf,
     /// Record or play back.
     pub mode: CassetteMode,

@@ -36,7 +36,6 @@ pub enum CaptureError {
     /// A cassette cannot be written or read.
     #[error("cannot use the cassette `{}`: {message}", file.display())]
     Cassette {
-        /// The file.
         file: PathBuf,
         /// The reason.
         message: String,

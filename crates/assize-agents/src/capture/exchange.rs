@@ -192,7 +192,7 @@ impl Exchange {
     fn conclude(&mut self, ending: Ending) {
         if let Some((take, tape)) = self.take.take().zip(self.session.tape.as_ref()) {
             let is_cut = matches!(ending, Ending::Cut(_));
-            // What the agent did not wait for is no answer to anybody.
+            // A response that the agent did not wait for is no answer.
             if ending != Ending::ClientGone {
                 // A full disk must not break the session; the replay will miss the answer and say so.
                 let _ = tape.keep(take, is_cut, &self.session.redactor);
@@ -218,9 +218,9 @@ impl Exchange {
             // The session ends no sooner than its calls.
             Some((reading, runtime)) => drop(runtime.spawn(async {
                 let read = reading.await.ok().flatten();
-                ended.tell(read);
+                ended.report(read);
             })),
-            None => ended.tell(None),
+            None => ended.report(None),
         }
     }
 
@@ -232,7 +232,7 @@ impl Exchange {
     }
 }
 
-/// A call whose answer is over; what was asked may still be found out.
+/// A call whose answer has ended; its request may still be being read.
 struct EndedCall {
     session: Arc<Session>,
     call: CallUnderWay,
@@ -244,7 +244,7 @@ struct EndedCall {
 
 impl EndedCall {
     /// Reports the exchange to the session. A request that may be tried again is compared before that.
-    fn tell(self, read: Option<ReadRequest>) {
+    fn report(self, read: Option<ReadRequest>) {
         let Self {
             session,
             mut call,

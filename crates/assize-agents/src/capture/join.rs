@@ -43,7 +43,7 @@ pub(super) fn joined(own: Events, wire: Events) -> Events {
             *program == place && call.is_some_and(|call| call.success == Some(false))
         });
         events.push(match partner.get(&place) {
-            Some(told) => Arc::new(joined_call(&own[*told], event, has_inner_failure)),
+            Some(place) => Arc::new(joined_call(&own[*place], event, has_inner_failure)),
             None => Arc::clone(event),
         });
     }
@@ -400,7 +400,7 @@ mod tests {
         ]);
         let joined = joined(own, wire);
         let mut found: Vec<Value> = shown(&joined).as_array().unwrap().clone();
-        // A text without a time stands behind what comes before it, which is the last event of the wire.
+        // A text without a time follows the event before it, which is the last event of the wire.
         found.rotate_right(1);
         assert_eq!(Value::Array(found), expected);
     }

@@ -33,7 +33,7 @@ pub(super) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The error that decides instead of what the agent came to. None: the agent's own result stands.
+    /// The error that replaces the agent's result. None: the agent's result counts.
     pub(super) fn failure(&self, own: &Own) -> Option<ProviderError> {
         let is_service_fault = matches!(own, Err(error) if error.fault == Fault::Service);
         if is_service_fault && !is_about_llm(own) {
@@ -59,7 +59,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// True when the agent reached a model by a way that the proxy does not see: its answer stands, its numbers are claims.
+    /// True when the agent reached a model by a way that the proxy does not see: its answer counts, its numbers are claims.
     pub(super) fn is_not_captured(&self) -> bool {
         self.session.is_empty() && self.model_use != ModelUse::Optional
     }
@@ -75,7 +75,8 @@ impl Evidence<'_> {
         })
     }
 
-    /// How long a call that was under way when time was over had waited without a byte of an answer, if that was more than half of the limit.
+    /// The time that a call under way at the time limit had waited without a byte of an answer, if that was more than half
+    /// of the limit.
     /// Tries that the agent gave up before it count as well, since it asked the same silent service again. A call given up before one
     /// that was answered does not: how it went on is the agent's own doing. Subagents wait as the main agent does.
     fn silence_at_the_end(&self) -> Option<Duration> {

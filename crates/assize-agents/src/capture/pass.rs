@@ -25,6 +25,7 @@ use serde_json::json;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -76,6 +77,7 @@ enum Gathered {
 pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let method = request.method().clone();
     tracing::debug!(%method, "pass a request on");
+    let started = Instant::now();
     let Some((session, service, path)) = route(shared, request.uri()) else {
         let message = "no session has this address; it may have ended";
         return refusal(StatusCode::NOT_FOUND, message);
@@ -99,7 +101,10 @@ pub(super) async fn respond(shared: &Shared, request: Request<Incoming>) -> Resp
         api,
         body,
     };
-    passage.answer(shared, exchange).await
+    let answer = passage.answer(shared, exchange).await;
+    let status = answer.status().as_u16();
+    tracing::debug!(%method, status, after = ?started.elapsed(), "pass an answer back");
+    answer
 }
 
 /// The session and service in the path of a request: `/s/TOKEN/SERVICE/…`.
@@ -277,7 +282,7 @@ impl Passage {
             .as_ref()
             .is_some_and(|tape| !tape.is_playing())
         {
-            // What is compressed cannot be searched for secrets, nor read by people.
+            // Compressed bytes can be neither searched for secrets nor read by people.
             headers.remove(ACCEPT_ENCODING);
         }
         let body = std::mem::replace(&mut self.body, Gathered::Whole(Bytes::new()));

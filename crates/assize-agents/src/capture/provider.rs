@@ -8,8 +8,8 @@ use super::{
 };
 use crate::lock;
 use assize_contracts::{
-    CompletionReason, Concurrency, ContainerNetwork, CreateSessionParams, JsonMap, Millis,
-    ModelDoor, ModelUse, Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig,
+    CompletionReason, Concurrency, ConfigError, ContainerNetwork, CreateSessionParams, JsonMap,
+    Millis, ModelDoor, ModelUse, Nature, PromptMetrics, PromptResult, ProviderConfig,
     ProviderError, ProviderScope, Sandbox, Sandboxing, SessionHandle, SessionProvider,
     SessionSandbox, SessionTrace, TimingSegment, TokenBreakdown, TraceEvent, async_trait,
     with_causes,
@@ -145,8 +145,8 @@ pub struct CapturedProvider {
 
 struct Captured {
     session: CapturedSession,
-    /// Calls that belong to earlier prompts.
-    told: Mutex<usize>,
+    /// The number of calls that belong to earlier prompts.
+    earlier_calls: Mutex<usize>,
     /// Contradictions between the agent and the wire.
     notes: Mutex<Vec<String>>,
     /// The time limit of the session: that of its first prompt.
@@ -226,7 +226,7 @@ impl SessionProvider for CapturedProvider {
         self.inner.export_limit()
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         self.inner.check_overrides(overrides)
     }
 
@@ -252,7 +252,7 @@ impl SessionProvider for CapturedProvider {
         let handle = self.inner.create_session(&params).await?;
         let captured = Captured {
             session,
-            told: Mutex::default(),
+            earlier_calls: Mutex::default(),
             notes: Mutex::default(),
             limit: OnceLock::new(),
         };
@@ -318,8 +318,8 @@ impl Captured {
         settings: &Concluding,
     ) -> Result<PromptResult, ProviderError> {
         let session = self.session.recording();
-        let told = std::mem::replace(&mut *lock(&self.told), session.calls.len());
-        let prompt = session.clone().after(told);
+        let earlier = std::mem::replace(&mut *lock(&self.earlier_calls), session.calls.len());
+        let prompt = session.clone().after(earlier);
         let evidence = Evidence {
             session: &session,
             prompt: &prompt,
@@ -374,7 +374,7 @@ impl Captured {
             model_calls,
             ..
         } = &mut result.metrics;
-        // The wire is the truth: what it does not show is unknown, and the agent's own count stands beside it.
+        // The wire is the truth: what it does not show is unknown, and the agent's own count is kept beside it.
         if recording.is_billed() {
             let (own, wire) = (*tokens, recording.tokens());
             *reported_tokens = self.beside(own, wire.tokens, recording.main_tokens());
@@ -402,9 +402,9 @@ impl Captured {
     ) -> Option<TokenBreakdown> {
         let has_no_side = own.total.is_some() && own.total == main.total;
         let seen = if has_no_side { main } else { wire };
-        let told = own.beside(&seen)?;
+        let claimed = own.beside(&seen)?;
         if seen.total.is_none() {
-            return Some(told);
+            return Some(claimed);
         }
         let counts = |tokens: TokenBreakdown| {
             [
@@ -416,18 +416,18 @@ impl Captured {
                 ("altogether", tokens.total),
             ]
         };
-        let differences: Vec<String> = counts(told)
+        let differences: Vec<String> = counts(claimed)
             .into_iter()
             .zip(counts(seen))
-            .filter_map(|((kind, told), (_, seen))| {
-                Some(format!("{} {kind}, not {}", told?, seen?))
+            .filter_map(|((kind, claimed), (_, seen))| {
+                Some(format!("{} {kind}, not {}", claimed?, seen?))
             })
             .collect();
         lock(&self.notes).push(format!(
             "the agent reports other tokens than the wire shows, which count: {}",
             differences.join("; ")
         ));
-        Some(told)
+        Some(claimed)
     }
 }
 

@@ -12,7 +12,6 @@ pub enum Service {
     Anthropic,
     /// OpenAI, and everything that speaks Chat Completions or Responses.
     OpenAi,
-    /// Gemini.
     Gemini,
 }
 
@@ -22,7 +21,7 @@ struct Variable {
     service: Service,
     /// Agents expect the version (`/v1`) inside the variable.
     has_version: bool,
-    /// Set for every agent; others only stand in for what is already set, because setting them changes more than the
+    /// Set for every agent; others only replace what is already set, because setting them changes more than the
     /// address.
     is_usual: bool,
 }

@@ -125,7 +125,7 @@ pub(super) struct RequestContent {
     pub(super) results: Vec<ResultInRequest>,
     /// The opening of the conversation.
     pub(super) opening: String,
-    /// The text that results stand in.
+    /// The text that contains the results.
     pub(super) body: Bytes,
 }
 

@@ -6,7 +6,7 @@ use super::session::{Call, Recording};
 use assize_contracts::{SkillLoad, SkillSighting, Timestamp, TokenBreakdown};
 use std::collections::BTreeMap;
 
-/// A fragment that is shorter may stand in a request by chance.
+/// A shorter fragment may be in a request by chance.
 const SHORTEST_FRAGMENT: usize = 12;
 
 /// Longer ones are cut: agents may cut descriptions, and tools may wrap lines.

@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     pub(crate) instructions_have_place: bool,
     /// They are in a file that the program reads.
     pub(crate) writes_instructions: bool,
-    /// Placeholders with their braces, and what they stand for.
+    /// Placeholders with their braces, and their values.
     pub(crate) values: Vec<(String, String)>,
     /// Texts of the settings by which files of the suite may be named, besides the commands.
     pub(crate) named: Vec<String>,
@@ -237,7 +237,7 @@ impl Invocation {
         let argv = self.argv(&self.settings.command, "", "");
         let mut command = self.ready(argv, Stdin::Piped, Duration::MAX);
         command.timeout = None;
-        // What it says is taken at once, so there is no need to keep it.
+        // Its output is read at once, so there is no need to keep it.
         command.stdout.head = u64::MAX;
         command
     }
@@ -432,7 +432,7 @@ impl Invocation {
     }
 }
 
-/// Replaces placeholders; the names of values stand in braces.
+/// Replaces placeholders. The names of the values include their braces.
 pub(crate) fn fill_in(template: &str, values: &[(String, String)]) -> String {
     fill_template(template, |name| {
         let is_named = |known: &String| {

@@ -1,8 +1,8 @@
 //! The suite's settings of a program on trial.
 
 use crate::output::OutputForm;
-use crate::settings::{problem, read};
-use assize_contracts::{JsonMap, OverrideProblem};
+use crate::settings::{read, setting_error};
+use assize_contracts::{ConfigError, JsonMap};
 use assize_process::Signal;
 use serde::Deserialize;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn default_output() -> u64 {
 
 impl CommandSettings {
     /// Reads the settings and checks what their types cannot.
-    pub(super) fn checked(overrides: &JsonMap) -> Result<Self, OverrideProblem> {
+    pub(super) fn checked(overrides: &JsonMap) -> Result<Self, ConfigError> {
         let settings: Self = read(overrides)?;
         settings.check()?;
         Ok(settings)
@@ -100,38 +100,38 @@ impl CommandSettings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), OverrideProblem> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.command.first().is_none_or(String::is_empty) {
-            let found = problem(
+            let found = setting_error(
                 "command",
                 "found no program, expected a program and its arguments",
             );
             let hint = Some(
                 "for example `command: [\"my-agent\", \"--prompt\", \"{prompt}\"]`".to_owned(),
             );
-            return Err(OverrideProblem { hint, ..found });
+            return Err(ConfigError { hint, ..found });
         }
         if self.events_file.is_some() && !self.output.has_events() {
-            let found = problem("events_file", "events are read only with `output: events`");
+            let found = setting_error("events_file", "events are read only with `output: events`");
             let hint = Some("add `output: events`, or leave `events_file` out".to_owned());
-            return Err(OverrideProblem { hint, ..found });
+            return Err(ConfigError { hint, ..found });
         }
         let is_no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         if let Some(name) = self.pass_env.iter().find(is_no_name) {
             let message = format!("found {name:?}, expected the name of an environment variable");
-            return Err(problem("pass_env", message));
+            return Err(setting_error("pass_env", message));
         }
         if self.grace() > LONGEST_GRACE {
             let longest = LONGEST_GRACE.as_millis();
             let message = format!("found {}, expected at most {longest} ms", self.grace_ms);
-            return Err(problem("grace_ms", message));
+            return Err(setting_error("grace_ms", message));
         }
         if !(1..=LARGEST_OUTPUT).contains(&self.max_output) {
             let message = format!(
                 "found {}, expected between 1 and {LARGEST_OUTPUT} bytes",
                 self.max_output
             );
-            return Err(problem("max_output", message));
+            return Err(setting_error("max_output", message));
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn problem_in(settings: Value) -> OverrideProblem {
+    fn error_in(settings: Value) -> ConfigError {
         CommandSettings::checked(settings.as_object().unwrap()).unwrap_err()
     }
 
@@ -181,15 +181,15 @@ mod tests {
             ),
             (json!({"command": ["a"], "output": "xml"}), "output"),
         ] {
-            assert_eq!(problem_in(settings).path, [place]);
+            assert_eq!(error_in(settings).path, [place]);
         }
         assert!(
-            problem_in(json!({"comand": ["a"]}))
+            error_in(json!({"comand": ["a"]}))
                 .message
                 .contains("unknown field `comand`")
         );
         assert!(
-            problem_in(json!({}))
+            error_in(json!({}))
                 .message
                 .contains("missing field `command`")
         );

@@ -29,7 +29,7 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story, counting: 
             {
                 story.begin_answer(id, at);
             }
-            blocks(event).for_each(|block| said(block, at, story));
+            blocks(event).for_each(|block| take_block(block, at, story));
         }
         Some("user") => blocks(event).for_each(|block| answered(block, at, story)),
         Some("system") if text(event, &["subtype"]) == Some("api_retry") => {
@@ -50,7 +50,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
     content.and_then(Value::as_array).into_iter().flatten()
 }
 
-fn said(block: &Value, at: Option<i64>, story: &mut Story) {
+fn take_block(block: &Value, at: Option<i64>, story: &mut Story) {
     match text(block, &["type"]) {
         Some("text") => story.add_text(text(block, &["text"]).unwrap_or_default(), at),
         Some("thinking") => story.think(text(block, &["thinking"]).unwrap_or_default(), at),

@@ -2,7 +2,7 @@
 //! login ends, never what could renew it. Agents renew a login by replacing it, which would sign the user out.
 
 use super::Additions;
-use super::sign_in::SignInProblem;
+use super::sign_in::SignInError;
 use assize_contracts::{JsonMap, unix_ms_now};
 use assize_process::host_variable;
 use base64::Engine;
@@ -58,19 +58,19 @@ pub(super) fn is_wanted(overrides: &JsonMap) -> bool {
 
 impl Login {
     /// The user's stored login. Read once, so that what agents get is what is kept out of records.
-    pub(super) fn read(&self) -> Result<StoredLogin, SignInProblem> {
-        type Known = HashMap<PathBuf, Result<StoredLogin, SignInProblem>>;
+    pub(super) fn read(&self) -> Result<StoredLogin, SignInError> {
+        type Known = HashMap<PathBuf, Result<StoredLogin, SignInError>>;
         static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
         let Some(file) = self.form.file() else {
-            return Err(self.problem("nobody's home is known: `HOME` is not set".to_owned()));
+            return Err(self.error("the home directory is unknown: `HOME` is not set".to_owned()));
         };
         let mut known = crate::lock(&KNOWN);
         let read = || self.read_file(&file);
         known.entry(file.clone()).or_insert_with(read).clone()
     }
 
-    fn read_file(&self, file: &Path) -> Result<StoredLogin, SignInProblem> {
-        let wrong = |what: String| self.problem(format!("{what} at {}", file.display()));
+    fn read_file(&self, file: &Path) -> Result<StoredLogin, SignInError> {
+        let wrong = |what: String| self.error(format!("{what} at {}", file.display()));
         let text = std::fs::read_to_string(file)
             .map_err(|error| wrong(format!("no login is stored ({error})")))?;
         let stored: Value = serde_json::from_str(&text)
@@ -83,20 +83,20 @@ impl Login {
     }
 
     /// A login that has ended would only make every trial void.
-    pub(super) fn check_age(&self, stored: &StoredLogin) -> Result<(), SignInProblem> {
+    pub(super) fn check_age(&self, stored: &StoredLogin) -> Result<(), SignInError> {
         match stored.expires_ms {
             Some(at) if at < unix_ms_now() + SHORTEST_LIFE_MS => {
                 let at = assize_contracts::Timestamp::from_unix_ms(at);
                 let file = stored.file.display();
-                Err(self.problem(format!("the login at {file} expired at {}", at.as_str())))
+                Err(self.error(format!("the login at {file} expired at {}", at.as_str())))
             }
             _ => Ok(()),
         }
     }
 
-    fn problem(&self, message: String) -> SignInProblem {
+    fn error(&self, message: String) -> SignInError {
         let hint = self.renew.clone();
-        SignInProblem { message, hint }
+        SignInError { message, hint }
     }
 }
 

@@ -1,14 +1,14 @@
 //! From a recipe and a session's wishes to what is run: placeholders, environment, files, options.
 
 use super::login::StoredLogin;
-use super::sign_in::SignInProblem;
+use super::sign_in::SignInError;
 use super::surroundings::Surroundings;
 use super::{Additions, Recipe, ServerList};
 use crate::command::{CommandSettings, Invocation, Plan, fill_in};
 use crate::mcp::{McpServers, Reach, Server};
-use crate::settings::{problem, read};
+use crate::settings::{read, setting_error};
 use crate::wall::session_directory;
-use assize_contracts::{CreateSessionParams, JsonMap, OverrideProblem, ProviderError, VoidCause};
+use assize_contracts::{ConfigError, CreateSessionParams, JsonMap, ProviderError, VoidCause};
 use assize_process::host_variable;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -74,12 +74,12 @@ impl Recipe {
             .or_else(|| self.default_model.clone())
     }
 
-    pub(crate) fn check_settings(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    pub(crate) fn check_settings(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         let (settings, surroundings) = read_settings(overrides)?;
         self.check_surroundings(&surroundings, settings.isolated)?;
         if settings.program.as_deref() == Some("") {
             let message = "found no program, expected a name or a path";
-            return Err(problem("program", message));
+            return Err(setting_error("program", message));
         }
         self.check_servers(&settings)?;
         self.check_login(&settings)?;
@@ -87,10 +87,10 @@ impl Recipe {
             .check()
     }
 
-    fn check_servers(&self, settings: &RecipeSettings) -> Result<(), OverrideProblem> {
+    fn check_servers(&self, settings: &RecipeSettings) -> Result<(), ConfigError> {
         let servers = &settings.mcp_servers;
         servers.check()?;
-        let refused = |message: String| Err(problem("mcp_servers", message));
+        let refused = |message: String| Err(setting_error("mcp_servers", message));
         let name = &self.name;
         match &self.mcp_servers {
             _ if servers.is_empty() => Ok(()),
@@ -105,20 +105,17 @@ impl Recipe {
         }
     }
 
-    fn check_login(&self, settings: &RecipeSettings) -> Result<(), OverrideProblem> {
+    fn check_login(&self, settings: &RecipeSettings) -> Result<(), ConfigError> {
         match (settings.login, &self.login) {
             (None, _) => Ok(()),
             (Some(_), None) => {
                 let message = format!("`{}` stores no login that could be copied", self.name);
-                let hint = Some(format!("leave it out, and set {}", self.keys.join(" or ")));
-                Err(OverrideProblem {
-                    hint,
-                    ..problem("login", message)
-                })
+                let hint = format!("leave it out, and set {}", self.keys.join(" or "));
+                Err(setting_error("login", message).with_hint(hint))
             }
             (Some(_), Some(_)) if !settings.isolated => {
                 let message = "an agent in your own home is signed in as it is there";
-                Err(problem("login", message))
+                Err(setting_error("login", message))
             }
             (Some(_), Some(_)) => Ok(()),
         }
@@ -219,14 +216,14 @@ fn not_installed(message: String) -> ProviderError {
 }
 
 /// Settings of the recipe, and what else a mode gives to its sessions.
-fn read_settings(overrides: &JsonMap) -> Result<(RecipeSettings, Surroundings), OverrideProblem> {
+fn read_settings(overrides: &JsonMap) -> Result<(RecipeSettings, Surroundings), ConfigError> {
     let mut own = overrides.clone();
     let surroundings = Surroundings::take(&mut own)?;
     Ok((read(&own)?, surroundings))
 }
 
-fn not_signed_in(problem: SignInProblem) -> ProviderError {
-    let SignInProblem { message, hint } = problem;
+fn not_signed_in(problem: SignInError) -> ProviderError {
+    let SignInError { message, hint } = problem;
     ProviderError::service(format!("{message}; {hint}"))
         .with_code("not_signed_in")
         .with_void_cause(VoidCause::AgentStart)
@@ -400,7 +397,7 @@ impl Order<'_> {
                 ("XDG_DATA_HOME", "{home}/.local/share"),
                 ("XDG_STATE_HOME", "{home}/.local/state"),
                 ("XDG_CACHE_HOME", "{home}/.cache"),
-                // What agents leave there ends with the session.
+                // Files that agents leave there go with the session.
                 ("TMPDIR", "{home}/.tmp"),
             ];
             templates.extend(homes.map(|(name, path)| (name.to_owned(), path.to_owned())));

@@ -26,7 +26,6 @@ pub enum Credential {
     Variable(String),
     /// The login that the agent itself stored for its user.
     Stored {
-        /// The file.
         file: PathBuf,
         /// Its expiry, in milliseconds since 1970. Absent where the file has none.
         expires_ms: Option<i64>,
@@ -35,7 +34,7 @@ pub enum Credential {
 
 /// The reason why an agent cannot sign in, and the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignInProblem {
+pub struct SignInError {
     /// The missing credential.
     pub message: String,
     /// The command to type.
@@ -67,7 +66,7 @@ impl Recipe {
         &self,
         overrides: &JsonMap,
         environment: &BTreeMap<String, String>,
-    ) -> Result<Option<SignIn>, SignInProblem> {
+    ) -> Result<Option<SignIn>, SignInError> {
         let is_own_home = overrides.get("isolated") == Some(&json!(false));
         if self.keys.is_empty() || is_own_home || self.goes_another_way(overrides, environment) {
             return Ok(None);
@@ -95,14 +94,14 @@ impl Recipe {
         &self,
         set: &[&String],
         environment: &BTreeMap<String, String>,
-    ) -> Result<SignIn, SignInProblem> {
+    ) -> Result<SignIn, SignInError> {
         let token = self.subscription_variable();
         let keys = || {
             set.iter()
                 .filter(|name| Some(name.as_str()) != token.map(String::as_str))
         };
         if let Some(key) = keys().find(|name| environment.contains_key(name.as_str())) {
-            return Err(SignInProblem {
+            return Err(SignInError {
                 message: format!(
                     "the mode asks for `login: user`, and its `environment` sets `{key}`"
                 ),
@@ -129,9 +128,9 @@ impl Recipe {
     }
 
     /// The login of the user, if it can be used now.
-    fn stored_login(&self) -> Result<StoredLogin, SignInProblem> {
+    fn stored_login(&self) -> Result<StoredLogin, SignInError> {
         let Some(login) = &self.login else {
-            return Err(SignInProblem {
+            return Err(SignInError {
                 message: format!("`{}` stores no login that could be copied", self.name),
                 hint: "leave `login` out, and set a key".to_owned(),
             });
@@ -146,7 +145,7 @@ impl Recipe {
         &self,
         overrides: &JsonMap,
         environment: &BTreeMap<String, String>,
-    ) -> Result<Option<StoredLogin>, SignInProblem> {
+    ) -> Result<Option<StoredLogin>, SignInError> {
         if !is_wanted(overrides) {
             return Ok(None);
         }
@@ -210,7 +209,7 @@ impl Recipe {
         usual.or(self.keys.first()).map_or("", String::as_str)
     }
 
-    fn no_key(&self) -> SignInProblem {
+    fn no_key(&self) -> SignInError {
         let names: Vec<String> = self.keys.iter().map(|name| format!("`{name}`")).collect();
         let login = match &self.login {
             Some(login) if login.form.file().is_some_and(|file| file.exists()) => {
@@ -218,7 +217,7 @@ impl Recipe {
             }
             _ => "",
         };
-        SignInProblem {
+        SignInError {
             message: format!(
                 "`{}` has no key: {} is not set",
                 self.name,

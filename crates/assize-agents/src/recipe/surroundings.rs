@@ -3,9 +3,9 @@
 //! The recipe names the places. An agent that looks in several places is given one of them.
 
 use super::Recipe;
-use crate::settings::problem;
+use crate::settings::{read_value, setting_error};
 use crate::skill::Skill;
-use assize_contracts::{JsonMap, OverrideProblem};
+use assize_contracts::{ConfigError, JsonMap};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
@@ -49,7 +49,7 @@ pub(crate) enum SubagentForm {
     Codex,
 }
 
-/// The parts that a mode gives to its sessions, in the form in which they stand among a provider's settings.
+/// The parts that a mode gives to its sessions, in the form that a provider's settings have.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Surroundings {
@@ -80,23 +80,16 @@ struct GivenAgent {
 }
 
 impl Surroundings {
-    /// The settings under which a mode's surroundings stand.
+    /// The keys of a mode's surroundings among a provider's settings.
     pub(crate) const KEYS: [&'static str; 4] = ["skills", "instructions", "agents", "settings"];
 
     /// Takes a mode's surroundings out of a provider's settings.
-    pub(crate) fn take(settings: &mut JsonMap) -> Result<Self, OverrideProblem> {
+    pub(crate) fn take(settings: &mut JsonMap) -> Result<Self, ConfigError> {
         let own = Self::KEYS
             .into_iter()
             .filter_map(|key| Some((key.to_owned(), settings.remove(key)?)));
         let own: JsonMap = own.collect();
-        serde_path_to_error::deserialize(Value::Object(own)).map_err(|error| {
-            let path = error.path().iter().map(ToString::to_string);
-            OverrideProblem {
-                path: path.filter(|part| part != "?").collect(),
-                message: error.inner().to_string(),
-                hint: None,
-            }
-        })
+        read_value(&Value::Object(own))
     }
 
     fn is_empty(&self) -> bool {
@@ -149,7 +142,7 @@ impl Recipe {
         &self,
         given: &Surroundings,
         is_isolated: bool,
-    ) -> Result<(), OverrideProblem> {
+    ) -> Result<(), ConfigError> {
         let name = &self.name;
         let wishes = [
             ("skills", !given.skills.is_empty(), self.skills.is_some()),
@@ -173,19 +166,17 @@ impl Recipe {
                     "agents" => "has no subagents that could be given",
                     _ => "has no settings file",
                 };
-                return Err(OverrideProblem {
+                return Err(ConfigError {
                     hint: self.hint_instead(key),
-                    ..problem(key, format!("`{name}` {what}"))
+                    ..setting_error(key, format!("`{name}` {what}"))
                 });
             }
             if is_wanted && !is_isolated {
                 let message = format!(
                     "an agent in your own home has the {key} of that home, and nothing is written there"
                 );
-                return Err(OverrideProblem {
-                    hint: Some("leave `isolated: false` out: sessions have fresh homes".to_owned()),
-                    ..problem(key, message)
-                });
+                let hint = "leave `isolated: false` out: sessions have fresh homes";
+                return Err(setting_error(key, message).with_hint(hint));
             }
         }
         Ok(())
@@ -297,7 +288,7 @@ fn merge_settings(path: &Path, settings: &JsonMap) -> Result<(), String> {
     if is_toml {
         let mut lines = Vec::new();
         dotted_keys("", settings, &mut lines);
-        // Keys of the whole file stand before its first table.
+        // Keys of the whole file come before its first table.
         return write(path, &format!("{}\n{before}", lines.join("\n")));
     }
     let mut all: Value = match before.trim() {

@@ -6,10 +6,10 @@ use super::template::Prompt;
 use super::{Role, VERSION, read};
 use crate::wall::session_directory;
 use assize_contracts::{
-    AtomicTask, BoxError, CompletionReason, Concurrency, CreateSessionParams, Fault, JsonMap,
-    Nature, OverrideProblem, PromptMetrics, PromptResult, ProviderConfig, ProviderError,
-    ProviderScope, ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle,
-    SessionProvider, SessionSandbox, SessionTrace, async_trait,
+    AtomicTask, BoxError, CompletionReason, Concurrency, ConfigError, CreateSessionParams, Fault,
+    JsonMap, Nature, PromptMetrics, PromptResult, ProviderConfig, ProviderError, ProviderScope,
+    ProviderSource, RunRecord, RunSetting, Runner, RunnerSetup, SessionHandle, SessionProvider,
+    SessionSandbox, SessionTrace, async_trait,
 };
 use assize_llm::{Prices, Reckoning};
 use assize_process::workspace::Scratch;
@@ -76,26 +76,26 @@ struct OpenSession {
 }
 
 impl Agent {
-    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
         let ProviderSettings { uses, overrides } = settings.provider;
         let known = setup.plugins.providers();
         let Some(source) = known.get(&uses) else {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
             let mut problem =
-                crate::settings::problem("provider", format!("unknown provider `{uses}`"));
+                crate::settings::setting_error("provider", format!("unknown provider `{uses}`"));
             problem.hint = Some(format!("known providers: {}", names.join(", ")));
             return Err(problem);
         };
         let instance = source.instance();
-        let within = |mut problem: OverrideProblem| {
+        let within = |mut problem: ConfigError| {
             problem.path.insert(0, "provider".to_owned());
             problem
         };
         instance.check_overrides(&overrides).map_err(within)?;
         if matches!(source, ProviderSource::Single(_)) && instance.scope() == ProviderScope::Mode {
             let message = format!("`{uses}` serves one mode at a time and cannot execute tasks");
-            return Err(crate::settings::problem("provider", message));
+            return Err(crate::settings::setting_error("provider", message));
         }
         Ok(Self {
             role: Role::of(setup),

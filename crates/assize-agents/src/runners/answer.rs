@@ -1,7 +1,7 @@
 //! Turns the last text of a model or an agent into the output of the task, as text or as JSON in a declared form.
 
 use super::excerpt;
-use assize_contracts::{OverrideProblem, RunnerSetup};
+use assize_contracts::{ConfigError, RunnerSetup};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl Answers {
         form: OutputForm,
         schema: Option<Value>,
         setup: &RunnerSetup<'_>,
-    ) -> Result<Self, OverrideProblem> {
+    ) -> Result<Self, ConfigError> {
         let schema = schema.map(|schema| read(schema, setup)).transpose()?;
         Ok(Self {
             form: match schema {
@@ -86,8 +86,8 @@ impl Answers {
     }
 }
 
-fn read(schema: Value, setup: &RunnerSetup<'_>) -> Result<Schema, OverrideProblem> {
-    let wrong = |reason: String| crate::settings::problem("schema", reason);
+fn read(schema: Value, setup: &RunnerSetup<'_>) -> Result<Schema, ConfigError> {
+    let wrong = |reason: String| crate::settings::setting_error("schema", reason);
     let value = match schema {
         Value::String(name) => {
             let text = std::fs::read(setup.directory.join(&name))
@@ -107,7 +107,7 @@ pub(super) fn json_in(text: &str) -> Option<Value> {
     serde_json::from_str(whole).ok().or_else(|| {
         let parts: Vec<&str> = whole.split("```").collect();
         let fenced = parts.into_iter().skip(1).step_by(2);
-        // What follows the opening fence on its line is the language.
+        // The rest of the line after the opening fence is the language.
         let blocks: Vec<&str> = fenced
             .filter_map(|part| Some(part.split_once('\n')?.1))
             .collect();

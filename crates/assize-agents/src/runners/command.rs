@@ -3,7 +3,7 @@
 use super::record::Execution;
 use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
-    AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
+    AtomicTask, BoxError, ConfigError, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
 };
 use assize_process::{Bound, Command, Stdin};
 use serde::Deserialize;
@@ -42,11 +42,11 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
         if settings.command.is_empty() {
             let message = "found an empty list, expected a program and its arguments";
-            return Err(crate::settings::problem("command", message));
+            return Err(crate::settings::setting_error("command", message));
         }
         let directory = std::path::absolute(setup.directory);
         Ok(Self {

@@ -4,7 +4,7 @@ use super::record::Execution;
 use super::template::{ValueTemplate, part};
 use super::{Role, VERSION, excerpt, read};
 use assize_contracts::{
-    AtomicTask, BoxError, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
+    AtomicTask, BoxError, ConfigError, RunRecord, RunSetting, Runner, RunnerSetup, async_trait,
     with_causes,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -44,9 +44,9 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
-        let wrong = |key: &str, message: &str| crate::settings::problem(key, message);
+        let wrong = |key: &str, message: &str| crate::settings::setting_error(key, message);
         let url = reqwest::Url::parse(&settings.url).ok();
         let is_web = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https");
         let url = url.filter(is_web).ok_or_else(|| {
@@ -112,7 +112,7 @@ impl Service {
         let found = part(&value, &self.output).cloned();
         found.ok_or_else(|| {
             let path = self.output.join(".");
-            format!("nothing stands at `{path}` in the answer `{}`", shown())
+            format!("there is nothing at `{path}` in the answer `{}`", shown())
         })
     }
 }
@@ -122,7 +122,7 @@ struct Answer {
     body: Result<String, String>,
 }
 
-fn client(url: &reqwest::Url) -> Result<reqwest::Client, OverrideProblem> {
+fn client(url: &reqwest::Url) -> Result<reqwest::Client, ConfigError> {
     // Fails only when another one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
@@ -131,7 +131,7 @@ fn client(url: &reqwest::Url) -> Result<reqwest::Client, OverrideProblem> {
     }
     builder
         .build()
-        .map_err(|error| crate::settings::problem("url", format!("no HTTP client: {error}")))
+        .map_err(|error| crate::settings::setting_error("url", format!("no HTTP client: {error}")))
 }
 
 /// The address is left out: it may hold a password.

@@ -5,7 +5,7 @@ use super::record::Execution;
 use super::template::{Prompt, Template};
 use super::{Role, VERSION, read};
 use assize_contracts::{
-    AtomicTask, BoxError, CostSource, OverrideProblem, RunRecord, RunSetting, Runner, RunnerSetup,
+    AtomicTask, BoxError, ConfigError, CostSource, RunRecord, RunSetting, Runner, RunnerSetup,
     async_trait,
 };
 use assize_llm::{
@@ -71,9 +71,9 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
-        let wrong = crate::settings::problem;
+        let wrong = crate::settings::setting_error;
         let mut endpoint = Endpoint::of(settings.api);
         if let Some(base_url) = settings.base_url {
             endpoint.base_url = base_url;

@@ -12,9 +12,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use assize_contracts::{
-    DEFAULT_TIMEOUT_MS, OverrideProblem, Plugins, RunSetting, Runner, RunnerSetup,
-};
+use assize_contracts::{ConfigError, DEFAULT_TIMEOUT_MS, Plugins, RunSetting, Runner, RunnerSetup};
 use assize_llm::Prices;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -35,8 +33,8 @@ pub(crate) fn register(plugins: Plugins) -> Plugins {
 }
 
 fn shared<R: Runner + 'static>(
-    runner: Result<R, OverrideProblem>,
-) -> Result<Arc<dyn Runner>, OverrideProblem> {
+    runner: Result<R, ConfigError>,
+) -> Result<Arc<dyn Runner>, ConfigError> {
     runner.map(|runner| Arc::new(runner) as Arc<dyn Runner>)
 }
 
@@ -56,16 +54,17 @@ impl Role {
 }
 
 /// Reads a runner's configuration.
-fn read<T: DeserializeOwned>(setup: &RunnerSetup<'_>) -> Result<T, OverrideProblem> {
+fn read<T: DeserializeOwned>(setup: &RunnerSetup<'_>) -> Result<T, ConfigError> {
     crate::settings::read(setup.config)
 }
 
 /// The suite's prices before the built-in ones.
-fn prices(setup: &RunnerSetup<'_>) -> Result<Prices, OverrideProblem> {
+fn prices(setup: &RunnerSetup<'_>) -> Result<Prices, ConfigError> {
     let Some(file) = setup.prices_file else {
         return Ok(Prices::default());
     };
-    Prices::with_file(file).map_err(|error| crate::settings::problem("prices", error.to_string()))
+    Prices::with_file(file)
+        .map_err(|error| crate::settings::setting_error("prices", error.to_string()))
 }
 
 /// The setting of an execution that belongs to no trial.

@@ -22,7 +22,7 @@ impl Execution {
         let started_at = Timestamp::now();
         Self {
             started: Instant::now(),
-            trace: vec![event(
+            trace: vec![TaskEvent::new(
                 started_at.clone(),
                 TaskEventLevel::Info,
                 "started",
@@ -37,7 +37,7 @@ impl Execution {
 
     /// Notes what happened.
     pub(super) fn note(&mut self, name: &str, data: Value) {
-        self.trace.push(event(
+        self.trace.push(TaskEvent::new(
             Timestamp::now(),
             TaskEventLevel::Debug,
             name,
@@ -48,8 +48,12 @@ impl Execution {
     /// Notes what happened at another time.
     pub(super) fn note_at(&mut self, timestamp: Option<Timestamp>, name: &str, data: Value) {
         let timestamp = timestamp.unwrap_or_else(Timestamp::now);
-        self.trace
-            .push(event(timestamp, TaskEventLevel::Debug, name, Some(data)));
+        self.trace.push(TaskEvent::new(
+            timestamp,
+            TaskEventLevel::Debug,
+            name,
+            Some(data),
+        ));
     }
 
     /// It ended with an output.
@@ -93,20 +97,5 @@ impl Execution {
             completed_at: None,
             provenance: Provenance::default(),
         }
-    }
-}
-
-fn event(
-    timestamp: Timestamp,
-    level: TaskEventLevel,
-    name: &str,
-    data: Option<Value>,
-) -> TaskEvent {
-    TaskEvent {
-        timestamp,
-        level,
-        step: None,
-        event: name.to_owned(),
-        data,
     }
 }

@@ -4,8 +4,7 @@ use super::record::Execution;
 use super::template::{ValueTemplate, part};
 use super::{Role, VERSION, read};
 use assize_contracts::{
-    AtomicTask, BoxError, OverrideProblem, RunRecord, Runner, RunnerSetup, Usd, as_text,
-    async_trait,
+    AtomicTask, BoxError, ConfigError, RunRecord, Runner, RunnerSetup, Usd, as_text, async_trait,
 };
 use regex::Regex;
 use serde::Deserialize;
@@ -99,12 +98,12 @@ enum Test {
 }
 
 impl Rules {
-    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &RunnerSetup<'_>) -> Result<Self, ConfigError> {
         let Settings { rules, default } = read(setup)?;
         let (specs, content_hash) = match rules {
             Table::Rules(specs) => (specs, None),
             Table::File(name) => {
-                let wrong = |reason: String| problem(format!("`{name}`: {reason}"));
+                let wrong = |reason: String| rules_error(format!("`{name}`: {reason}"));
                 let text = std::fs::read(setup.directory.join(&name))
                     .map_err(|error| wrong(error.to_string()))?;
                 let specs = serde_json::from_slice::<Vec<RuleSpec>>(&text)
@@ -113,7 +112,7 @@ impl Rules {
             }
         };
         let rules = specs.iter().enumerate().map(|(number, spec)| {
-            rule(spec).map_err(|message| problem(format!("rule {}: {message}", number + 1)))
+            rule(spec).map_err(|message| rules_error(format!("rule {}: {message}", number + 1)))
         });
         Ok(Self {
             role: Role::of(setup),
@@ -124,8 +123,8 @@ impl Rules {
     }
 }
 
-fn problem(message: String) -> OverrideProblem {
-    crate::settings::problem("rules", message)
+fn rules_error(message: String) -> ConfigError {
+    crate::settings::setting_error("rules", message)
 }
 
 fn rule(spec: &RuleSpec) -> Result<Rule, String> {

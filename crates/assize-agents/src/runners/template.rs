@@ -34,7 +34,7 @@ impl Template {
         Ok(text)
     }
 
-    /// The same, where a template that is a single place stands for the value there, whatever it is.
+    /// The same, where a template of a single placeholder becomes the value itself, of whatever type.
     fn value(&self, task: &AtomicTask) -> Result<Value, String> {
         match &self.0[..] {
             [Piece::Place(path)] => look_up(task, path).cloned(),
@@ -89,7 +89,7 @@ impl ValueTemplate {
             }
             scalar => return Self::Fixed(scalar.clone()),
         };
-        // What has no places is copied as a whole.
+        // A value without placeholders is copied as a whole.
         match parsed.is_fixed() {
             true => Self::Fixed(value.clone()),
             false => parsed,

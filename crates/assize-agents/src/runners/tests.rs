@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn made(uses: &str, config: Value) -> Result<Arc<dyn Runner>, OverrideProblem> {
+fn made(uses: &str, config: Value) -> Result<Arc<dyn Runner>, ConfigError> {
     let plugins = crate::plugins();
     let config = config.as_object().unwrap();
     let setup = RunnerSetup {

@@ -1,7 +1,7 @@
 //! The suite's settings of a simulated agent.
 
-use crate::settings::problem;
-use assize_contracts::{JsonMap, OverrideProblem};
+use crate::settings::setting_error;
+use assize_contracts::{ConfigError, JsonMap};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ pub(super) struct SimulatedSettings {
     /// The increase of the success rate by a used skill.
     #[serde(alias = "skillEffect")]
     pub(super) skill_effect: f64,
-    /// The increase of the success rate by an instruction file, for every text that stands in it.
+    /// The increase of the success rate by an instruction file, for every text that it contains.
     #[serde(alias = "instructionEffects")]
     pub(super) instruction_effects: BTreeMap<String, f64>,
     /// The surroundings that the mode gives to its sessions; only names and texts matter here.
@@ -160,7 +160,7 @@ impl Default for SimulatedTokens {
 }
 
 impl SimulatedSettings {
-    pub(super) fn check(&self) -> Result<(), OverrideProblem> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         for (key, share) in [
             ("success_rate", self.success_rate),
             ("tool_failure_rate", self.tool_failure_rate),
@@ -170,7 +170,7 @@ impl SimulatedSettings {
         .chain(self.skill_rates.values().map(|rate| ("skill_rates", *rate)))
         {
             if !(0.0..=1.0).contains(&share) {
-                return Err(problem(
+                return Err(setting_error(
                     key,
                     format!("found {share}, expected a share from 0 to 1"),
                 ));
@@ -184,7 +184,7 @@ impl SimulatedSettings {
             if !(-1.0..=1.0).contains(&effect) {
                 let message =
                     format!("found {effect}, expected a difference of shares from -1 to 1");
-                return Err(problem(key, message));
+                return Err(setting_error(key, message));
             }
         }
         if !(0.0..=5.0).contains(&self.scenario_spread) {
@@ -192,7 +192,7 @@ impl SimulatedSettings {
                 "found {}, expected a spread from 0 to 5",
                 self.scenario_spread
             );
-            return Err(problem("scenario_spread", message));
+            return Err(setting_error("scenario_spread", message));
         }
         let quantities = [
             ("latency_ms", Some(self.latency_ms), 3_600_000.0),
@@ -209,7 +209,10 @@ impl SimulatedSettings {
             quantity.map_or(Ok(()), |quantity| quantity.check(key, most))?;
         }
         if self.tools.is_empty() {
-            return Err(problem("tools", "found none, expected at least one name"));
+            return Err(setting_error(
+                "tools",
+                "found none, expected at least one name",
+            ));
         }
         if let (Some(events), Quantity::Exact(calls)) = (self.events, self.tool_calls)
             && (events as f64) < calls + 2.0
@@ -218,7 +221,7 @@ impl SimulatedSettings {
                 "found {events}, expected at least {}: every tool call, a turn and the answer",
                 calls + 2.0
             );
-            return Err(problem("events", message));
+            return Err(setting_error("events", message));
         }
         Ok(())
     }
@@ -264,19 +267,22 @@ impl Quantity {
         }
     }
 
-    fn check(self, key: &str, most: f64) -> Result<(), OverrideProblem> {
+    fn check(self, key: &str, most: f64) -> Result<(), ConfigError> {
         let (low, high) = match self {
             Self::Exact(value) => (value, value),
             Self::Median { median, spread } => (median.min(spread), median.max(spread)),
             Self::Range { min, max } if min > max => {
-                return Err(problem(key, format!("`min` {min} is above `max` {max}")));
+                return Err(setting_error(
+                    key,
+                    format!("`min` {min} is above `max` {max}"),
+                ));
             }
             Self::Range { min, max } => (min, max),
         };
         if low >= 0.0 && high <= most {
             return Ok(());
         }
-        Err(problem(
+        Err(setting_error(
             key,
             format!("found {low} to {high}, expected numbers from 0 to {most}"),
         ))

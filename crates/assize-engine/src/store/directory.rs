@@ -311,7 +311,7 @@ impl RunDirectory {
         let is_it = |score: &ScoreRecord| Some(&score.run_id) == row.session_id.as_ref();
         let mut scores = Vec::new();
         if let Some(offset) = self.place_of(row, |places| places.scores) {
-            // Those of one trial stand together.
+            // Those of one trial are neighbours.
             let mut lines = Lines::open_at(&path, offset)?;
             while let Ok(Some(score)) = lines.parse::<ScoreRecord>("score record")
                 && is_it(&score)
@@ -421,7 +421,7 @@ impl OpenRun {
         };
         let mut manifest = run.manifest;
         manifest.plan = now.plan.clone();
-        // How trials are read as evidence may change between them; what was run may not.
+        // The reading of trials may change between starts of a run; what was run may not.
         manifest.read_as(now.reading()?)?;
         manifest.state = RunState::Running;
         manifest.write(&run.path)?;

@@ -67,7 +67,6 @@ pub enum StoreError {
         line: u64,
         /// The kind of record expected.
         expected: &'static str,
-        /// The reason.
         reason: String,
     },
     /// A part of how the run is to be read is not understood.

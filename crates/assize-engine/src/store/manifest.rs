@@ -93,11 +93,8 @@ pub struct PlanRecord {
     pub tasks: Option<TaskPlan>,
     /// Conditions.
     pub arms: Vec<Arm>,
-    /// Repetitions.
     pub repetitions: u32,
-    /// Order.
     pub order: Order,
-    /// Seed.
     pub seed: u64,
 }
 

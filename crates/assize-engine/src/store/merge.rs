@@ -30,9 +30,7 @@ const MOST_NAMED: usize = 20;
 /// The merged run, and what should be said about it.
 #[derive(Debug)]
 pub struct Merged {
-    /// The run.
     pub run: RunDirectory,
-    /// Its rows.
     pub rows: u64,
     /// The trials of the plan.
     pub planned: u64,
@@ -55,7 +53,6 @@ pub struct Merged {
 pub struct MergedSource {
     /// Its directory.
     pub path: PathBuf,
-    /// Its id.
     pub run_id: String,
     /// Its part of the plan. Absent: all of it.
     pub shard: Option<Shard>,
@@ -136,31 +133,7 @@ fn put_together(
     };
     let family = Family::of(&directories)?;
     let planned = family.reference.plan.cells();
-    let mut taken = Taken::new(planned);
-    let mut shards: Vec<MergedShard> = Vec::new();
-    let mut positions: HashSet<u64, FixedState> = HashSet::default();
-    for (number, source) in family.sources.iter().enumerate() {
-        let is_same =
-            |known: &MergedShard| (Some(known.shard), known.round) == (source.shard, source.round);
-        if !shards.last().is_some_and(is_same) {
-            positions.clear();
-            shards.extend(source.shard.map(|shard| MergedShard {
-                shard,
-                round: source.round,
-                done: 0,
-                planned: source.planned,
-            }));
-        }
-        let is_counted = source.shard.is_some();
-        taken.scan(number as u32, &source.path, |position| {
-            if is_counted {
-                positions.insert(position);
-            }
-        })?;
-        if let Some(shard) = shards.last_mut().filter(|_| is_counted) {
-            shard.done = positions.len() as u64;
-        }
-    }
+    let (taken, shards) = choose_trials(&family)?;
     let mut manifest = merged_manifest(&family);
     name(&mut manifest);
     if taken.cells >= manifest.planned() {
@@ -187,6 +160,36 @@ fn put_together(
         superseded: std::mem::take(&mut target.named),
         remarks: family.remarks,
     })
+}
+
+/// Chooses the trials that count, and counts those of each shard.
+fn choose_trials(family: &Family) -> Result<(Taken, Vec<MergedShard>), StoreError> {
+    let mut taken = Taken::new(family.reference.plan.cells());
+    let mut shards: Vec<MergedShard> = Vec::new();
+    let mut positions: HashSet<u64, FixedState> = HashSet::default();
+    for (number, source) in family.sources.iter().enumerate() {
+        let is_same =
+            |known: &MergedShard| (Some(known.shard), known.round) == (source.shard, source.round);
+        if !shards.last().is_some_and(is_same) {
+            positions.clear();
+            shards.extend(source.shard.map(|shard| MergedShard {
+                shard,
+                round: source.round,
+                done: 0,
+                planned: source.planned,
+            }));
+        }
+        let is_counted = source.shard.is_some();
+        taken.scan(number as u32, &source.path, |position| {
+            if is_counted {
+                positions.insert(position);
+            }
+        })?;
+        if let Some(shard) = shards.last_mut().filter(|_| is_counted) {
+            shard.done = positions.len() as u64;
+        }
+    }
+    Ok((taken, shards))
 }
 
 /// All runs below a directory, or the one it is. Runs are not searched for others.

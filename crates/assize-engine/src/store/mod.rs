@@ -62,4 +62,6 @@ pub use run_file::RunFile;
 pub(crate) use run_records::RunRecords;
 pub(crate) use scoring::Scoring;
 pub use trace_pack::TraceReader;
-pub(crate) use writer::{Encoder, SeenMetrics, TaskRecords, TrialRecord, WriterHandle};
+pub(crate) use writer::{
+    Encoder, SeenMetrics, TaskRecords, TrialRecord, Writer, WriterHandle, WrittenRun,
+};

@@ -1,4 +1,4 @@
-//! What a list of runs shows of each, kept beside its rows: a thousand manifests would take a while to read.
+//! The overview of a run for lists of runs, kept beside its rows: a thousand manifests would take a while to read.
 //!
 //! Like the index it is derived, names the rows and the manifest it was made of, and is made again when they are others.
 

@@ -51,7 +51,7 @@ fn committed(rows: &Path, ids: RecordIds) -> Result<CellSet, StoreError> {
                 line: lines.number,
                 expected: "row of its own",
                 reason: format!(
-                    "repetition {} of `{}` in mode `{}` stands there twice",
+                    "repetition {} of `{}` in mode `{}` is given twice",
                     key.iteration, key.scenario_id, key.mode
                 ),
             });

@@ -30,7 +30,7 @@ pub enum RunFile {
     Looks,
     /// The facts about a merged run that shards of the next round need.
     Round,
-    /// What a list of runs shows of it; made again when rows or manifest change.
+    /// The overview for lists of runs; made again when rows or manifest change.
     Overview,
     /// The diagnostic log.
     Log,

@@ -92,7 +92,7 @@ fn steps(task: &ScenarioTask, record: &RunRecord) -> Result<Vec<Step>, String> {
         }
         let mut step = step.clone();
         for mapping in mappings_of(task, number) {
-            // What could not be put in then cannot be now; the step failed for it.
+            // An input that could not be filled in then cannot be now; the step failed for it.
             let _ = fill_in(&mut step, mapping, task, &outputs);
         }
         outputs.push(summary.output.clone().unwrap_or(Value::Null));

@@ -1,20 +1,9 @@
 //! Checks a chain before anything runs.
 
 use super::flow::{Path, Source, look_up, mappings_of, parse_target, put};
-use assize_contracts::{AtomicTask, InputMapping, ScenarioTask};
+use assize_contracts::{AtomicTask, ConfigError, InputMapping, ScenarioTask};
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// One thing about a chain that cannot work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowProblem {
-    /// Place in the task: keys and list positions from the outside in.
-    pub path: Vec<String>,
-    /// The value found and the value expected.
-    pub message: String,
-    /// The way out.
-    pub hint: Option<String>,
-}
 
 /// The JSON Schemas that runners declare for the types they serve.
 pub trait DeclaredSchemas {
@@ -37,7 +26,7 @@ impl DeclaredSchemas for () {
 }
 
 /// Unknown steps, forward references, duplicate ids, impossible paths, and types that do not fit the declared schemas.
-pub fn check_flow(task: &ScenarioTask, schemas: &dyn DeclaredSchemas) -> Vec<FlowProblem> {
+pub fn check_flow(task: &ScenarioTask, schemas: &dyn DeclaredSchemas) -> Vec<ConfigError> {
     let mut check = Check {
         task,
         schemas,
@@ -54,7 +43,7 @@ pub fn check_flow(task: &ScenarioTask, schemas: &dyn DeclaredSchemas) -> Vec<Flo
 struct Check<'a> {
     task: &'a ScenarioTask,
     schemas: &'a dyn DeclaredSchemas,
-    problems: Vec<FlowProblem>,
+    problems: Vec<ConfigError>,
 }
 
 /// The known part of a value before it exists.
@@ -66,10 +55,9 @@ enum Known<'a> {
 
 impl<'a> Check<'a> {
     fn problem(&mut self, path: &[&str], message: String, hint: Option<String>) {
-        self.problems.push(FlowProblem {
-            path: path.iter().map(|part| (*part).to_owned()).collect(),
-            message,
+        self.problems.push(ConfigError {
             hint,
+            ..ConfigError::at(path.iter().copied(), message)
         });
     }
 
@@ -84,7 +72,7 @@ impl<'a> Check<'a> {
         }
         for (number, step) in task.steps.iter().enumerate() {
             if task.steps[..number].iter().any(|other| other.id == step.id) {
-                let message = format!("the step id `{}` stands there twice", step.id);
+                let message = format!("the step id `{}` is given twice", step.id);
                 self.problem(&["steps", &number.to_string(), "id"], message, None);
             }
         }
@@ -322,7 +310,7 @@ fn descend<'a>(
     }
     if !may_be("object") {
         return Err(format!(
-            "nothing can stand at `{name}` of {}",
+            "there can be nothing at `{name}` of {}",
             types.join(" or ")
         ));
     }
@@ -473,7 +461,7 @@ mod tests {
         );
         check(
             into("two", "step:one.output.intent.deeper", "input.intent"),
-            "nothing can stand at `deeper` of string",
+            "there can be nothing at `deeper` of string",
         );
         check(
             into("two", "step:one.output.sure", "input.intent"),
@@ -490,7 +478,7 @@ mod tests {
         let mut task = chain(json!({}));
         task.steps[2].id = "one".into();
         let problems = check_flow(&task, &());
-        assert_eq!(problems[0].message, "the step id `one` stands there twice");
+        assert_eq!(problems[0].message, "the step id `one` is given twice");
         assert_eq!(problems[0].path, ["steps", "2", "id"]);
     }
 }

@@ -167,7 +167,7 @@ fn judge_by_default(scores: &[ScoreRecord]) -> Judgement {
     }
 }
 
-/// The value that did not do, with the evaluator's reason.
+/// The value that failed the condition, with the evaluator's reason.
 fn found(score: &ScoreRecord) -> Value {
     let value = json!(score.value);
     let evidence = score.evidence.as_ref();

@@ -228,7 +228,7 @@ impl<'t, 'c> Chain<'t, 'c> {
             task,
             clock,
             outputs: Vec::new(),
-            trace: vec![event(
+            trace: vec![TaskEvent::new(
                 clock.started_at(),
                 TaskEventLevel::Info,
                 "started",
@@ -254,7 +254,7 @@ impl<'t, 'c> Chain<'t, 'c> {
             fill_in(step, mapping, self.task, &self.outputs)?;
             let data = json!({"from": mapping.from, "to": mapping.to});
             let now = self.now();
-            let mut mapped = event(now, TaskEventLevel::Debug, "input_mapped", Some(data));
+            let mut mapped = TaskEvent::new(now, TaskEventLevel::Debug, "input_mapped", Some(data));
             mapped.step = Some(step.id.clone());
             self.trace.push(mapped);
         }
@@ -471,7 +471,7 @@ fn make_whole(record: &mut RunRecord, task: &AtomicTask, clock: &Clock) {
     let completed_at = record.completed_at.get_or_insert_with(|| clock.now());
     let is_named = |event: Option<&TaskEvent>, name| event.is_some_and(|event| event.event == name);
     if !is_named(record.trace.first(), "started") {
-        let started = event(
+        let started = TaskEvent::new(
             record.started_at.clone(),
             TaskEventLevel::Info,
             "started",
@@ -487,7 +487,7 @@ fn make_whole(record: &mut RunRecord, task: &AtomicTask, clock: &Clock) {
 
 fn last_event(completed_at: &Timestamp, error: Option<&RunError>) -> TaskEvent {
     match error {
-        None => event(
+        None => TaskEvent::new(
             completed_at.clone(),
             TaskEventLevel::Info,
             "completed",
@@ -495,28 +495,13 @@ fn last_event(completed_at: &Timestamp, error: Option<&RunError>) -> TaskEvent {
         ),
         Some(error) => {
             let data = json!({"error": error.message, "step": error.step});
-            event(
+            TaskEvent::new(
                 completed_at.clone(),
                 TaskEventLevel::Error,
                 "failed",
                 Some(data),
             )
         }
-    }
-}
-
-fn event(
-    timestamp: Timestamp,
-    level: TaskEventLevel,
-    name: &str,
-    data: Option<Value>,
-) -> TaskEvent {
-    TaskEvent {
-        timestamp,
-        level,
-        step: None,
-        event: name.to_owned(),
-        data,
     }
 }
 

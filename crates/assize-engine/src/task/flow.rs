@@ -205,7 +205,7 @@ pub(super) fn fetch(
     let found = look_up(whole, &path).cloned();
     found.ok_or_else(|| {
         lost(format!(
-            "nothing stands at `{}` in {what}: {}",
+            "there is nothing at `{}` in {what}: {}",
             path.join("."),
             excerpt(whole)
         ))

@@ -14,7 +14,7 @@ mod row;
 mod trial;
 
 pub(crate) use again::{Judges, ScoredAgain, score_again};
-pub use check::{DeclaredSchemas, FlowProblem, check_flow};
+pub use check::{DeclaredSchemas, check_flow};
 pub use condition::Condition;
 pub(crate) use trial::TaskSlot;
 
@@ -74,7 +74,6 @@ impl TaskSource for Vec<Arc<Task>> {
 pub struct UsedRunner {
     /// The suite's name for it.
     pub id: String,
-    /// The runner.
     pub runner: Arc<dyn Runner>,
     /// Its configuration, an object.
     pub config: Value,
@@ -107,7 +106,6 @@ impl fmt::Debug for UsedRunner {
 pub struct UsedEvaluator {
     /// The suite's name for it.
     pub id: String,
-    /// The evaluator.
     pub evaluator: Arc<dyn Evaluator>,
     /// The task types it scores; `scenario` are whole chains. Empty: everything.
     pub types: Vec<String>,

@@ -152,7 +152,7 @@ fn verdict(parts: &Parts) -> Verdict {
     let judgement = &parts.judgement;
     match (broken.next(), judgement.passed()) {
         (None, true) => of(Outcome::Pass, None, None),
-        // What the other evaluators found decides, unless what is missing could have decided otherwise.
+        // The other evaluators decide, unless the missing score could have changed the outcome.
         (Some(error), passed) if passed || judgement.lacks_scores => {
             let error = format!("{}: {}", error.hook, error.message);
             void("evaluator_error", Some(error), VoidCause::Scorer)

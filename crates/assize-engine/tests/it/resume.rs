@@ -32,7 +32,7 @@ fn cells(rows: &[ProfileRow]) -> BTreeSet<(String, i64)> {
         .iter()
         .map(|row| (row.mode.clone(), row.iteration))
         .collect();
-    assert_eq!(cells.len(), rows.len(), "a cell stands there twice");
+    assert_eq!(cells.len(), rows.len(), "a cell is given twice");
     cells
 }
 

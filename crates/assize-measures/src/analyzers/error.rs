@@ -28,7 +28,7 @@ const TYPES: [(&str, &str); 5] = [
 const UNKNOWN: usize = TYPES.len();
 const PATTERNS: [&str; 4] = ["retry", "alternative", "tool_followup", "give_up"];
 
-/// Messages can be whole outputs of programs; the error stands at their beginning or end.
+/// Messages can be whole outputs of programs; the error is at their beginning or end.
 const MESSAGE_PART: usize = 4096;
 
 static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {

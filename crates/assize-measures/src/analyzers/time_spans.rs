@@ -203,7 +203,7 @@ fn model_spans<'a>(call: &ModelCall, first_tool: Option<f64>) -> Vec<Span<'a>> {
         return Vec::new();
     };
     let end = start + duration.value();
-    // What a tool may already take is the tool's, so that its time stays an upper bound.
+    // Time in which a tool may already run counts as the tool's, so that it stays an upper bound.
     let end = first_tool.map_or(end, |tool| tool.min(end).max(start));
     let first = call
         .ttft_ms

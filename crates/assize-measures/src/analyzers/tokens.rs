@@ -162,7 +162,7 @@ fn call_rows(trace: &SessionTrace, calls: &[&ModelCall]) -> Vec<Vec<String>> {
     calls.iter().enumerate().map(row).collect()
 }
 
-/// By call id: the turn in which its first event stands.
+/// By call id: the turn of its first event.
 fn turns_of_calls(trace: &SessionTrace) -> FastMap<&str, u64> {
     let mut turns = FastMap::default();
     let mut turn = None;

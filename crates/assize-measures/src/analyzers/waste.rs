@@ -1,4 +1,4 @@
-//! `waste`: work that a session did for nothing: files read again unchanged, calls that fail again and again, context that was thrown away
+//! `waste`: work that a session did for nothing: files read again unchanged, calls that fail again and again, context that was discarded
 //! and filled again, prompts that the cache had and was not asked for.
 
 use super::TraceAnalyzer;
@@ -241,7 +241,6 @@ fn context_refills(trace: &SessionTrace) -> Vec<u64> {
 /// A call whose prompt began like the one before it and was not read from the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheMiss<'a> {
-    /// The call.
     pub call: &'a ModelCall,
     /// Tokens that the call before had sent already and that were sent again at full price.
     pub tokens: u64,

@@ -2,7 +2,7 @@
 
 use super::check::{Look, Seen, Sentence, Subject};
 use crate::spec::{Spec, quoted};
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(super) struct ChangedCheck {
 }
 
 impl ChangedCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let Some(only) = spec.fields(&["only"])?.get("only") else {
             return Err(spec.nothing_asked(&["only"]));
         };
@@ -23,14 +23,14 @@ impl ChangedCheck {
             let glob = GlobBuilder::new(&spec.text()?)
                 .literal_separator(true)
                 .build()
-                .map_err(|error| spec.problem(format!("invalid glob: {}", error.kind())))?;
+                .map_err(|error| spec.error(format!("invalid glob: {}", error.kind())))?;
             allowed.add(glob);
         }
         Ok(Self {
             globs: globs.iter().map(Spec::text).collect::<Result<_, _>>()?,
             allowed: allowed
                 .build()
-                .map_err(|error| only.problem(format!("invalid globs: {error}")))?,
+                .map_err(|error| only.error(format!("invalid globs: {error}")))?,
         })
     }
 
@@ -62,7 +62,7 @@ impl ChangedCheck {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::{answering, problem_in, scenario, score_of};
+    use crate::checks::tests::{answering, error_in, scenario, score_of};
     use assize_contracts::WorkspaceChange;
     use serde_json::json;
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_broken_glob_is_refused() {
-        let problem = problem_in(json!([{"changed": {"only": ["a", "{"]}}]));
+        let problem = error_in(json!([{"changed": {"only": ["a", "{"]}}]));
         assert_eq!(problem.path, ["checks", "0", "changed", "only", "1"]);
     }
 }

@@ -10,7 +10,7 @@ use super::skill::SkillCheck;
 use super::text::{Text, TextTest};
 use super::tool::ToolCheck;
 use crate::spec::{Fields, Spec};
-use assize_contracts::{CustomMetric, OverrideProblem, ScorerCheckResult, ScorerContext};
+use assize_contracts::{ConfigError, CustomMetric, ScorerCheckResult, ScorerContext};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -147,7 +147,7 @@ enum Body {
 }
 
 /// All checks of a scenario, each with an id of its own.
-pub(super) fn parse_checks(checks: &[Value]) -> Result<Vec<Check>, OverrideProblem> {
+pub(super) fn parse_checks(checks: &[Value]) -> Result<Vec<Check>, ConfigError> {
     let specs: Vec<Spec<'_>> = checks
         .iter()
         .enumerate()
@@ -161,7 +161,7 @@ pub(super) fn parse_checks(checks: &[Value]) -> Result<Vec<Check>, OverrideProbl
 }
 
 impl Check {
-    fn parse(spec: &Spec<'_>, ids: &mut Ids) -> Result<Self, OverrideProblem> {
+    fn parse(spec: &Spec<'_>, ids: &mut Ids) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         let (body, negated) = Body::parse(spec, &fields)?;
         let sentence = body.sentence();
@@ -226,7 +226,7 @@ impl Check {
 
 impl Body {
     /// The body and whether it is negated. Negations are unwound here, however deep they are nested.
-    fn parse(spec: &Spec<'_>, fields: &Fields<'_>) -> Result<(Self, bool), OverrideProblem> {
+    fn parse(spec: &Spec<'_>, fields: &Fields<'_>) -> Result<(Self, bool), ConfigError> {
         let mut negated = false;
         let mut place = spec.clone();
         let mut named = kinds_in(fields);
@@ -292,7 +292,7 @@ struct Ids {
 }
 
 impl Ids {
-    fn given_in(specs: &[Spec<'_>]) -> Result<Self, OverrideProblem> {
+    fn given_in(specs: &[Spec<'_>]) -> Result<Self, ConfigError> {
         let mut taken = HashSet::new();
         for spec in specs {
             let Some(spec) = spec.fields(&KEYS)?.get("id") else {
@@ -300,10 +300,10 @@ impl Ids {
             };
             let id = spec.text()?;
             if id.trim().is_empty() {
-                return Err(spec.problem("an id must not be empty"));
+                return Err(spec.error("an id must not be empty"));
             }
             if !taken.insert(id.clone()) {
-                return Err(spec.problem(format!("a second check has the id `{id}`")));
+                return Err(spec.error(format!("a second check has the id `{id}`")));
             }
         }
         let numbers = HashMap::new();

@@ -5,7 +5,7 @@ use super::check::{Look, Seen, Sentence, Subject};
 use super::file::inner_path;
 use super::harbor::{HarborSpec, Rewards};
 use crate::spec::Spec;
-use assize_contracts::{BoxError, OverrideProblem, ScorerContext, async_trait};
+use assize_contracts::{BoxError, ConfigError, ScorerContext, async_trait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,22 +76,22 @@ pub(super) struct CommandCheck {
 }
 
 impl CommandCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         let run = match fields.get("run") {
             Some(spec) => spec.text()?,
-            None => return Err(spec.problem("expected `run`: a command")),
+            None => return Err(spec.error("expected `run`: a command")),
         };
         let exit = fields.get("exit").map(|spec| {
             let code = spec.count()?;
-            i32::try_from(code).map_err(|_| spec.problem("expected an exit code"))
+            i32::try_from(code).map_err(|_| spec.error("expected an exit code"))
         });
         let timeout = fields.get("timeout_ms").map(|spec| spec.count());
         let files = fields.get("files").map(|spec| parse_files(&spec));
         let place = fields.get("in").map(|spec| match spec.text()?.as_str() {
             "container" => Ok(CheckPlace::LikeAgent),
             "host" => Ok(CheckPlace::Host),
-            other => Err(spec.problem(format!("found `{other}`, expected `container` or `host`"))),
+            other => Err(spec.error(format!("found `{other}`, expected `container` or `host`"))),
         });
         Ok(Self {
             run,
@@ -143,13 +143,13 @@ impl CommandCheck {
 fn doubt(exit: Option<i32>) -> Option<&'static str> {
     match exit {
         None => Some("the command did not come to an end of its own"),
-        // What shells give for a program that is missing or cannot be executed.
+        // The exit codes of shells for a program that is missing or cannot be executed.
         Some(126 | 127) => Some("the shell could not run the command"),
         Some(_) => None,
     }
 }
 
-fn parse_files(spec: &Spec<'_>) -> Result<BTreeMap<String, PathBuf>, OverrideProblem> {
+fn parse_files(spec: &Spec<'_>) -> Result<BTreeMap<String, PathBuf>, ConfigError> {
     spec.entries()?
         .into_iter()
         .map(|(target, source)| {
@@ -174,7 +174,7 @@ pub(super) fn end_of(output: &str) -> String {
 mod tests {
     use super::*;
     use crate::checks::ChecksScorer;
-    use crate::checks::tests::{answering, problem_in, scenario};
+    use crate::checks::tests::{answering, error_in, scenario};
     use assize_contracts::{Scorer, ScorerResult};
     use std::sync::Arc;
 
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn files_are_placed_inside_the_workspace() {
         let command = json!({"run": "0", "files": {"../x": "a"}});
-        let problem = problem_in(json!([{ "command": command }]));
+        let problem = error_in(json!([{ "command": command }]));
         assert_eq!(problem.path.join("."), "checks.0.command.files.../x");
     }
 }

@@ -4,7 +4,7 @@
 use super::check::{Look, Seen, Sentence, Subject};
 use super::text::{Text, TextTest};
 use crate::spec::Spec;
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -35,20 +35,20 @@ enum FileState {
 }
 
 impl FileCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         let Some(path) = fields.get("path") else {
-            return Err(spec.problem("expected a `path`"));
+            return Err(spec.error("expected a `path`"));
         };
         let flag = |name| fields.get(name).map(|spec| spec.flag()).transpose();
         let tests = TextTest::parse_all(&fields, &KEYS[3..])?;
         let rule = match (flag("exists")?, flag("absent")?) {
             (Some(_), Some(_)) => {
-                return Err(spec.problem("`exists` and `absent` exclude each other"));
+                return Err(spec.error("`exists` and `absent` exclude each other"));
             }
             (Some(false), None) | (None, Some(true)) if tests.is_empty() => FileRule::Absent,
             (Some(false), None) | (None, Some(true)) => {
-                return Err(spec.problem("a file that is absent has no content to check"));
+                return Err(spec.error("a file that is absent has no content to check"));
             }
             _ if tests.is_empty() => FileRule::Exists,
             _ => FileRule::Text(tests),
@@ -141,11 +141,11 @@ impl FileState {
 }
 
 /// A path that stays inside the workspace as it is written.
-pub(super) fn inner_path(spec: &Spec<'_>) -> Result<String, OverrideProblem> {
+pub(super) fn inner_path(spec: &Spec<'_>) -> Result<String, ConfigError> {
     let path = spec.text()?;
     let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || path.contains('\0') || !Path::new(&path).components().all(stays) {
-        return Err(spec.problem(format!(
+        return Err(spec.error(format!(
             "expected a path inside the workspace, found `{}`",
             super::excerpt(&path, 80)
         )));
@@ -167,7 +167,7 @@ fn is_missing(error: &std::io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::{answering, problem_in, scenario, score_of};
+    use crate::checks::tests::{answering, error_in, scenario, score_of};
     use assize_contracts::ScorerResult;
     use serde_json::{Value, json};
     use std::path::PathBuf;
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn paths_that_leave_the_workspace_are_refused_before_a_run() {
         for path in ["/etc/passwd", "../x", "a/../../x", "", "a\0b"] {
-            let problem = problem_in(json!([{"file": {"path": path, "exists": true}}]));
+            let problem = error_in(json!([{"file": {"path": path, "exists": true}}]));
             assert_eq!(problem.path, ["checks", "0", "file", "path"]);
         }
-        problem_in(json!([{"file": {"path": "a", "absent": true, "contains": "x"}}]));
+        error_in(json!([{"file": {"path": "a", "absent": true, "contains": "x"}}]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::check::{Look, Seen, Sentence, Subject};
 use crate::spec::Spec;
-use assize_contracts::{Better, CustomMetric, OverrideProblem, ScorerContext};
+use assize_contracts::{Better, ConfigError, CustomMetric, ScorerContext};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,13 +58,13 @@ pub(super) struct HarborCheck {
 }
 
 impl HarborCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         match fields.get("task") {
             Some(task) => Ok(Self {
                 task: task.text()?.into(),
             }),
-            None => Err(spec.problem("expected `task`: the directory of a Harbor task")),
+            None => Err(spec.error("expected `task`: the directory of a Harbor task")),
         }
     }
 

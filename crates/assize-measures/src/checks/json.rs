@@ -2,7 +2,7 @@
 
 use super::json_path::patterns_in;
 use crate::spec::Spec;
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
@@ -16,17 +16,17 @@ const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 pub(super) struct Pattern(Regex);
 
 impl Pattern {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         Self::compile(&spec.text()?, spec)
     }
 
-    /// `spec` is where the text stands.
-    fn compile(text: &str, spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    /// `spec` is the place of the text.
+    fn compile(text: &str, spec: &Spec<'_>) -> Result<Self, ConfigError> {
         RegexBuilder::new(text)
             .size_limit(PATTERN_SIZE_LIMIT)
             .build()
             .map(Self)
-            .map_err(|error| spec.problem(format!("invalid regular expression: {error}")))
+            .map_err(|error| spec.error(format!("invalid regular expression: {error}")))
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -45,10 +45,10 @@ pub(super) struct JsonPath {
 }
 
 impl JsonPath {
-    /// `spec` is where the path stands.
-    pub(super) fn parse(text: &str, spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    /// `spec` is the place of the path.
+    pub(super) fn parse(text: &str, spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let query = parse_json_path(text)
-            .map_err(|error| spec.problem(format!("invalid JSONPath: {error}")))?;
+            .map_err(|error| spec.error(format!("invalid JSONPath: {error}")))?;
         // To the library a broken pattern is one that matches nothing.
         for pattern in patterns_in(&query) {
             Pattern::compile(pattern, spec)?;
@@ -72,9 +72,9 @@ impl JsonPath {
 pub(super) struct Schema(jsonschema::Validator);
 
 impl Schema {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         if !matches!(spec.value, Value::Object(_) | Value::Bool(_)) {
-            return Err(spec.problem("expected a JSON Schema: an object, or the name of its file"));
+            return Err(spec.error("expected a JSON Schema: an object, or the name of its file"));
         }
         jsonschema::options()
             .with_pattern_options(
@@ -84,7 +84,7 @@ impl Schema {
             .map(Self)
             .map_err(|error| {
                 let message = format!("invalid JSON Schema: {error}");
-                spec.problem_at(place_in_schema(spec.value, &error), message)
+                spec.error_at(place_in_schema(spec.value, &error), message)
             })
     }
 

@@ -3,7 +3,7 @@
 use super::check::{Look, Seen, Sentence, Subject};
 use super::tool::TOOLS_UNKNOWN;
 use crate::spec::Spec;
-use assize_contracts::{OverrideProblem, TraceEvent};
+use assize_contracts::{ConfigError, TraceEvent};
 use serde_json::{Number, Value};
 
 pub(super) const KEYS: [&str; 5] = ["turns", "tokens_total", "cost_usd", "wall_ms", "tool_calls"];
@@ -19,7 +19,7 @@ struct Limit {
 }
 
 impl LimitCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         let limits: Vec<Limit> = KEYS
             .into_iter()

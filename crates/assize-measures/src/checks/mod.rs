@@ -23,7 +23,7 @@ pub use references::load_references;
 
 use crate::spec::{Spec, excerpt};
 use assize_contracts::{
-    BaseScenario, BoxError, CompletionReason, OverrideProblem, Scorer, ScorerContext, ScorerResult,
+    BaseScenario, BoxError, CompletionReason, ConfigError, Scorer, ScorerContext, ScorerResult,
     async_trait,
 };
 use check::{Check, Evaluated, Subject, parse_checks};
@@ -37,7 +37,7 @@ pub struct SchemaCheck(Schema);
 
 impl SchemaCheck {
     /// Refuses what is no schema.
-    pub fn new(schema: &Value) -> Result<Self, OverrideProblem> {
+    pub fn new(schema: &Value) -> Result<Self, ConfigError> {
         Schema::parse(&Spec::at(&[], schema)).map(Self)
     }
 
@@ -74,7 +74,7 @@ impl ChecksScorer {
     }
 
     /// A hook may replace a scenario under its id, so what was compiled counts only for equal checks.
-    fn compiled(&self, scenario: &BaseScenario) -> Result<Arc<CompiledChecks>, OverrideProblem> {
+    fn compiled(&self, scenario: &BaseScenario) -> Result<Arc<CompiledChecks>, ConfigError> {
         let known = self
             .compiled
             .read()
@@ -100,7 +100,7 @@ impl Scorer for ChecksScorer {
         "checks"
     }
 
-    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), ConfigError> {
         let compiled = self.compiled(scenario)?;
         match scenario.workspace {
             Some(_) => Ok(()),
@@ -126,7 +126,7 @@ impl Scorer for ChecksScorer {
 }
 
 /// For fuzzing: makes checks ready and tries none.
-pub(crate) fn compile(scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+pub(crate) fn compile(scenario: &BaseScenario) -> Result<(), ConfigError> {
     CompiledChecks::new(scenario)?.without_workspace()
 }
 
@@ -139,7 +139,7 @@ struct CompiledChecks {
 }
 
 impl CompiledChecks {
-    fn new(scenario: &BaseScenario) -> Result<Self, OverrideProblem> {
+    fn new(scenario: &BaseScenario) -> Result<Self, ConfigError> {
         let schema_spec = scenario
             .output_schema
             .as_ref()
@@ -153,10 +153,10 @@ impl CompiledChecks {
     }
 
     /// Without a workspace some checks could never be made, in no trial.
-    fn without_workspace(&self) -> Result<(), OverrideProblem> {
+    fn without_workspace(&self) -> Result<(), ConfigError> {
         for (position, check) in self.checks.iter().enumerate() {
             if let Some(kind) = check.workspace_kind() {
-                return Err(OverrideProblem {
+                return Err(ConfigError {
                     path: vec!["checks".to_owned(), position.to_string()],
                     message: format!("a `{kind}` check needs a workspace, the scenario has none"),
                     hint: Some(

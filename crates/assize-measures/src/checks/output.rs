@@ -3,14 +3,14 @@
 use super::check::{Seen, Sentence};
 use super::text::{TEXT_KEYS, Text, TextTest};
 use crate::spec::Spec;
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 
 pub(super) struct OutputCheck {
     tests: Vec<TextTest>,
 }
 
 impl OutputCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let tests = TextTest::parse_all(&spec.fields(&TEXT_KEYS)?, &TEXT_KEYS)?;
         if tests.is_empty() {
             return Err(spec.nothing_asked(&TEXT_KEYS));

@@ -3,7 +3,7 @@
 
 use super::json::Schema;
 use crate::spec::Spec;
-use assize_contracts::{BaseScenario, OverrideProblem};
+use assize_contracts::{BaseScenario, ConfigError};
 use serde_json::Value;
 use std::fmt::Display;
 use std::fs::File;
@@ -14,10 +14,7 @@ const SCHEMA_SIZE: u64 = 4 << 20;
 
 /// Replaces references to files in `output_schema` and `checks`, which are relative to this directory. To be called
 /// once, when the scenario is loaded; what is no reference is left for `check_scenario` to judge.
-pub fn load_references(
-    scenario: &mut BaseScenario,
-    directory: &Path,
-) -> Result<(), OverrideProblem> {
+pub fn load_references(scenario: &mut BaseScenario, directory: &Path) -> Result<(), ConfigError> {
     if let Some(schema) = &mut scenario.output_schema {
         load_schema(schema, directory, &["output_schema"])?;
     }
@@ -27,11 +24,7 @@ pub fn load_references(
     Ok(())
 }
 
-fn load_in_check(
-    check: &mut Value,
-    directory: &Path,
-    position: &str,
-) -> Result<(), OverrideProblem> {
+fn load_in_check(check: &mut Value, directory: &Path, position: &str) -> Result<(), ConfigError> {
     let mut path = vec!["checks", position];
     let mut body = check;
     while body.get("not").is_some() {
@@ -52,16 +45,14 @@ fn load_in_check(
     Ok(())
 }
 
-fn load_schema(schema: &mut Value, directory: &Path, path: &[&str]) -> Result<(), OverrideProblem> {
+fn load_schema(schema: &mut Value, directory: &Path, path: &[&str]) -> Result<(), ConfigError> {
     let Value::String(name) = schema else {
         return Ok(());
     };
-    let problem = |error: String| OverrideProblem {
-        path: path.iter().map(|&part| part.to_owned()).collect(),
-        message: format!("the schema `{name}` {error}"),
-        hint: None,
+    let wrong = |error: String| {
+        ConfigError::at(path.iter().copied(), format!("the schema `{name}` {error}"))
     };
-    let unreadable = |error: &dyn Display| problem(format!("cannot be read: {error}"));
+    let unreadable = |error: &dyn Display| wrong(format!("cannot be read: {error}"));
     let mut text = String::new();
     File::open(directory.join(&*name))
         .and_then(|file| file.take(SCHEMA_SIZE).read_to_string(&mut text))
@@ -69,7 +60,7 @@ fn load_schema(schema: &mut Value, directory: &Path, path: &[&str]) -> Result<()
     let read: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
     Schema::parse(&Spec::at(&[], &read)).map_err(|found| {
         let place = found.path.join("/");
-        problem(format!("is no use at `/{place}`: {}", found.message))
+        wrong(format!("is no use at `/{place}`: {}", found.message))
     })?;
     *schema = read;
     Ok(())
@@ -81,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     /// `name` keeps tests that run side by side apart.
-    fn loaded(name: &str, checks: Value) -> Result<Value, OverrideProblem> {
+    fn loaded(name: &str, checks: Value) -> Result<Value, ConfigError> {
         let directory = std::env::temp_dir().join(format!("assize-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("good.json"), r#"{"type": "object"}"#).unwrap();

@@ -3,7 +3,7 @@
 use super::check::{Look, Seen, Sentence, Subject};
 use crate::skill_use::{SkillUse, loaded_by_tools};
 use crate::spec::{Spec, quoted};
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use serde_json::Value;
 
 pub(super) const KEYS: [&str; 3] = ["used", "unused", "within_turns"];
@@ -19,7 +19,7 @@ pub(super) struct SkillCheck {
 }
 
 impl SkillCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         let within = fields.get("within_turns");
         let within_turns = within.as_ref().map(Spec::count).transpose()?;
@@ -27,7 +27,7 @@ impl SkillCheck {
             (Some(used), None) => (used.texts()?, true),
             (None, Some(unused)) => {
                 if let Some(within) = within {
-                    return Err(within.problem("`within_turns` belongs to `used`"));
+                    return Err(within.error("`within_turns` belongs to `used`"));
                 }
                 (unused.texts()?, false)
             }

@@ -25,7 +25,7 @@ pub(super) fn score_of(scenario: &BaseScenario, context: &ScorerContext) -> Scor
     pollster::block_on(ChecksScorer::new().evaluate(scenario, context)).unwrap()
 }
 
-pub(super) fn problem_in(checks: Value) -> OverrideProblem {
+pub(super) fn error_in(checks: Value) -> ConfigError {
     ChecksScorer::new()
         .check_scenario(&scenario(checks))
         .unwrap_err()
@@ -195,7 +195,7 @@ fn every_form_of_every_check_has_an_example_that_is_run() {
 #[test]
 fn mistakes_are_found_before_a_run_with_their_place() {
     let check = |checks: Value, path: &str, message: &str| {
-        let problem = problem_in(checks);
+        let problem = error_in(checks);
         assert_eq!(problem.path.join("."), path);
         assert!(problem.message.starts_with(message), "{problem}");
     };

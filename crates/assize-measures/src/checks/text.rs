@@ -2,7 +2,7 @@
 
 use super::json::{JsonPath, Pattern, Schema, parse_answer, same_value};
 use crate::spec::{Fields, Spec, excerpt, nearest, quoted};
-use assize_contracts::OverrideProblem;
+use assize_contracts::ConfigError;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -57,7 +57,7 @@ impl TextTest {
     pub(super) fn parse_all(
         fields: &Fields<'_>,
         keys: &[&'static str],
-    ) -> Result<Vec<Self>, OverrideProblem> {
+    ) -> Result<Vec<Self>, ConfigError> {
         keys.iter()
             .copied()
             .filter_map(|key| Some((key, fields.get(key)?)))
@@ -65,7 +65,7 @@ impl TextTest {
             .collect()
     }
 
-    fn parse(key: &'static str, spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    fn parse(key: &'static str, spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let rule = match key {
             "contains" => Rule::Contains(spec.text()?),
             "equals" => Rule::Equals(spec.text()?),
@@ -147,10 +147,10 @@ impl Text<'_> {
     }
 }
 
-fn parse_paths(spec: &Spec<'_>) -> Result<Vec<PathRule>, OverrideProblem> {
+fn parse_paths(spec: &Spec<'_>) -> Result<Vec<PathRule>, ConfigError> {
     let entries = spec.entries()?;
     if entries.is_empty() {
-        return Err(spec.problem("expected at least one JSONPath and its value"));
+        return Err(spec.error("expected at least one JSONPath and its value"));
     }
     entries
         .into_iter()
@@ -172,7 +172,7 @@ pub(super) enum Matcher {
 const MATCHERS: [&str; 3] = ["matches", "contains", "equals"];
 
 impl Matcher {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let entries = spec.entries().unwrap_or_default();
         match entries.as_slice() {
             [("matches", inner)] => Pattern::parse(inner).map(Self::Matches),
@@ -199,12 +199,12 @@ fn is_meant(key: &str, entries: usize) -> bool {
     MATCHERS.contains(&key) || entries == 1 && nearest(key, &MATCHERS).is_some()
 }
 
-fn misused(key: &str, spec: &Spec<'_>) -> OverrideProblem {
-    let mut problem = spec.problem(match nearest(key, &MATCHERS) {
+fn misused(key: &str, spec: &Spec<'_>) -> ConfigError {
+    let mut problem = spec.error(match nearest(key, &MATCHERS) {
         Some(name) if name != key => format!("found `{key}`, did you mean `{name}`?"),
         _ => format!("found `{key}` among other keys, expected it alone"),
     });
-    problem.hint = Some("an object to be found as it is stands in `{ equals: … }`".to_owned());
+    problem.hint = Some("write an object that must be equal as `{ equals: … }`".to_owned());
     problem
 }
 

@@ -4,7 +4,7 @@ use super::check::{Look, Seen, Sentence, Subject};
 use super::json::JsonPath;
 use super::text::{Matcher, bounded};
 use crate::spec::{Fields, Spec, quoted};
-use assize_contracts::{OverrideProblem, TraceEvent};
+use assize_contracts::{ConfigError, TraceEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ enum ArgumentPlace {
 }
 
 impl ToolCheck {
-    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&KEYS)?;
         match (
             fields.get("called"),
@@ -108,14 +108,14 @@ impl ToolCheck {
 }
 
 impl Called {
-    fn parse(tool: String, fields: &Fields<'_>, written: Value) -> Result<Self, OverrideProblem> {
+    fn parse(tool: String, fields: &Fields<'_>, written: Value) -> Result<Self, ConfigError> {
         let with = fields.get("with").map(|spec| parse_arguments(&spec));
         let at_most = fields.get("at_most").map(|spec| spec.count()).transpose()?;
         let at_least = match fields.get("at_least") {
             Some(spec) => {
                 let count = spec.count()?;
                 if at_most.is_some_and(|most| most < count) {
-                    return Err(spec.problem("`at_least` is more than `at_most`"));
+                    return Err(spec.error("`at_least` is more than `at_most`"));
                 }
                 count
             }
@@ -187,7 +187,7 @@ impl Argument {
     }
 }
 
-fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, OverrideProblem> {
+fn parse_arguments(spec: &Spec<'_>) -> Result<Vec<Argument>, ConfigError> {
     spec.entries()?
         .into_iter()
         .map(|(key, spec)| {
@@ -226,7 +226,7 @@ fn traced<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::{answering, problem_in, scenario, score_of};
+    use crate::checks::tests::{answering, error_in, scenario, score_of};
     use assize_contracts::{
         PromptResult, ScorerResult, SessionTrace, TokenBreakdown, ToolCallRecord, TraceEvent,
     };
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let path = |tool: Value| problem_in(json!([{ "tool": tool }])).path.join(".");
+        let path = |tool: Value| error_in(json!([{ "tool": tool }])).path.join(".");
         let called = json!({"called": "a", "at_least": 3, "at_most": 2});
         assert_eq!(path(called), "checks.0.tool.at_least");
         assert_eq!(path(json!({"order": ["a"], "only": []})), "checks.0.tool");

@@ -1,4 +1,5 @@
-//! The four collectors every suite uses unless it says otherwise, `program` for agents that are programs, and `skills` where a mode has some.
+//! The four collectors every suite uses unless it says otherwise, `program` for agents that are programs, and `skills`
+//! where a mode has some.
 
 mod cost;
 mod latency;

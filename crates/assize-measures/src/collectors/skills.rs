@@ -1,4 +1,4 @@
-//! `skills`: whether the skills on trial were offered and used, when, and what their text took.
+//! `skills`: use and offer of the skills on trial, the time of the first use, and the tokens of their text.
 
 use crate::skill_use::SkillUse;
 use assize_contracts::{
@@ -7,7 +7,7 @@ use assize_contracts::{
 };
 use std::collections::BTreeMap;
 
-/// Names of a suite's skills. Every mode is looked at, also those that have none of them: there they must not be seen.
+/// Names of a suite's skills. Modes without a skill are measured, too: it must not show up there.
 #[derive(Debug, Clone, Default)]
 pub struct SkillsCollector {
     /// Skills on trial.
@@ -49,85 +49,105 @@ impl SkillsCollector {
             let each = |name: &String| SkillUse::of(name, trace, Some(result));
             names.iter().map(each).collect()
         };
-        let found = uses(&self.on_trial);
-        let is_used = any(found.iter().map(SkillUse::is_used));
-        let Some(is_used) = is_used else {
+        let on_trial = uses(&self.on_trial);
+        let neighbours = uses(&self.neighbours);
+        let Some(is_used) = any(on_trial.iter().map(SkillUse::is_used)) else {
             return Vec::new();
         };
-        let first = found.iter().filter_map(SkillUse::first);
-        let first = first.min_by_key(|use_| (use_.at_ms, use_.turn));
-        let offered = any(found.iter().map(|skill| Some(skill.on_wire?.offered)));
-        let count = found
-            .iter()
-            .try_fold(0, |sum, skill| Some(sum + skill.count()?));
-        let text: Option<u64> = found
-            .iter()
-            .filter(|skill| skill.is_used() == Some(true))
-            .try_fold(0, |sum, skill| Some(sum + skill.text_tokens()?));
-        let agreed = all(found.iter().map(SkillUse::is_agreed));
-        let neighbours = any(uses(&self.neighbours).iter().map(SkillUse::is_used));
-        let is_installed = self
-            .installed
-            .get(mode)
-            .is_some_and(|names| !names.is_empty());
+        let mut metrics = totals(&on_trial, is_used);
+        metrics.extend(first_activation(&on_trial, trace));
+        metrics.extend(self.trigger(is_used, scenario, mode));
+        let neighbour = any(neighbours.iter().map(SkillUse::is_used));
+        metrics.extend(number(
+            "skill_neighbour_activated",
+            neighbour.map(share),
+            "ratio",
+        ));
+        metrics.extend(self.names(&[on_trial, neighbours].concat()));
+        metrics
+    }
+
+    /// Right where the skill was used and should be, or was not and should not. Unknown in modes without the skill.
+    fn trigger(&self, is_used: bool, scenario: &str, mode: &str) -> Vec<CustomMetric> {
+        let installed = self.installed.get(mode);
+        let is_installed = installed.is_some_and(|names| !names.is_empty());
         let should = self.should_trigger.get(scenario).copied();
         let should = should.filter(|_| is_installed);
-        let mut metrics = Vec::new();
-        let mut add = |name: &'static str, value: Option<f64>, unit: &'static str| {
-            metrics.extend(value.and_then(|value| CustomMetric::number(name, value, unit)));
-        };
-        add("skill_activated", Some(share(is_used)), "ratio");
-        add("skill_offered", offered.map(share), "ratio");
-        add(
+        let is_right = should.map(|should| share(should == is_used));
+        let metrics = [
+            number("skill_should_trigger", should.map(share), "ratio"),
+            number("skill_trigger_correct", is_right, "ratio"),
+        ];
+        metrics.into_iter().flatten().collect()
+    }
+
+    /// The skills that were used and those that were offered.
+    fn names(&self, uses: &[SkillUse<'_>]) -> Vec<CustomMetric> {
+        let names = || self.on_trial.iter().chain(&self.neighbours).zip(uses);
+        let is_offered = |skill: &SkillUse<'_>| Some(skill.on_wire?.offered);
+        let used = names_that(names().map(|(name, skill)| (name, skill.is_used())));
+        let offered = names_that(names().map(|(name, skill)| (name, is_offered(skill))));
+        let used = used.map(|names| text_metric("skills_used", names));
+        let offered = offered.map(|names| text_metric("skills_offered", names));
+        used.into_iter().chain(offered).collect()
+    }
+}
+
+/// The metrics of all skills on trial together.
+fn totals(on_trial: &[SkillUse<'_>], is_used: bool) -> Vec<CustomMetric> {
+    let offered = any(on_trial.iter().map(|skill| Some(skill.on_wire?.offered)));
+    let mut counts = on_trial.iter().map(SkillUse::count);
+    let count: Option<u64> = counts.try_fold(0, |sum, count| Some(sum + count?));
+    let mut texts = on_trial
+        .iter()
+        .filter(|skill| skill.is_used() == Some(true))
+        .map(SkillUse::text_tokens);
+    let text: Option<u64> = texts.try_fold(0, |sum, tokens| Some(sum + tokens?));
+    let text = text.filter(|_| is_used);
+    let agreed = all(on_trial.iter().map(SkillUse::is_agreed));
+    let metrics = [
+        number("skill_activated", Some(share(is_used)), "ratio"),
+        number("skill_offered", offered.map(share), "ratio"),
+        number(
             "skill_activations",
             count.map(|count| count as f64),
             "count",
-        );
-        let turn = first.as_ref().and_then(|first| first.turn);
-        add(
-            "skill_activation_turn",
-            turn.map(|turn| turn as f64),
-            "count",
-        );
-        let since_start = first
-            .as_ref()
-            .and_then(|first| Some((first.at_ms? - started_ms(trace?)?).max(0) as f64));
-        add("skill_time_to_activation_ms", since_start, "ms");
-        let tokens = first.as_ref().and_then(|first| first.tokens_before);
-        add(
-            "skill_tokens_to_activation",
-            tokens.map(|tokens| tokens as f64),
-            "tokens",
-        );
-        let text = text.filter(|_| is_used);
-        add(
+        ),
+        number(
             "skill_text_tokens",
             text.map(|tokens| tokens as f64),
             "tokens",
-        );
-        add("skill_detectors_agree", agreed.map(share), "ratio");
-        add("skill_should_trigger", should.map(share), "ratio");
-        let is_right = should.map(|should| share(should == is_used));
-        add("skill_trigger_correct", is_right, "ratio");
-        if !self.neighbours.is_empty() {
-            add("skill_neighbour_activated", neighbours.map(share), "ratio");
-        }
-        if let Some(first) = first {
-            let user = match first.agent {
-                None => "main agent".to_owned(),
-                Some(agent) => format!("subagent {agent}"),
-            };
-            metrics.push(text_metric("skill_activated_in", user));
-        }
-        let all = || self.on_trial.iter().chain(&self.neighbours);
-        let each = |name: &String| SkillUse::of(name, trace, Some(result));
-        let used = names_that(all().map(|name| (name, each(name).is_used())));
-        metrics.extend(used.map(|names| text_metric("skills_used", names)));
-        let is_offered = |name| Some(each(name).on_wire?.offered);
-        let offered = names_that(all().map(|name| (name, is_offered(name))));
-        metrics.extend(offered.map(|names| text_metric("skills_offered", names)));
-        metrics
-    }
+        ),
+        number("skill_detectors_agree", agreed.map(share), "ratio"),
+    ];
+    metrics.into_iter().flatten().collect()
+}
+
+/// The metrics of the first use of a skill on trial. Empty where none was used.
+fn first_activation(on_trial: &[SkillUse<'_>], trace: Option<&SessionTrace>) -> Vec<CustomMetric> {
+    let first = on_trial.iter().filter_map(SkillUse::first);
+    let Some(first) = first.min_by_key(|first| (first.at_ms, first.turn)) else {
+        return Vec::new();
+    };
+    let after_start = |at_ms: i64| Some((at_ms - started_ms(trace?)?).max(0) as f64);
+    let after_start = first.at_ms.and_then(after_start);
+    let turn = first.turn.map(|turn| turn as f64);
+    let tokens = first.tokens_before.map(|tokens| tokens as f64);
+    let agent = match first.agent {
+        None => "main agent".to_owned(),
+        Some(agent) => format!("subagent {agent}"),
+    };
+    let metrics = [
+        number("skill_activation_turn", turn, "count"),
+        number("skill_time_to_activation_ms", after_start, "ms"),
+        number("skill_tokens_to_activation", tokens, "tokens"),
+        Some(text_metric("skill_activated_in", agent)),
+    ];
+    metrics.into_iter().flatten().collect()
+}
+
+fn number(name: &str, value: Option<f64>, unit: &'static str) -> Option<CustomMetric> {
+    CustomMetric::number(name, value?, unit)
 }
 
 fn text_metric(name: &str, text: String) -> CustomMetric {

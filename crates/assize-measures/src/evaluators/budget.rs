@@ -1,9 +1,8 @@
 //! `latency`, `tokens`, `cost`: what an execution took, and whether that is within limits.
 
-use super::{Measure, Seen, problem, read};
+use super::{Measure, Seen, config_error, read};
 use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, Number, OverrideProblem, RunRecord, ScoreRecord,
-    ScoreTarget,
+    BoxError, ConfigError, EvaluatorSetup, Evidence, Number, RunRecord, ScoreRecord, ScoreTarget,
 };
 use serde::Deserialize;
 
@@ -22,19 +21,19 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn latency(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn latency(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         Self::new(setup, "latency", "ms", |run| {
             Some(run.metrics.latency.value())
         })
     }
 
-    pub(super) fn tokens(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn tokens(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         Self::new(setup, "tokens", "tokens", |run| {
             run.metrics.tokens.map(|tokens| tokens as f64)
         })
     }
 
-    pub(super) fn cost(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn cost(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         Self::new(setup, "cost", "USD", |run| {
             run.metrics.cost.map(|cost| cost.value())
         })
@@ -45,10 +44,10 @@ impl Budget {
         metric: &'static str,
         unit: &'static str,
         amount: fn(&RunRecord) -> Option<f64>,
-    ) -> Result<Self, OverrideProblem> {
+    ) -> Result<Self, ConfigError> {
         let Settings { max } = read(setup)?;
         if max.is_some_and(|max| !max.is_finite() || max < 0.0) {
-            return Err(problem("`max`: expected 0 or more"));
+            return Err(config_error("`max`: expected 0 or more"));
         }
         Ok(Self {
             metric,

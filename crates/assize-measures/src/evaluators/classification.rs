@@ -1,9 +1,9 @@
 //! `classification`: the label that came out and the expected one. The results of all together (accuracy, F1,
 //! the confusion matrix) are part of the summary.
 
-use super::{Measure, Seen, part, problem, read};
+use super::{Measure, Seen, config_error, part, read};
 use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, JsonMap, OverrideProblem, ScoreRecord, ScoreTarget, as_text,
+    BoxError, ConfigError, EvaluatorSetup, Evidence, JsonMap, ScoreRecord, ScoreTarget, as_text,
 };
 use serde::Deserialize;
 
@@ -27,10 +27,10 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let Settings { path, metric } = read(setup)?;
         if metric.as_deref() == Some("") {
-            return Err(problem("`metric`: expected a name"));
+            return Err(config_error("`metric`: expected a name"));
         }
         Ok(Self {
             path,

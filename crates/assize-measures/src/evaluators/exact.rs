@@ -1,9 +1,7 @@
 //! `exact`: the output is what was expected.
 
-use super::{ACCURACY, Measure, Seen, part, problem, read, right, shown, side_by_side};
-use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, OverrideProblem, ScoreRecord, ScoreTarget,
-};
+use super::{ACCURACY, Measure, Seen, config_error, part, read, right, shown, side_by_side};
+use assize_contracts::{BoxError, ConfigError, EvaluatorSetup, Evidence, ScoreRecord, ScoreTarget};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,10 +18,10 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let Settings { path, metric } = read(setup)?;
         if metric.as_deref() == Some("") {
-            return Err(problem("`metric`: expected a name"));
+            return Err(config_error("`metric`: expected a name"));
         }
         Ok(Self {
             path,

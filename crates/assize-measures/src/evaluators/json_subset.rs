@@ -3,7 +3,7 @@
 use super::exact::is_same;
 use super::{ACCURACY, Measure, Seen, part, read, share, shown};
 use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, JsonMap, OverrideProblem, ScoreRecord, ScoreTarget,
+    BoxError, ConfigError, EvaluatorSetup, Evidence, JsonMap, ScoreRecord, ScoreTarget,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ struct Settings {
 pub(super) struct JsonSubset(Settings);
 
 impl JsonSubset {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         read(setup).map(Self)
     }
 

@@ -19,7 +19,7 @@ mod tests;
 pub use scorer::ScorerEvaluator;
 
 use assize_contracts::{
-    AtomicTask, BoxError, Evaluator, EvaluatorSetup, JsonMap, Number, OverrideProblem, Plugins,
+    AtomicTask, BoxError, ConfigError, Evaluator, EvaluatorSetup, JsonMap, Number, Plugins,
     RunRecord, RunStatus, ScenarioTask, ScoreRecord, async_trait,
 };
 use serde::de::DeserializeOwned;
@@ -78,11 +78,11 @@ pub(crate) fn register(plugins: Plugins) -> Plugins {
         )
 }
 
-type Made = Result<Arc<dyn Evaluator>, OverrideProblem>;
+type Made = Result<Arc<dyn Evaluator>, ConfigError>;
 
 /// A maker of evaluators out of a maker of measures.
 fn made<M: Measure + 'static>(
-    make: impl Fn(&EvaluatorSetup<'_>) -> Result<M, OverrideProblem> + Send + Sync + 'static,
+    make: impl Fn(&EvaluatorSetup<'_>) -> Result<M, ConfigError> + Send + Sync + 'static,
 ) -> impl Fn(&EvaluatorSetup<'_>) -> Made + Send + Sync + 'static {
     move |setup| {
         let measure = make(setup)?;
@@ -172,17 +172,13 @@ impl<M: Measure> Evaluator for Plain<M> {
 }
 
 /// Reads an evaluator's configuration.
-fn read<T: DeserializeOwned>(setup: &EvaluatorSetup<'_>) -> Result<T, OverrideProblem> {
+fn read<T: DeserializeOwned>(setup: &EvaluatorSetup<'_>) -> Result<T, ConfigError> {
     let value = Value::Object(setup.config.clone());
-    serde_json::from_value(value).map_err(|error| problem(error.to_string()))
+    serde_json::from_value(value).map_err(|error| config_error(error.to_string()))
 }
 
-fn problem(message: impl Into<String>) -> OverrideProblem {
-    OverrideProblem {
-        path: Vec::new(),
-        message: message.into(),
-        hint: None,
-    }
+fn config_error(message: impl Into<String>) -> ConfigError {
+    ConfigError::at([""; 0], message)
 }
 
 /// The part of a value that a configuration names: keys and list positions between dots. Without a path, all of it.

@@ -1,8 +1,8 @@
 //! `numeric`: a number is near the expected one.
 
-use super::{ACCURACY, Measure, Seen, part, problem, read, right, shown, side_by_side};
+use super::{ACCURACY, Measure, Seen, config_error, part, read, right, shown, side_by_side};
 use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, Number, OverrideProblem, ScoreRecord, ScoreTarget,
+    BoxError, ConfigError, EvaluatorSetup, Evidence, Number, ScoreRecord, ScoreTarget,
 };
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ struct Settings {
 pub(super) struct Numeric(Settings);
 
 impl Numeric {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
         let limits = [settings.absolute, settings.relative];
         if limits
@@ -28,7 +28,9 @@ impl Numeric {
             .flatten()
             .any(|limit| !limit.is_finite() || *limit < 0.0)
         {
-            return Err(problem("found a negative tolerance, expected 0 or more"));
+            return Err(config_error(
+                "found a negative tolerance, expected 0 or more",
+            ));
         }
         Ok(Self(settings))
     }

@@ -1,10 +1,8 @@
 //! `schema`: the output has the form that a JSON Schema asks for.
 
-use super::{Measure, Seen, part, problem, read};
+use super::{Measure, Seen, config_error, part, read};
 use crate::SchemaCheck;
-use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, OverrideProblem, ScoreRecord, ScoreTarget,
-};
+use assize_contracts::{BoxError, ConfigError, EvaluatorSetup, Evidence, ScoreRecord, ScoreTarget};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,11 +21,12 @@ pub(super) struct Valid {
 }
 
 impl Valid {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let Settings { schema, path } = read(setup)?;
         let schema = match schema {
             Value::String(name) => {
-                let unreadable = |reason: String| problem(format!("`schema`: `{name}`: {reason}"));
+                let unreadable =
+                    |reason: String| config_error(format!("`schema`: `{name}`: {reason}"));
                 let text = std::fs::read(setup.directory.join(&name))
                     .map_err(|error| unreadable(error.to_string()))?;
                 serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?
@@ -52,7 +51,7 @@ impl Measure for Valid {
             .and_then(|output| part(output, self.path.as_deref()));
         let complaint = match (output, seen.output()) {
             (Some(output), _) => self.schema.complaint(output),
-            (None, Some(_)) => Some("nothing stands at the path".to_owned()),
+            (None, Some(_)) => Some("there is nothing at the path".to_owned()),
             (None, None) => Some(seen.failure()),
         };
         let is_valid = complaint.is_none();

@@ -28,7 +28,7 @@ fn task(expected: Value) -> AtomicTask {
     .unwrap()
 }
 
-fn made(uses: &str, config: Value) -> Result<std::sync::Arc<dyn Evaluator>, OverrideProblem> {
+fn made(uses: &str, config: Value) -> Result<std::sync::Arc<dyn Evaluator>, ConfigError> {
     let plugins = crate::plugins();
     let config = config.as_object().unwrap();
     let setup = EvaluatorSetup {

@@ -1,8 +1,8 @@
 //! `text`: how near a text is to the expected one, by words and by letters.
 
-use super::{Measure, Seen, part, problem, read, share, side_by_side};
+use super::{Measure, Seen, config_error, part, read, share, side_by_side};
 use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, Number, OverrideProblem, ScoreRecord, ScoreTarget, as_text,
+    BoxError, ConfigError, EvaluatorSetup, Evidence, Number, ScoreRecord, ScoreTarget, as_text,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ struct Settings {
 pub(super) struct Text(Settings);
 
 impl Text {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
         let limits = [settings.min_token_f1, settings.min_edit_similarity];
         match limits
@@ -34,7 +34,7 @@ impl Text {
             .all(|limit| (0.0..=1.0).contains(limit))
         {
             true => Ok(Self(settings)),
-            false => Err(problem("found a limit outside of 0 to 1")),
+            false => Err(config_error("found a limit outside of 0 to 1")),
         }
     }
 
@@ -106,7 +106,13 @@ fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut word = String::new();
     for sign in text.chars() {
-        let stands_alone = matches!(sign, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+        let stands_alone = matches!(
+            sign,
+            '\u{2e80}'..='\u{9fff}'
+                | '\u{ac00}'..='\u{d7af}'
+                | '\u{f900}'..='\u{faff}'
+                | '\u{20000}'..='\u{3ffff}'
+        );
         if sign.is_alphanumeric() && !stands_alone {
             word.push(sign);
             continue;

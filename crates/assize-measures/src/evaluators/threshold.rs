@@ -1,9 +1,7 @@
 //! `threshold`: a number in the output is at least, or at most, so much.
 
-use super::{Measure, Seen, part, problem, read, shown};
-use assize_contracts::{
-    BoxError, EvaluatorSetup, Evidence, OverrideProblem, ScoreRecord, ScoreTarget,
-};
+use super::{Measure, Seen, config_error, part, read, shown};
+use assize_contracts::{BoxError, ConfigError, EvaluatorSetup, Evidence, ScoreRecord, ScoreTarget};
 use serde::Deserialize;
 
 #[derive(Deserialize, Default)]
@@ -35,10 +33,10 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, OverrideProblem> {
+    pub(super) fn new(setup: &EvaluatorSetup<'_>) -> Result<Self, ConfigError> {
         let settings: Settings = read(setup)?;
         if settings.at_least.is_none() && settings.at_most.is_none() {
-            return Err(problem(
+            return Err(config_error(
                 "expected `at_least` or `at_most`: a number, or `expected`",
             ));
         }

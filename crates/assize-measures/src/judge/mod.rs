@@ -12,7 +12,7 @@ mod tally;
 mod verdict;
 
 use assize_contracts::{
-    BaseScenario, BoxError, CustomMetric, JsonMap, OverrideProblem, Scorer, ScorerContext,
+    BaseScenario, BoxError, ConfigError, CustomMetric, JsonMap, Scorer, ScorerContext,
     ScorerResult, TokenBreakdown, Usd, async_trait,
 };
 use assize_llm::{ChatAnswer, ChatClient, ChatRequest, Message, Prices, Purchase};
@@ -64,7 +64,7 @@ impl JudgeScorer {
                     };
                 }
                 Err(complaint) => {
-                    request.messages.push(said(&answer));
+                    request.messages.push(as_message(&answer));
                     request.messages.push(prompt::correction(&complaint));
                     spent.complaint = complaint;
                 }
@@ -95,7 +95,7 @@ impl JudgeScorer {
 }
 
 /// The judge's answer, as plain text: calls of the form's tool would want a result.
-fn said(answer: &ChatAnswer) -> Message {
+fn as_message(answer: &ChatAnswer) -> Message {
     Message::Assistant {
         text: answer.text(),
         tools: Vec::new(),
@@ -109,7 +109,7 @@ impl Scorer for JudgeScorer {
         "judge"
     }
 
-    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), OverrideProblem> {
+    fn check_scenario(&self, scenario: &BaseScenario) -> Result<(), ConfigError> {
         Rubric::of(scenario).map(drop)
     }
 

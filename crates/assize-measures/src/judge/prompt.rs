@@ -1,4 +1,4 @@
-//! The prompt of the judge. The agent's words and actions stand behind a fence that their author cannot know.
+//! The prompt of the judge. The agent's words and actions are inside a fence that their author cannot know.
 
 use super::rubric::{Criterion, Rubric};
 use super::settings::Settings;
@@ -153,7 +153,7 @@ fn steps(trace: &SessionTrace) -> String {
             TraceEvent::TextOutput { content, .. } => writeln!(text, "says {content}"),
             TraceEvent::Error { message, .. } => writeln!(text, "error {message}"),
             TraceEvent::TurnBoundary { turn_number, .. } => writeln!(text, "turn {turn_number}"),
-            // What it thought is not what it did.
+            // Thoughts are no actions.
             TraceEvent::Reasoning { .. } => Ok(()),
         };
     }

@@ -1,7 +1,7 @@
 //! The criteria of a judge, which hold or not, or are on a scale with a bound.
 
 use crate::spec::Spec;
-use assize_contracts::{BaseScenario, Better, OverrideProblem};
+use assize_contracts::{BaseScenario, Better, ConfigError};
 use serde_json::{Value, json};
 
 /// The criteria of a scenario.
@@ -41,7 +41,7 @@ enum Comparison {
 
 impl Rubric {
     /// The scenario's own, or the usual one. Absent where the scenario says `rubric: false`: it is left to other scorers.
-    pub(super) fn of(scenario: &BaseScenario) -> Result<Option<Self>, OverrideProblem> {
+    pub(super) fn of(scenario: &BaseScenario) -> Result<Option<Self>, ConfigError> {
         let value = match &scenario.rubric {
             None => return Ok(Some(Self::usual())),
             Some(Value::Bool(false)) => return Ok(None),
@@ -52,17 +52,17 @@ impl Rubric {
         let instructions = fields.get("instructions").map(|spec| spec.text());
         let criteria = fields
             .get("criteria")
-            .ok_or_else(|| spec.problem("expected `criteria`: what to judge"))?;
+            .ok_or_else(|| spec.error("expected `criteria`: what to judge"))?;
         let mut known: Vec<Criterion> = Vec::new();
         for item in criteria.items()? {
             let criterion = Criterion::parse(&item)?;
             if known.iter().any(|other| other.id == criterion.id) {
-                return Err(item.problem(format!("the id `{}` is given twice", criterion.id)));
+                return Err(item.error(format!("the id `{}` is given twice", criterion.id)));
             }
             known.push(criterion);
         }
         if known.is_empty() {
-            return Err(criteria.problem("expected at least one criterion"));
+            return Err(criteria.error("expected at least one criterion"));
         }
         Ok(Some(Self {
             instructions: instructions.transpose()?.unwrap_or_default(),
@@ -115,13 +115,13 @@ impl Criterion {
         }
     }
 
-    fn parse(spec: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    fn parse(spec: &Spec<'_>) -> Result<Self, ConfigError> {
         let fields = spec.fields(&["id", "description", "scale", "pass", "weight", "required"])?;
         let id_spec = fields.get("id");
-        let id_spec = id_spec.ok_or_else(|| spec.problem("expected `id`: a short name"))?;
+        let id_spec = id_spec.ok_or_else(|| spec.error("expected `id`: a short name"))?;
         let id = id_spec.text()?;
         if id.trim().is_empty() {
-            return Err(id_spec.problem("an id must not be empty"));
+            return Err(id_spec.error("an id must not be empty"));
         }
         let description = fields
             .get("description")
@@ -131,16 +131,16 @@ impl Criterion {
         let scale = match (fields.get("scale"), fields.get("pass")) {
             (Some(scale), Some(pass)) => Some(Scale::parse(&scale, &pass)?),
             (Some(_), None) => {
-                return Err(spec.problem("expected `pass`: which scores pass, such as `\">= 4\"`"));
+                return Err(spec.error("expected `pass`: which scores pass, such as `\">= 4\"`"));
             }
             (None, Some(pass)) => {
-                return Err(pass.problem("there is no `scale` that it could be a bound of"));
+                return Err(pass.error("there is no `scale` that it could be a bound of"));
             }
             (None, None) => None,
         };
         Ok(Self {
             description: description
-                .ok_or_else(|| spec.problem("expected `description`: what must hold"))?,
+                .ok_or_else(|| spec.error("expected `description`: what must hold"))?,
             id,
             scale,
             weight: fields.weight()?,
@@ -158,23 +158,21 @@ impl Criterion {
 }
 
 impl Scale {
-    fn parse(scale: &Spec<'_>, pass: &Spec<'_>) -> Result<Self, OverrideProblem> {
+    fn parse(scale: &Spec<'_>, pass: &Spec<'_>) -> Result<Self, ConfigError> {
         let ends: Vec<f64> = scale
             .items()?
             .iter()
             .filter_map(|end| end.value.as_f64())
             .collect();
         let [lowest, highest] = ends[..] else {
-            return Err(
-                scale.problem("expected the lowest and the highest score, such as `[1, 5]`")
-            );
+            return Err(scale.error("expected the lowest and the highest score, such as `[1, 5]`"));
         };
         if lowest >= highest {
-            return Err(scale.problem("the highest score must be above the lowest"));
+            return Err(scale.error("the highest score must be above the lowest"));
         }
         let text = pass.text()?;
         let (comparison, bound) = bound(&text).ok_or_else(|| {
-            pass.problem(format!("found `{text}`, expected a bound such as `>= 4`"))
+            pass.error(format!("found `{text}`, expected a bound such as `>= 4`"))
         })?;
         let scale = Self {
             lowest,
@@ -183,7 +181,7 @@ impl Scale {
             bound,
         };
         match scale.passes(lowest) == scale.passes(highest) && comparison != Comparison::Equal {
-            true => Err(pass.problem(format!(
+            true => Err(pass.error(format!(
                 "of the scores {lowest} to {highest} all pass or none"
             ))),
             false => Ok(scale),
@@ -246,7 +244,7 @@ fn bound(text: &str) -> Option<(Comparison, f64)> {
 mod tests {
     use super::*;
 
-    fn parse(rubric: Value) -> Result<Rubric, OverrideProblem> {
+    fn parse(rubric: Value) -> Result<Rubric, ConfigError> {
         let mut scenario = BaseScenario::new("s", "p");
         scenario.rubric = Some(rubric);
         Rubric::of(&scenario).map(Option::unwrap)

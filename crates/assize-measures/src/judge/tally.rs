@@ -97,7 +97,7 @@ fn scale_metric(criterion: &Criterion, votes: &[Option<&Verdict>]) -> Option<Cus
     let scale = criterion.scale.as_ref()?;
     let score = median(votes)?.score;
     let id = &criterion.id;
-    // What judging took has names of the same form.
+    // Metrics of the judging have names of the same form.
     let plain = format!("judge_{id}");
     let name = match Metric::built_in(&plain) {
         Some(_) => format!("judge_score_{id}"),

@@ -64,7 +64,7 @@ fn read(verdict: &Value, criterion: &Criterion) -> Result<Verdict, String> {
     })
 }
 
-/// Models like to fence JSON; nothing else may stand around it.
+/// Models like to fence JSON; nothing else may surround it.
 fn without_fence(answer: &str) -> &str {
     let answer = answer.trim();
     let inner = answer

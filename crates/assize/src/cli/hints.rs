@@ -1,4 +1,4 @@
-//! The way out of a wrong command line: words of other tools, flags in the wrong place, a command that stands without `--`.
+//! The way out of a wrong command line: words of other tools, flags in the wrong place, a command without `--`.
 
 use super::Arguments;
 use crate::suite::nearest;
@@ -64,7 +64,7 @@ const OTHER_WORDS: [(&[&str], &str); 17] = [
     ),
     (
         &["config", "configure", "settings"],
-        "all settings stand in the suite file: `assize schema suite` describes it",
+        "all settings are in the suite file: `assize schema suite` describes it",
     ),
     (&["version"], "write `assize --version`"),
     (
@@ -166,7 +166,7 @@ const OTHER_FLAGS: [(&[&str], &[&str]); 12] = [
     (&["time-limit", "max-time", "timeout-ms"], &["timeout"]),
 ];
 
-/// Flags that name a suite elsewhere; here it stands without one.
+/// Flags that name a suite in other tools; here it needs none.
 const SUITE_FLAGS: [&str; 6] = ["suite", "config", "file", "path", "f", "c"];
 
 /// The words to type instead. None where clap has said all there is to say.
@@ -246,12 +246,12 @@ fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option
     }
     if name == "try" && !argument.starts_with('-') {
         return Some(format!(
-            "commands stand behind `-m`: `assize try -m '{argument}' -m '…' --prompt '…'`"
+            "give commands with `-m`: `assize try -m '{argument}' -m '…' --prompt '…'`"
         ));
     }
     if place.is_some_and(|place| place < at) {
         return Some(format!(
-            "flags stand behind the command: `assize {name} … {argument}`"
+            "flags come after the command: `assize {name} … {argument}`"
         ));
     }
     if name == "record" {
@@ -273,7 +273,7 @@ fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option
         let value = argument_value(argument, given);
         let value = value.as_deref().unwrap_or("SUITE");
         return Some(format!(
-            "the suite stands without a flag: `assize {name} {value}`"
+            "name the suite without a flag: `assize {name} {value}`"
         ));
     }
     let meant = OTHER_FLAGS
@@ -309,18 +309,20 @@ fn record_hint(argument: &str, given: &[String]) -> Option<String> {
     Some(format!("write `assize {} -- {command}`", flags.join(" ")))
 }
 
-/// A value that was not typed stands in an environment variable.
+/// A value that was not typed comes from an environment variable.
 fn variable_hint(argument: &str, value: &str, given: &[String]) -> Option<String> {
     let name = argument.split([' ', '=']).next()?.trim_start_matches('-');
     let variable = variable_of(given.get(1)?, name)?;
     let is_from_there = std::env::var(&variable).is_ok_and(|found| found == value);
     let is_given = given.iter().any(|part| part.contains(value));
     (is_from_there && !is_given).then(|| {
-        format!("`{value}` stands in the environment variable `{variable}`: correct or unset it")
+        format!(
+            "`{value}` is the value of the environment variable `{variable}`: correct or unset it"
+        )
     })
 }
 
-/// The environment variable that stands in for a flag of a command.
+/// The environment variable that replaces a flag of a command.
 fn variable_of(command: &str, flag: &str) -> Option<String> {
     let all = Arguments::command();
     let mut arguments = all.find_subcommand(command)?.get_arguments();

@@ -16,7 +16,7 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// More files than this are only counted.
 const MOST_FILES: usize = 200;
 
-/// What takes longer to compare is shown with more lines than have changed.
+/// Files that take longer to compare are shown with more lines than have changed.
 const LONGEST_DIFF: Duration = Duration::from_secs(1);
 
 /// Makes the diffs of a run's trials.

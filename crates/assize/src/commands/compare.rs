@@ -9,7 +9,7 @@ use crate::terminal::{
     wrapped,
 };
 use anyhow::{Context, Result};
-use assize_contracts::Plugins;
+use assize_contracts::{Plugins, SUCCESS};
 use assize_report::{
     Analysis, ChangeKind, Comparison, EXPLORATORY, LooksReading, PassCount, Planned,
     ScenarioChange, Summary, SummaryBuilder, Unfinished, closing_line, scenario_changes, sentence,
@@ -211,7 +211,7 @@ fn common_modes(first: &Source, second: &Source) -> Result<Vec<String>> {
 fn check_metrics(arguments: &CompareArguments, summaries: &[Summary]) -> Result<(), UsageError> {
     let is_measured = |name: &str| {
         let mut modes = summaries.iter().flat_map(|summary| summary.modes.iter());
-        name == "success" || modes.any(|(_, mode)| mode.metrics.find(name).is_some())
+        name == SUCCESS || modes.any(|(_, mode)| mode.metrics.find(name).is_some())
     };
     match arguments.metric.iter().find(|name| !is_measured(name)) {
         Some(name) => Err(UsageError {

@@ -3,7 +3,7 @@
 use super::preflight::Obstacle;
 use crate::terminal::{plain, say};
 use assize_agents::container::{image_source, kind};
-use assize_contracts::{Container, ContainerNetwork, Sandbox};
+use assize_contracts::{Container, ContainerNetwork, Sandbox, with_causes};
 use assize_engine::{Mode, ProfileSuite};
 use assize_process::Error;
 use assize_process::container::{
@@ -90,10 +90,7 @@ fn container_of(wall: &Sandbox) -> Option<&Container> {
 
 fn obstacle(error: &Error) -> Obstacle {
     Obstacle {
-        message: match std::error::Error::source(error) {
-            Some(cause) => format!("{error}: {cause}"),
-            None => error.to_string(),
-        },
+        message: with_causes(error),
         hint: error
             .hint()
             .unwrap_or("`assize doctor` says which engines answer")

@@ -8,7 +8,7 @@ use crate::suite::{Agent, SuiteError, agents_of, find, is_path, suggest};
 use crate::terminal::{one_line, plain, print, print_json, say};
 use anyhow::Result;
 use assize_agents::capture::{Capture, CaptureSettings, CapturedProvider, Service};
-use assize_agents::{Credential, Recipe, SignIn, SignInProblem};
+use assize_agents::{Credential, Recipe, SignIn, SignInError};
 use assize_contracts::{CreateSessionParams, ProviderConfig, ProviderError, SessionProvider};
 use assize_process::container::Engine;
 use assize_process::workspace::{default_root, survey};
@@ -37,7 +37,7 @@ struct Finding {
     path: Option<PathBuf>,
     version: Option<String>,
     /// The credential it signs in with, or the missing one.
-    sign_in: Result<Option<SignIn>, SignInProblem>,
+    sign_in: Result<Option<SignIn>, SignInError>,
     reached: Option<Result<(), String>>,
 }
 

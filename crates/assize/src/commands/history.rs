@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::suite::{self, Selection};
 use crate::terminal::{plain, print, print_hint, print_json, say, sparkline};
 use anyhow::Result;
-use assize_contracts::{Metric, Plugins};
+use assize_contracts::{Metric, MetricKind, Plugins};
 use assize_engine::store::{self, RunDirectory, RunState};
 use assize_report::{
     Analysis, RunDigest, amount, changed_metrics, not_comparable, p_value, percent,
@@ -225,8 +225,8 @@ impl Series {
     }
 
     fn shown(&self, value: f64) -> String {
-        match self.metric.as_str() {
-            "success" => percent(value),
+        match self.definition.kind {
+            MetricKind::Success => percent(value),
             _ => amount(&self.definition, value),
         }
     }

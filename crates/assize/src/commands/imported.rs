@@ -6,8 +6,8 @@ use crate::commands::verdict::Source;
 use anyhow::{Context, Result};
 use assize_contracts::{
     AnalysisFinding, AnalysisResult, Catalog, Caution, CautionCode, CostBreakdown, CostReadings,
-    CostSource, JsonMap, Number, Outcome, ProfileRow, RowField, SCHEMA_VERSION, SessionTrace,
-    Timestamp, TimingBreakdown, TokenSum, ToolCallRecord, ToolCallSummary, Usd,
+    CostSource, JsonMap, Millis, Number, Outcome, ProfileRow, RowField, SCHEMA_VERSION,
+    SessionTrace, Timestamp, TimingBreakdown, TokenSum, ToolCallRecord, ToolCallSummary, Usd,
 };
 use assize_engine::store::{CellKey, RunDirectory};
 use assize_llm::{Prices, price_calls};
@@ -145,28 +145,11 @@ fn row(session: &Session, by: LogGroup) -> Option<ProfileRow> {
         return None;
     }
     let started = start(session)?;
-    let project = session
-        .origin
-        .cwd
-        .clone()
-        .unwrap_or_else(|| "unknown project".to_owned());
-    let model = session.model().unwrap_or("unknown model").to_owned();
-    let agent = session.origin.agent.clone();
-    let mode = match by {
-        LogGroup::Week => format!("week of {}", span::week(started)),
-        LogGroup::Model => model.clone(),
-        LogGroup::Project => project.clone(),
-        LogGroup::Agent => agent.clone(),
-    };
-    // What is compared is no part of what it is compared in.
-    let scenario = match by {
-        LogGroup::Project => "sessions".to_owned(),
-        _ => project,
-    };
-    let model = match by {
-        LogGroup::Model => "any".to_owned(),
-        _ => model,
-    };
+    let Cell {
+        scenario,
+        mode,
+        model,
+    } = cell(session, started, by);
     let sum = match trace.model_calls.is_empty() {
         true => TokenSum {
             tokens: trace.summary.total_tokens,
@@ -175,19 +158,8 @@ fn row(session: &Session, by: LogGroup) -> Option<ProfileRow> {
         false => TokenSum::of_calls(&trace.model_calls),
     };
     let cost = cost(trace);
-    let worked = trace
-        .user_turns
-        .iter()
-        .map(|turn| turn.duration_ms)
-        .reduce(|sum, next| Some(sum? + next?))
-        .flatten();
-    let wall = worked.or(trace.summary.total_duration);
-    let ended = started.saturating_add(
-        trace
-            .summary
-            .total_duration
-            .map_or(0, |duration| duration.value() as i64),
-    );
+    let duration = trace.summary.total_duration;
+    let ended = started.saturating_add(duration.map_or(0, |duration| duration.value() as i64));
     Some(ProfileRow {
         run_id: "sessions".to_owned(),
         scenario_id: scenario,
@@ -198,7 +170,7 @@ fn row(session: &Session, by: LogGroup) -> Option<ProfileRow> {
         completed_at: Timestamp::from_unix_ms(ended),
         tokens: sum.tokens,
         timing: TimingBreakdown {
-            wall_ms: wall,
+            wall_ms: worked(trace).or(duration),
             ..TimingBreakdown::default()
         },
         tool_calls: tools(trace.tool_call_records()),
@@ -211,7 +183,7 @@ fn row(session: &Session, by: LogGroup) -> Option<ProfileRow> {
         checkpoints_total: 0,
         checkpoint_details: Vec::new(),
         output_valid: true,
-        provider: agent,
+        provider: session.origin.agent.clone(),
         session_id: Some(trace.session_id.clone()),
         agent_turns: trace.summary.total_turns,
         completion_reason: None,
@@ -239,6 +211,44 @@ fn row(session: &Session, by: LogGroup) -> Option<ProfileRow> {
         replayed: false,
         simulated: trace.simulated,
     })
+}
+
+/// The place of a session among the trials that are compared.
+struct Cell {
+    scenario: String,
+    mode: String,
+    model: String,
+}
+
+fn cell(session: &Session, started: i64, by: LogGroup) -> Cell {
+    let project = session.origin.cwd.as_deref().unwrap_or("unknown project");
+    let model = session.model().unwrap_or("unknown model");
+    let mode = match by {
+        LogGroup::Week => format!("week of {}", span::week(started)),
+        LogGroup::Model => model.to_owned(),
+        LogGroup::Project => project.to_owned(),
+        LogGroup::Agent => session.origin.agent.clone(),
+    };
+    // The grouping that is compared is no part of the scenario.
+    let scenario = match by {
+        LogGroup::Project => "sessions",
+        _ => project,
+    };
+    let model = match by {
+        LogGroup::Model => "any",
+        _ => model,
+    };
+    Cell {
+        scenario: scenario.to_owned(),
+        mode,
+        model: model.to_owned(),
+    }
+}
+
+/// The time that the agent worked on the user's messages. Absent where the time of one is unknown.
+fn worked(trace: &SessionTrace) -> Option<Millis> {
+    let times = trace.user_turns.iter().map(|turn| turn.duration_ms);
+    times.reduce(|sum, next| Some(sum? + next?)).flatten()
 }
 
 struct SessionCost {
@@ -289,7 +299,7 @@ fn tools(records: Vec<ToolCallRecord>) -> ToolCallSummary {
     }
 }
 
-/// The caution that stands over every comparison of imported sessions.
+/// The caution above every comparison of imported sessions.
 pub(crate) fn not_randomised() -> Caution {
     let text = "These sessions were not randomised: people chose task, model and time as they needed them, so a difference between groups may \
         come from other work and not from what the groups are named for. Run the same scenarios under both conditions (`assize init --from-session`, \
@@ -299,7 +309,7 @@ pub(crate) fn not_randomised() -> Caution {
 
 /// A log does not say whether its user got what they wanted.
 pub(crate) fn not_judged() -> Caution {
-    let text = "Nobody judged these sessions: logs do not tell whether the work was good, so success is unknown. Compare tokens, cost, time \
+    let text = "These sessions were not judged: logs do not show whether the work was good, so success is unknown. Compare tokens, cost, time \
         and tools.";
     Caution::about_all(CautionCode::NothingChecked, text)
 }

@@ -76,7 +76,7 @@ pub(super) fn suite(
                 None => "Make a plan first, then work step by step.".to_owned(),
             };
             let modes = format!(
-                "provider: {{ uses: {agent} }}          # `model: …` in it names a model; `assize doctor {agent}` tells whether it works\n\
+                "provider: {{ uses: {agent} }}          # `model: …` in it names a model; `assize doctor {agent}` shows whether it works\n\
                  modes:\n  plain: {{}}\n  told:\n    system_instructions: {}\n",
                 quoted(&instructions)
             );

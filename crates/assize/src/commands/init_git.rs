@@ -29,7 +29,7 @@ const USUAL_AGENT: &str = "claude-code";
 
 /// The first thing to do with the suite.
 const FIRST_STEP: &str =
-    "read the tasks in scenarios/ and mend their prompts; the hidden tests are in checks/";
+    "read the tasks in scenarios/ and improve their prompts; the hidden tests are in checks/";
 
 /// The files of the suite.
 pub(super) fn files(arguments: &InitArguments, range: &str) -> Result<Vec<Written>> {
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
             match runtime.block_on(self.decide(&commit)) {
                 Ok(accepted) => found.accept(&commit, &accepted, &self.repository.from_suite),
                 Err(reason) => {
-                    found.reject(id, &task::clean(&commit.subject), &task::clean(&reason))
+                    found.reject(id, &task::clean(&commit.subject), &task::clean(&reason));
                 }
             }
         }

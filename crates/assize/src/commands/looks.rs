@@ -55,7 +55,7 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// The key of a trial, which stands at the beginning of its row: the rest is not read, and the outcome not known. Absent where the
+    /// The key of a trial, which is at the beginning of its row: the rest is not read, and the outcome not known. Absent where the
     /// row looks otherwise.
     fn key_of(json: &'a [u8]) -> Option<Self> {
         let mut key = Key::default();
@@ -496,7 +496,7 @@ impl UntilSteering {
         let reading = found.reading(&source);
         let mut analysis = source.analysis.clone();
         analysis.looks = Some(reading.clone());
-        // Verdicts rest on closed forms: resampling makes numbers that nobody sees at a look.
+        // Verdicts rest on closed forms: resampling makes numbers that no look shows.
         analysis.resamples = 1;
         let summary = verdict::summarize(std::slice::from_ref(&source), &analysis)?;
         let already = stopped_in(&earlier);
@@ -553,7 +553,7 @@ impl UntilSteering {
             }
             let questions: Vec<&Comparison> =
                 pair.iter().filter(|found| wanted(found.metric())).collect();
-            // A metric that no trial has told yet is open.
+            // A metric that no trial has reported yet is open.
             let mut open = u32::from(questions.is_empty());
             let mut reason = "decided";
             for question in questions {
@@ -567,7 +567,7 @@ impl UntilSteering {
                             assize_report::verdict_word(question.verdict())
                         ));
                     }
-                    // What cannot be compared yet, since nothing was judged or told so far, may be later.
+                    // A metric that cannot be compared yet, because no trial has reported it, may be later.
                     Verdict::NotComparable => {
                         open += 1;
                         judged.words.push(format!(
@@ -751,7 +751,7 @@ mod tests {
         check(row, true);
         let turned = r#"{"success":true,"iteration":-1,"list":[1,{}],"mode":"m","model":"x","scenarioId":"s"}"#;
         check(turned, true);
-        // What is not as expected is read whole.
+        // A row of another form is read whole.
         check(
             r#"{"scenarioId":"a\"b","mode":"m","model":"x","iteration":3}"#,
             false,

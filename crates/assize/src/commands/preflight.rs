@@ -206,7 +206,7 @@ fn needed_of<'a>(
         "command" => {
             let program = overrides.get("command")?.as_array()?.first()?.as_str()?;
             let program = program.replace("{suite}", &absolute(directory).to_string_lossy());
-            // What else may stand in braces is known only in a session.
+            // Other names in braces are known only in a session.
             (None, (!program.contains('{')).then_some(program)?)
         }
         "acp" => {

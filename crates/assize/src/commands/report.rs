@@ -262,7 +262,7 @@ fn pass<'a>(
     })
 }
 
-/// Every trial once, with the place of its source and the text it stands in.
+/// Every trial once, with the place of its source and its text.
 fn each_row(
     sources: &[Source],
     mut visit: impl FnMut(usize, &Row<'_>, &[u8]) -> Result<(), ReportError>,
@@ -322,7 +322,7 @@ impl Replacement {
             false => std::fs::create_dir_all(directory),
         };
         made.with_context(cannot)?;
-        // Two files may differ in nothing but what stands behind the dot.
+        // Two files may differ only in their extensions.
         let mut name = path.clone().into_os_string();
         name.push(".unfinished");
         let unfinished = PathBuf::from(name);

@@ -33,7 +33,7 @@ pub(super) fn is_url(text: &str) -> bool {
     text.contains("://")
 }
 
-/// Refuses URLs of unknown stores, and those with credentials, which would stand in scripts, logs and lists of processes.
+/// Refuses URLs of unknown stores, and those with credentials, which would be in scripts, logs and lists of processes.
 pub(super) fn check_url(url: &str) -> Result<()> {
     let problem = |message: String, hint: &str| UsageError {
         message,

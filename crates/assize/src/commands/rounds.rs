@@ -1,5 +1,5 @@
 //! Rounds of a run that is divided into shards: the shards run up to the next declared look, are merged, the merged run is looked at, and
-//! `round.json` tells the next shards how to go on: which round it is, what looks have stopped, and what is left of the budget.
+//! `round.json` holds what the next shards need: the round, the arms that looks have stopped, and the rest of the budget.
 
 use crate::commands::looks::{Until, UntilSteering, stopped_in};
 use crate::commands::{Obstructed, UsageError, results};
@@ -147,7 +147,7 @@ impl RoundRecord {
         };
         let unknown = |what: &str| UsageError {
             message: format!(
-                "some trials before this round did not tell their {what}, so what is left of the budget is not known"
+                "some trials before this round did not report their {what}, so the rest of the budget is unknown"
             ),
             hint: Some("limit something else, or leave the limit out".to_owned()),
         };

@@ -60,28 +60,14 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
     if arguments.no_preflight {
         suite.profile.execution.preflight = Duration::ZERO;
     } else {
-        let scope = match is_resumed {
-            true => Scope::ProgramsAndKeys,
-            false => Scope::All,
-        };
-        let versions = preflight::check(&suite, scope)?;
-        let agents = ("agents".to_owned(), Value::Object(versions));
-        suite.profile.provenance.extend([agents]);
+        check_surroundings(&mut suite, is_resumed)?;
     }
     if !arguments.yes && !agrees_to_cost(&suite)? {
         say("nothing was run");
         return Ok(Exit::Incomplete);
     }
     let json_lines = Arc::new(JsonLines::default());
-    let listener: Arc<dyn Listener> = match (arguments.json, arguments.quiet) {
-        (true, _) => Arc::clone(&json_lines) as Arc<dyn Listener>,
-        (_, true) => Arc::new(()),
-        _ => {
-            let modes = suite.profile.modes.iter();
-            let modes = modes.map(|mode| mode.name.clone()).collect();
-            Arc::new(Progress::new(modes).with_earlier(earlier(&target)?))
-        }
-    };
+    let listener = listener(arguments, &suite.profile, &target, &json_lines)?;
     let suite_path = suite.path.clone();
     let is_only_simulated = suite
         .profile
@@ -105,6 +91,34 @@ pub(crate) fn run(arguments: &RunArguments, plugins: &Plugins) -> Result<Exit> {
         show_the_way_to_a_real_agent();
     }
     Ok(exit)
+}
+
+/// Looks for programs, keys and servers, and notes the versions of agents.
+fn check_surroundings(suite: &mut LoadedSuite, is_resumed: bool) -> Result<()> {
+    let scope = match is_resumed {
+        true => Scope::ProgramsAndKeys,
+        false => Scope::All,
+    };
+    let versions = preflight::check(suite, scope)?;
+    let agents = ("agents".to_owned(), Value::Object(versions));
+    suite.profile.provenance.extend([agents]);
+    Ok(())
+}
+
+fn listener(
+    arguments: &RunArguments,
+    profile: &ProfileSuite,
+    target: &RunTarget,
+    json_lines: &Arc<JsonLines>,
+) -> Result<Arc<dyn Listener>> {
+    Ok(match (arguments.json, arguments.quiet) {
+        (true, _) => Arc::clone(json_lines) as Arc<dyn Listener>,
+        (_, true) => Arc::new(()),
+        _ => {
+            let modes = profile.modes.iter().map(|mode| mode.name.clone());
+            Arc::new(Progress::new(modes.collect()).with_earlier(earlier(target)?))
+        }
+    })
 }
 
 /// The arguments of a run, from the words of a command line.
@@ -402,7 +416,7 @@ pub(super) fn agrees_to_cost(suite: &LoadedSuite) -> Result<bool> {
         let mut lines = vec![format!(
             "{trials} trials with {costly} may cost money; {estimate}."
         )];
-        // What the trials can show is worth knowing before they are paid; without it people can still decide.
+        // People want to know what the trials can show before they pay; without it they can still decide.
         lines.extend(plan::short_lines(suite).unwrap_or_default());
         Ok(lines.join("\n"))
     })

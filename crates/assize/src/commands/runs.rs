@@ -22,7 +22,7 @@ pub(crate) fn runs(arguments: &RunsArguments, plugins: &Plugins) -> Result<Exit>
         }
         Some(RunsAction::Rm { ids }) => {
             // All are looked up before any is removed, so that a typo removes nothing.
-            // A suite stands for no run here: its name would take the last run away.
+            // A suite names no run here: its name would remove the last run.
             let find = |id: &String| {
                 let run = RunDirectory::find(&results, id);
                 run.map_err(|error| missing_run(error, &arguments.place))
@@ -87,7 +87,7 @@ fn listed_state(run: &RunOverview) -> &'static str {
     match run.state {
         RunState::Complete => "complete",
         RunState::Incomplete => "incomplete",
-        // Whether a process still writes to it is asked each time.
+        // A process may still write to it, so the lock is tried each time.
         RunState::Running => RunDirectory::open(&run.path).map_or("incomplete", |run| state(&run)),
     }
 }

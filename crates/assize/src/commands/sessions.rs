@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::suite::suggest;
 use crate::terminal::{plain, say, warn};
 use anyhow::{Context as _, Result};
-use assize_contracts::unix_ms_now;
+use assize_contracts::{unix_ms_now, with_causes};
 use assize_llm::Prices;
 use assize_sessions::{
     Index, Library, Machine, Progress, ReadError, Stamp, Uses, find_below, find_on_machine,
@@ -106,7 +106,7 @@ fn faults(library: &Library) -> Faults {
         worst,
         unreadable: unreadable
             .filter(|error| !is_foreign(error))
-            .map(said)
+            .map(|error| (error.path().to_owned(), with_causes(error)))
             .collect(),
     }
 }
@@ -119,14 +119,6 @@ fn is_live(path: &Path) -> bool {
 /// Other files lie beside logs; they are no errors.
 fn is_foreign(error: &ReadError) -> bool {
     matches!(error, ReadError::Unknown { .. })
-}
-
-fn said(error: &ReadError) -> (PathBuf, String) {
-    let reasons = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
-        error.source()
-    });
-    let words: Vec<String> = reasons.map(ToString::to_string).collect();
-    (error.path().to_owned(), words.join(": "))
 }
 
 /// The logs that are meant. Those of this machine that were not touched since are left out: nothing in them is newer. Logs that were

@@ -380,42 +380,7 @@ pub(super) fn show_timeline(trace: &SessionTrace, longest: usize) {
                     one_line(content, longest)
                 ));
             }
-            TraceEvent::ToolCall {
-                name,
-                input,
-                output,
-                duration_ms,
-                success,
-                error,
-                ..
-            } => {
-                let mark = match success {
-                    Some(true) => style("✓").green(),
-                    Some(false) => style("✗").red(),
-                    None => style("?").yellow(),
-                };
-                let at_most = if event.duration_is_bound() {
-                    "at most "
-                } else {
-                    ""
-                };
-                let took = duration_ms
-                    .map(|ms| format!(" ({at_most}{})", duration(ms.value())))
-                    .unwrap_or_default();
-                let agent = event.place().and_then(|place| place.agent_id.as_deref());
-                let by = agent.map(|agent| format!(" [{}]", one_line(agent, 40)));
-                let input = one_line(&text_of(input), longest);
-                print(format!(
-                    "  {} {mark} {} {input}{took}{}",
-                    style("calls ").blue(),
-                    one_line(name, EXCERPT),
-                    by.unwrap_or_default()
-                ));
-                let result = error.clone().unwrap_or_else(|| text_of(output));
-                if !result.is_empty() {
-                    print(format!("           → {}", one_line(&result, longest)));
-                }
-            }
+            TraceEvent::ToolCall { .. } => show_call(event, longest),
             TraceEvent::Error { message, .. } => {
                 print(format!(
                     "  {} {}",
@@ -424,6 +389,45 @@ pub(super) fn show_timeline(trace: &SessionTrace, longest: usize) {
                 ));
             }
         }
+    }
+}
+
+fn show_call(event: &TraceEvent, longest: usize) {
+    let TraceEvent::ToolCall {
+        name,
+        input,
+        output,
+        duration_ms,
+        success,
+        error,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let mark = match success {
+        Some(true) => style("✓").green(),
+        Some(false) => style("✗").red(),
+        None => style("?").yellow(),
+    };
+    let at_most = match event.duration_is_bound() {
+        true => "at most ",
+        false => "",
+    };
+    let took = duration_ms.map(|ms| format!(" ({at_most}{})", duration(ms.value())));
+    let agent = event.place().and_then(|place| place.agent_id.as_deref());
+    let by = agent.map(|agent| format!(" [{}]", one_line(agent, 40)));
+    print(format!(
+        "  {} {mark} {} {}{}{}",
+        style("calls ").blue(),
+        one_line(name, EXCERPT),
+        one_line(&text_of(input), longest),
+        took.unwrap_or_default(),
+        by.unwrap_or_default()
+    ));
+    let result = error.clone().unwrap_or_else(|| text_of(output));
+    if !result.is_empty() {
+        print(format!("           → {}", one_line(&result, longest)));
     }
 }
 

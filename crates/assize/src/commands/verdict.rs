@@ -92,7 +92,8 @@ impl Source {
         u32::try_from(planned).unwrap_or(u32::MAX)
     }
 
-    /// A suite for its last run, a file as it is named, else a named baseline, else a run by its id, a part of it, `last`, or its directory.
+    /// A suite for its last run, a file as it is named, else a named baseline, else a run by its id, a part of it,
+    /// `last`, or its directory.
     pub(crate) fn find(name: &str, place: &Where, plugins: &Plugins) -> Result<Self> {
         let path = Path::new(name);
         let is_rows_of_run = path.file_name() == Some(RunFile::Rows.name().as_ref());

@@ -28,7 +28,7 @@ impl AblationError {
     }
 }
 
-/// Replaces `with` and `without` by the two modes that they stand for. The mode without the thing is the baseline.
+/// Replaces `with` and `without` by the two modes that they expand to. The mode without the thing is the baseline.
 pub(super) fn expand(file: &mut SuiteFile, directory: &Path) -> Result<(), AblationError> {
     let (with, without) = (file.with.take(), file.without.take());
     let key = match (&with, &without) {

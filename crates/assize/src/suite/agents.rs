@@ -3,10 +3,10 @@
 use super::document::Document;
 use super::environment::interpolate;
 use super::file::{LATER, ModeSpec, Modes, ProviderSpec, SuiteFile};
+use super::file_error::{FileError, SuiteError};
 use super::load::directory_of;
-use super::problem::{Problem, SuiteError};
 use assize_agents::{AcpProvider, CommandProvider, Recipe};
-use assize_contracts::{JsonMap, OverrideProblem, PermissionConfig, SessionProvider};
+use assize_contracts::{ConfigError, JsonMap, PermissionConfig, SessionProvider};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) fn agents_of(path: &Path) -> Result<Vec<Agent>, SuiteError> {
     }
     let (document, _) = interpolate(document).map_err(SuiteError)?;
     let mut file: SuiteFile = document.read_as(LATER)?;
-    // What makes no modes is refused when the suite is loaded.
+    // Values that make no modes are refused when the suite is loaded.
     let _ = super::ablation::expand(&mut file, &directory_of(path));
     let mut agents: Vec<Agent> = Vec::new();
     for (mode, spec) in modes_of(&file) {
@@ -87,12 +87,12 @@ pub(crate) fn agents_of(path: &Path) -> Result<Vec<Agent>, SuiteError> {
 }
 
 /// Reads a recipe of the suite's author.
-pub(crate) fn read_recipe(path: &Path) -> Result<Recipe, Problem> {
+pub(crate) fn read_recipe(path: &Path) -> Result<Recipe, FileError> {
     let document = Document::read(path)?;
     Recipe::from_value(document.value()).map_err(|found| explain(&document, &[], found))
 }
 
-fn explain(document: &Document, keys: &[&str], found: OverrideProblem) -> Problem {
+fn explain(document: &Document, keys: &[&str], found: ConfigError) -> FileError {
     let keys = keys.iter().map(|key| (*key).to_owned());
     let keys: Vec<String> = keys.chain(found.path).collect();
     let problem = document.explain(&keys, &found.message, &[]);
@@ -123,8 +123,8 @@ fn agent(
     provider: &ProviderSpec,
     mode: &ModeSpec,
     directory: &Path,
-    problem: impl Fn(OverrideProblem) -> Problem,
-) -> Result<Option<Agent>, Problem> {
+    problem: impl Fn(ConfigError) -> FileError,
+) -> Result<Option<Agent>, FileError> {
     let mut settings = provider.overrides.clone();
     settings.extend(mode.provider_overrides.clone());
     let mut built_in = Recipe::built_in().iter();

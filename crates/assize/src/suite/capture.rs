@@ -32,7 +32,7 @@ pub enum ProxySpec {
     Off,
 }
 
-/// Base URLs of APIs, as they would stand in an agent's own settings.
+/// Base URLs of APIs, as in an agent's own settings.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

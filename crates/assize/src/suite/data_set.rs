@@ -7,13 +7,11 @@ mod columns;
 mod form;
 mod intake;
 
-pub(super) use form::TaskProblem;
-
 use super::document::Document;
 use super::file::TasksSpec;
-use super::problem::{Place, Problem};
+use super::file_error::{FileError, Place};
 use super::selection::TaskSelection;
-use assize_contracts::{BoxError, Task};
+use assize_contracts::{BoxError, ConfigError, Task};
 use assize_engine::TaskSource;
 use columns::{Columns, parse_record};
 use form::Form;
@@ -65,7 +63,7 @@ enum DataFile {
 }
 
 /// Reads a file of tasks, then every task again from its place, for `fuzzing`.
-pub(crate) fn read_every_task(path: &Path) -> Result<(), Vec<Problem>> {
+pub(crate) fn read_every_task(path: &Path) -> Result<(), Vec<FileError>> {
     let reading = Reading {
         spec: &TasksSpec::default(),
         chosen: &TaskSelection::default(),
@@ -86,8 +84,8 @@ impl DataSet {
     pub(super) fn read(
         paths: &[PathBuf],
         reading: &Reading<'_>,
-        examine: impl Fn(&Task) -> Vec<TaskProblem>,
-    ) -> Result<Self, Vec<Problem>> {
+        examine: impl Fn(&Task) -> Vec<ConfigError>,
+    ) -> Result<Self, Vec<FileError>> {
         let form = Form::new(reading);
         let mut intake = Intake::new(reading, &examine);
         let mut files = Vec::new();
@@ -159,7 +157,7 @@ impl DataSet {
     }
 
     /// Explains which tasks have an id whose hash came twice.
-    fn explain_twin(&self, hash: u64) -> Vec<Problem> {
+    fn explain_twin(&self, hash: u64) -> Vec<FileError> {
         let mut first: Option<String> = None;
         let mut problems = Vec::new();
         for entry in &self.entries {
@@ -168,9 +166,9 @@ impl DataSet {
                 continue;
             }
             if first.as_deref() == Some(task.id()) {
-                let message = format!("the task id `{}` stands there twice", task.id());
+                let message = format!("the task id `{}` is given twice", task.id());
                 let path = self.path(entry.file).unwrap_or(Path::new("tasks"));
-                problems.push(Problem::new(path, message).at(self.place_of(entry)));
+                problems.push(FileError::new(path, message).at(self.place_of(entry)));
             }
             first.get_or_insert_with(|| task.id().to_owned());
         }
@@ -193,12 +191,12 @@ impl DataSet {
         }
     }
 
-    fn hash_again(&self) -> Result<String, Problem> {
+    fn hash_again(&self) -> Result<String, FileError> {
         let mut hasher = blake3::Hasher::new();
         for entry in &self.entries {
             let task = self.task(entry).map_err(|error| {
                 let path = self.path(entry.file).unwrap_or(Path::new("tasks"));
-                Problem::new(path, format!("cannot be read again: {error}"))
+                FileError::new(path, format!("cannot be read again: {error}"))
             })?;
             intake::hash_task(&mut hasher, &task);
         }
@@ -235,7 +233,7 @@ fn read_document(
     number: u32,
     form: &Form,
     intake: &mut Intake<'_>,
-) -> Result<DataFile, Problem> {
+) -> Result<DataFile, FileError> {
     let document = Document::read(path).map_err(|problem| match problem.hint {
         Some(_) => problem.hint("many tasks belong into a file of lines, `.jsonl` or `.csv`"),
         None => problem,
@@ -264,7 +262,7 @@ fn read_document(
             let keys = outer.chain(number).chain(path.iter().cloned());
             keys.collect::<Vec<String>>()
         };
-        let problem = |found: TaskProblem| {
+        let problem = |found: ConfigError| {
             let keys = keys(&found.path);
             let problem = document.explain(&keys, &found.message, &[]);
             match found.hint {
@@ -297,8 +295,9 @@ fn read_lines(
     number: u32,
     form: &Form,
     intake: &mut Intake<'_>,
-) -> Result<DataFile, Problem> {
-    let unreadable = |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
+) -> Result<DataFile, FileError> {
+    let unreadable =
+        |error: std::io::Error| FileError::new(path, format!("cannot be read: {error}"));
     let mut reader = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
     let (mut offset, mut line_number) = (0, 0);
     let mut line = Vec::new();
@@ -316,7 +315,7 @@ fn read_lines(
         });
         if length > LONGEST_LINE {
             let message = format!("the line is longer than {LONGEST_LINE} bytes");
-            return Err(Problem::new(path, message).at(place));
+            return Err(FileError::new(path, message).at(place));
         }
         let start = offset;
         offset += length;
@@ -329,7 +328,7 @@ fn read_lines(
             length: text.len() as u32,
             file: number,
         };
-        let problem = |found: TaskProblem| found.at_place(path, place);
+        let problem = |found: ConfigError| FileError::in_task(path, place, found);
         match form.parse(text, path) {
             Ok(task) => intake.offer(&task, entry, problem),
             Err(found) => intake.problems.push(problem(found)),
@@ -347,14 +346,15 @@ fn read_csv(
     reading: &Reading<'_>,
     form: &Form,
     intake: &mut Intake<'_>,
-) -> Result<DataFile, Problem> {
-    let unreadable = |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
+) -> Result<DataFile, FileError> {
+    let unreadable =
+        |error: std::io::Error| FileError::new(path, format!("cannot be read: {error}"));
     let wrong = |error: csv::Error| {
         let place = error.position().map(|position| Place {
             line: position.line(),
             column: 1,
         });
-        Problem::new(path, error.to_string()).at(place)
+        FileError::new(path, error.to_string()).at(place)
     };
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -362,8 +362,8 @@ fn read_csv(
     let header = reader.headers().map_err(wrong)?.clone();
     let columns = Columns::new(&header, &reading.spec.mapping, delimiter).map_err(|message| {
         let known: Vec<&str> = header.iter().collect();
-        let hint = format!("its columns are {}", super::problem::listed(&known));
-        Problem::new(path, message).hint(hint)
+        let hint = format!("its columns are {}", super::file_error::listed(&known));
+        FileError::new(path, message).hint(hint)
     })?;
     let mut record = csv::StringRecord::new();
     loop {
@@ -381,10 +381,10 @@ fn read_csv(
             length: (reader.position().byte() - start.byte()) as u32,
             file: number,
         };
-        let problem = |found: TaskProblem| found.at_place(path, place);
+        let problem = |found: ConfigError| FileError::in_task(path, place, found);
         let object = columns
             .object(&record)
-            .map_err(|message| TaskProblem::at(&[], message));
+            .map_err(|message| ConfigError::at([""; 0], message));
         match object.and_then(|object| form.of_value(object, path)) {
             Ok(task) => intake.offer(&task, entry, problem),
             Err(found) => intake.problems.push(problem(found)),

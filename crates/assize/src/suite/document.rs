@@ -1,6 +1,6 @@
 //! A file as a JSON value, with the place of everything in it. YAML, TOML and JSON look the same from here on.
 
-use super::problem::{Place, Problem, suggestion};
+use super::file_error::{FileError, Place, suggestion};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
@@ -25,13 +25,13 @@ pub struct Document {
 
 impl Document {
     /// Reads a file; its extension decides the format.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         let unreadable =
-            |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
+            |error: std::io::Error| FileError::new(path, format!("cannot be read: {error}"));
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
         if size > LARGEST_FILE {
             let message = format!("has {size} bytes, expected at most {LARGEST_FILE}");
-            return Err(Problem::new(path, message)
+            return Err(FileError::new(path, message)
                 .hint("put large inputs into files of the workspace and name them in the prompt"));
         }
         let bytes = std::fs::read(path).map_err(unreadable)?;
@@ -39,7 +39,7 @@ impl Document {
     }
 
     /// Parses the content of a file.
-    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Problem> {
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(path, bytes, &error))?;
         // Some editors begin files with a mark of their encoding.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -57,7 +57,7 @@ impl Document {
         })
     }
 
-    /// Content that stands in no file; `path` is what it would be called.
+    /// Content that is in no file; `path` is the name that it would have.
     pub(crate) fn unwritten(path: PathBuf, value: Value) -> Self {
         Self {
             path,
@@ -91,12 +91,12 @@ impl Document {
     }
 
     /// A problem at a key or list position.
-    pub fn problem(&self, keys: &[&str], message: impl Into<String>) -> Problem {
-        Problem::new(&self.path, message).at(self.place(keys))
+    pub fn problem(&self, keys: &[&str], message: impl Into<String>) -> FileError {
+        FileError::new(&self.path, message).at(self.place(keys))
     }
 
     /// The content as a typed value. `later` are keys of capabilities that are not there yet.
-    pub fn read_as<T: DeserializeOwned>(&self, later: &[&str]) -> Result<T, Problem> {
+    pub fn read_as<T: DeserializeOwned>(&self, later: &[&str]) -> Result<T, FileError> {
         serde_path_to_error::deserialize(&self.value).map_err(|error| {
             let keys: Vec<String> = error
                 .path()
@@ -109,7 +109,7 @@ impl Document {
     }
 
     /// Turns a message of serde into one for people.
-    pub(crate) fn explain(&self, keys: &[String], message: &str, later: &[&str]) -> Problem {
+    pub(crate) fn explain(&self, keys: &[String], message: &str, later: &[&str]) -> FileError {
         let mut path: Vec<&str> = keys.iter().map(String::as_str).collect();
         if let Some(name) = quoted_after(message, "unknown field ") {
             if path.last() != Some(&name) {
@@ -229,7 +229,7 @@ fn belongs_elsewhere(key: &str, inside: &[&str]) -> Option<String> {
             "it belongs to a mode: `modes: { careful: { system_instructions: … } }`".to_owned()
         }
         "system_prompt" | "prompt" if in_mode => {
-            "what a mode tells the agent is `system_instructions`; prompts stand in scenarios".to_owned()
+            "instructions of a mode are `system_instructions`; prompts are in scenarios".to_owned()
         }
         "paths" if inside.is_empty() => {
             "it belongs into `scenarios`: `scenarios: { paths: [ … ] }`".to_owned()
@@ -321,7 +321,7 @@ fn without_types(message: &str) -> String {
     format!("{before}expected {plain}")
 }
 
-fn not_utf8(path: &Path, bytes: &[u8], error: &std::str::Utf8Error) -> Problem {
+fn not_utf8(path: &Path, bytes: &[u8], error: &std::str::Utf8Error) -> FileError {
     let before = &bytes[..error.valid_up_to()];
     let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     let start = before
@@ -330,7 +330,7 @@ fn not_utf8(path: &Path, bytes: &[u8], error: &std::str::Utf8Error) -> Problem {
         .map_or(0, |place| place + 1);
     let column = String::from_utf8_lossy(&before[start..]).chars().count() as u64 + 1;
     let message = format!("the byte 0x{:02x} is not UTF-8", bytes[error.valid_up_to()]);
-    Problem::new(path, message)
+    FileError::new(path, message)
         .at(Some(Place { line, column }))
         .hint("save the file as UTF-8")
 }
@@ -389,14 +389,14 @@ impl Node {
     }
 }
 
-fn parse_yaml(path: &Path, text: &str) -> Result<Node, Problem> {
+fn parse_yaml(path: &Path, text: &str) -> Result<Node, FileError> {
     serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| {
         let place = error.location().map(place_of);
         let message = error.without_snippet().to_string();
         // The place is printed in front; the library has it at the end.
         let message = message.split(" at line ").next().unwrap_or(&message);
         let line = place.and_then(|place| text.lines().nth(place.line as usize - 1));
-        let problem = Problem::new(path, about_yaml(message, line)).at(place);
+        let problem = FileError::new(path, about_yaml(message, line)).at(place);
         match hint_about_yaml(message) {
             Some(hint) => problem.hint(hint),
             None => problem,
@@ -432,7 +432,7 @@ fn hint_about_yaml(message: &str) -> Option<&'static str> {
 fn about_yaml(message: &str, line: Option<&str>) -> String {
     let twice = message.strip_prefix("duplicate mapping key: ");
     let twice = twice.map(|rest| rest.split(", set ").next().unwrap_or(rest));
-    let twice = twice.map(|key| format!("the key `{key}` stands there twice"));
+    let twice = twice.map(|key| format!("the key `{key}` is given twice"));
     let plain = match message {
         _ if twice.is_some() => twice.as_deref().unwrap_or_default(),
         text if text.contains("multiple YAML documents") => {
@@ -560,7 +560,7 @@ impl<'de> Visitor<'de> for KindVisitor {
             let place = (key.referenced.line() > 0).then(|| place_of(key.referenced));
             if !seen.insert(key.value.clone()) {
                 return Err(A::Error::custom(format!(
-                    "the key `{}` stands there twice",
+                    "the key `{}` is given twice",
                     key.value
                 )));
             }
@@ -575,7 +575,7 @@ impl<'de> Visitor<'de> for KindVisitor {
 }
 
 /// JSON itself decides what is valid; since YAML contains it, the YAML reader can find the places.
-fn parse_json(path: &Path, text: &str) -> Result<Node, Problem> {
+fn parse_json(path: &Path, text: &str) -> Result<Node, FileError> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let place = Place {
             line: error.line() as u64,
@@ -591,14 +591,14 @@ fn parse_json(path: &Path, text: &str) -> Result<Node, Problem> {
             "expected value" if place.line == 1 && place.column == 1 => {
                 "this is no JSON; a file in YAML is called .yaml, one in TOML .toml"
             }
-            "trailing comma" => "take the last comma away",
+            "trailing comma" => "remove the last comma",
             "EOF while parsing an object" | "EOF while parsing a list" => {
                 "a bracket is never closed"
             }
             "key must be a string" => "put keys into double quotes",
             _ => "JSON has double quotes around keys and texts, and a comma between items",
         };
-        Problem::new(path, message).at(Some(place)).hint(hint)
+        FileError::new(path, message).at(Some(place)).hint(hint)
     })?;
     let located = serde_saphyr::from_str_with_options::<Node>(text, yaml_options()).ok();
     Ok(with_places(value, located))
@@ -648,11 +648,11 @@ fn with_places(value: Value, located: Option<Node>) -> Node {
     Node { place, kind }
 }
 
-fn parse_toml(path: &Path, text: &str) -> Result<Node, Problem> {
+fn parse_toml(path: &Path, text: &str) -> Result<Node, FileError> {
     let lines = LineStarts::new(text);
     let table = toml::de::DeTable::parse(text).map_err(|error| {
         let place = error.span().map(|span| lines.place(text, span.start));
-        Problem::new(path, error.message()).at(place)
+        FileError::new(path, error.message()).at(place)
     })?;
     let whole = toml::Spanned::new(table.span(), toml::de::DeValue::Table(table.into_inner()));
     toml_node(path, text, &lines, whole)
@@ -663,10 +663,10 @@ fn toml_node(
     text: &str,
     lines: &LineStarts,
     spanned: toml::Spanned<toml::de::DeValue<'_>>,
-) -> Result<Node, Problem> {
+) -> Result<Node, FileError> {
     use toml::de::DeValue;
     let place = Some(lines.place(text, spanned.span().start));
-    let wrong = |message: String| Problem::new(path, message).at(place);
+    let wrong = |message: String| FileError::new(path, message).at(place);
     let kind = match spanned.into_inner() {
         DeValue::String(text) => Kind::Scalar(text.into_owned().into()),
         DeValue::Boolean(value) => Kind::Scalar(value.into()),
@@ -683,7 +683,7 @@ fn toml_node(
             Kind::Scalar(number.into())
         }
         DeValue::Array(items) => {
-            let nodes: Result<Vec<Node>, Problem> = items
+            let nodes: Result<Vec<Node>, FileError> = items
                 .into_iter()
                 .map(|item| toml_node(path, text, lines, item))
                 .collect();

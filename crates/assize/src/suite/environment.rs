@@ -1,12 +1,12 @@
 //! `${env:NAME}`: the only interpolation there is. Values go to agents and are kept out of every record.
 
 use super::document::Document;
-use super::problem::Problem;
+use super::file_error::FileError;
 use assize_secrets::Secrets;
 use serde_json::Value;
 
 /// The document with values of the environment put in, and what they are.
-pub(super) fn interpolate(document: Document) -> Result<(Document, Secrets), Vec<Problem>> {
+pub(super) fn interpolate(document: Document) -> Result<(Document, Secrets), Vec<FileError>> {
     let secrets = Secrets::default();
     let mut problems = Vec::new();
     let mut value = document.value().clone();

@@ -5,7 +5,7 @@
 //! the same value are refused.
 
 use super::document::Document;
-use super::problem::Problem;
+use super::file_error::FileError;
 use assize_contracts::{FactorRecord, FactorialMode, FactorialRecord};
 use assize_stats::{Factor, Factorial, FactorialRuns};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub(super) struct Expanded {
 }
 
 /// Puts the modes that factors expand to into the tree. A suite without factors stays as it is.
-pub(super) fn expand(document: Document) -> Result<Expanded, Problem> {
+pub(super) fn expand(document: Document) -> Result<Expanded, FileError> {
     let Some(written) = document.value().get("factors").cloned() else {
         return Ok(Expanded {
             document,
@@ -136,7 +136,7 @@ struct Written {
     levels: Vec<(String, Map<String, Value>)>,
 }
 
-fn read_factors(document: &Document, written: &Value) -> Result<Vec<Written>, Problem> {
+fn read_factors(document: &Document, written: &Value) -> Result<Vec<Written>, FileError> {
     let wrong = |keys: &[&str]| {
         document
             .problem(keys, "expected factors by name")
@@ -165,7 +165,11 @@ fn read_factors(document: &Document, written: &Value) -> Result<Vec<Written>, Pr
 type Levels = Vec<(String, Map<String, Value>)>;
 
 /// `levels: { low: {…}, high: {…} }`, or `on: {…}` with an `off:` or without, or what is added when the switch is on.
-fn levels(document: &Document, name: &str, value: &Map<String, Value>) -> Result<Levels, Problem> {
+fn levels(
+    document: &Document,
+    name: &str,
+    value: &Map<String, Value>,
+) -> Result<Levels, FileError> {
     let settings = |keys: &[&str], value: &Value| match value {
         Value::Object(map) => Ok(map.clone()),
         Value::Null => Ok(Map::new()),
@@ -204,7 +208,7 @@ fn levels(document: &Document, name: &str, value: &Map<String, Value>) -> Result
 fn read_factorial(
     document: &Document,
     factors: usize,
-) -> Result<(FactorialRuns, Vec<[String; 2]>), Problem> {
+) -> Result<(FactorialRuns, Vec<[String; 2]>), FileError> {
     let Some(written) = document.value().get("factorial") else {
         return Ok((FactorialRuns::Full, Vec::new()));
     };
@@ -260,7 +264,11 @@ fn record(design: &Factorial, interactions: Vec<[String; 2]>) -> FactorialRecord
 }
 
 /// The additions of all levels to a mode.
-fn settings(document: &Document, factors: &[Written], levels: &[usize]) -> Result<Value, Problem> {
+fn settings(
+    document: &Document,
+    factors: &[Written],
+    levels: &[usize],
+) -> Result<Value, FileError> {
     let mut merged = Map::new();
     for (factor, level) in factors.iter().zip(levels) {
         for (key, value) in &factor.levels[*level].1 {
@@ -310,7 +318,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn expanded(suite: Value) -> Result<Expanded, Problem> {
+    fn expanded(suite: Value) -> Result<Expanded, FileError> {
         expand(Document::unwritten(PathBuf::from("assize.yaml"), suite))
     }
 

@@ -361,7 +361,7 @@ pub struct TasksSpec {
     pub pass: Vec<String>,
 }
 
-/// A column of a CSV file, and what its text stands for.
+/// A column of a CSV file, and the type of its text.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

@@ -20,17 +20,18 @@ use super::document::Document;
 use super::environment::interpolate;
 use super::factors::{self, Expanded, with_modes};
 use super::file::{LATER, Modes, SuiteFile};
+use super::file_error::{FileError, SuiteError, listed, nearest, suggestion};
 use super::hooks::HooksSpec;
-use super::problem::{Problem, SuiteError, listed, nearest, suggestion};
 use super::selection::Selection;
 use crate::diagnostics::LogLevel;
 use assize_contracts::{
-    FactorialRecord, JsonMap, PermissionConfig, Plugins, ProviderSource, Reading,
+    FactorialRecord, JsonMap, PermissionConfig, Plugins, ProviderSource, Reading, WallRecord,
+    with_causes,
 };
 use assize_engine::{Execution, Mode, Output, ProfileSuite};
 use assize_llm::{Api, Prices};
 use assize_plugins::PluginHost;
-use assize_report::Analysis;
+use assize_report::{Analysis, Gate};
 use assize_secrets::Secrets;
 use description::describe;
 pub(crate) use judge::judges;
@@ -91,11 +92,11 @@ pub fn load(
 }
 
 /// Reads a suite file, and knows what else people give in its place.
-fn read_suite(path: &Path) -> Result<Document, Problem> {
+fn read_suite(path: &Path) -> Result<Document, FileError> {
     let document = Document::read(path)?;
     let has = |key: &str| document.value().get(key).is_some();
     if document.value().is_null() {
-        return Err(Problem::new(
+        return Err(FileError::new(
             path,
             "the file is empty, expected a suite with `modes` and `scenarios`",
         )
@@ -115,7 +116,7 @@ fn read_suite(path: &Path) -> Result<Document, Problem> {
             let message = format!("`{key}`: found a list, expected keys and values");
             let hint = match key {
                 "scenarios" => {
-                    "scenarios stand in files of their own, which the suite names: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"
+                    "scenarios are in files of their own, which the suite names: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"
                 }
                 _ => "write `{ key: value }`, or one indented line `key: value` for each",
             };
@@ -125,7 +126,7 @@ fn read_suite(path: &Path) -> Result<Document, Problem> {
     if has("prompt") && !has("modes") {
         let id = document.value().get("id").and_then(Value::as_str);
         let only = id.map_or_else(String::new, |id| format!(" --scenario {id}"));
-        return Err(Problem::new(path, "this is a scenario, not a suite")
+        return Err(FileError::new(path, "this is a scenario, not a suite")
             .at(document.place(&["prompt"]))
             .hint(format!(
                 "run the suite that names it under `scenarios`: `assize run SUITE{only}`"
@@ -134,7 +135,7 @@ fn read_suite(path: &Path) -> Result<Document, Problem> {
     Ok(document)
 }
 
-/// A suite that stands in no file, with the scenarios that its `scenarios.paths` name.
+/// A suite that is in no file, with the scenarios that its `scenarios.paths` name.
 pub(crate) struct UnwrittenSuite {
     /// Relative paths start here.
     pub(crate) directory: PathBuf,
@@ -251,11 +252,11 @@ impl SuiteFile {
     }
 }
 
-pub(crate) fn find(path: &Path) -> Result<PathBuf, Problem> {
+pub(crate) fn find(path: &Path) -> Result<PathBuf, FileError> {
     if !path.is_dir() {
         return match path.exists() {
             true => Ok(path.to_owned()),
-            false => Err(Problem::new(path, "there is no such suite").hint(way_to_a_suite(path))),
+            false => Err(FileError::new(path, "there is no such suite").hint(way_to_a_suite(path))),
         };
     }
     FILE_NAMES
@@ -263,7 +264,7 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Problem> {
         .map(|name| path.join(name))
         .find(|file| file.is_file())
         .ok_or_else(|| {
-            Problem::new(
+            FileError::new(
                 path,
                 format!(
                     "the directory has no suite, expected one of {}",
@@ -349,13 +350,13 @@ struct Loader<'a> {
     surroundings: BTreeMap<String, surroundings::Surroundings>,
     /// The factors that the modes come from.
     factorial: Option<FactorialRecord>,
-    problems: Vec<Problem>,
+    problems: Vec<FileError>,
     /// Remarks from reading the files.
     remarks: Vec<String>,
 }
 
 impl Loader<'_> {
-    /// Goes on after a problem where it can, so that people see all of them at once.
+    /// Continues after an error where it can, so that people see all of them at once.
     fn load(
         &mut self,
         file: SuiteFile,
@@ -363,111 +364,9 @@ impl Loader<'_> {
         secrets: Secrets,
     ) -> Option<LoadedSuite> {
         let directory = directory_of(self.document.path());
-        if file.version != 1 {
-            let message = format!("found version {}, expected 1", file.version);
-            let problem = self.document.problem(&["version"], message);
-            self.add(problem.hint(
-                "it is the version of the form of suites, not yours: write 1 or leave it out",
-            ));
-        }
-        for duplicate in self.plugins.duplicates() {
-            self.problem(&[], duplicate.clone());
-        }
+        self.check_form(&file);
         let file = self.with_ablation(file, &directory);
-        let resolver = self.mode_resolver(&file);
-        let mut modes = self.modes(&file);
-        self.runner_recipes(&file);
-        secrets::note_written(self.document.value(), &file, &secrets);
-        keep_passed_secret(&file, &modes, &secrets);
-        self.keep_keys_secret(&file, &modes, &secrets);
-        let providers = self.providers(&modes);
-        let scenarios = self.scenarios(&file, &directory);
-        secrets::note_of_workspaces(&scenarios, &secrets);
-        self.check_housing(&file, &modes, &scenarios);
-        let judge = self.judge(&file, &directory, &secrets);
-        let scorer = self.scorer(&file, judge.as_ref(), &scenarios, &secrets);
-        let mut collectors = self.collectors(&file, &modes);
-        collectors.extend(self.skills_collector(&scenarios));
-        self.look_beside_workspaces(&scenarios, &directory);
-        let analyzers = self.analyzers(&file);
-        let hooks = self.hooks(&file, &directory);
-        let prices = self.prices(&file, &directory);
-        let evaluators = self.evaluators(&file, judge.as_ref(), &directory, &secrets);
-        let needs_proxy = containers::any_reaches_model_alone(&file, &modes, &scenarios);
-        let proxy = self.proxy(&file, &directory, &prices, &secrets);
-        let proxy = proxy.map(|proxy| proxy.for_everybody_if(needs_proxy));
-        let places = self.places(&file, &directory, &scenarios);
-        self.check_sandboxes(&modes, &scenarios, &places, proxy.as_ref());
-        let behind_proxy = |source| match &proxy {
-            Some(proxy) => proxy.source(source),
-            None => source,
-        };
-        let providers: BTreeMap<_, _> = providers
-            .into_iter()
-            .map(|(name, source)| (name, behind_proxy(source)))
-            .collect();
-        let for_runners = self
-            .plugins
-            .clone()
-            .and_providers(self.recipes.clone())
-            .map_providers(behind_proxy);
-        let tasks = self.tasks(&file, &directory, &mut modes, &scenarios, &for_runners);
-        self.limits(&file, &providers);
-        self.design(&file);
-        self.analysis(&file);
-        let gates = self.gates(&file, &collectors);
-        if !self.problems.is_empty() {
-            return None;
-        }
-        let scenarios: Vec<_> = scenarios
-            .into_iter()
-            .map(|loaded| Arc::new(self.adjusted(loaded.scenario)))
-            .collect();
-        let name = file
-            .name
-            .clone()
-            .unwrap_or_else(|| directory_name(&directory));
-        let mut profile = ProfileSuite {
-            name,
-            models: chosen(&self.selection.models, &file.models),
-            execution: self.execution(&file),
-            output: Output {
-                session_export: file.output.session_export.unwrap_or(true),
-                store_traces: file.output.store_traces.unwrap_or(true),
-                keep_workspace: file.output.keep_workspace.unwrap_or_default(),
-            },
-            permissions: PermissionConfig {
-                auto_approve: file.permissions.auto_approve,
-                allowed_tools: file.permissions.allowed_tools.clone(),
-            },
-            modes,
-            scenarios,
-            tasks,
-            evaluators,
-            directory: directory.clone(),
-            places: Arc::new(places),
-            hidden: self.hidden(),
-            providers,
-            scorer: scorer?,
-            collectors,
-            analyzers,
-            mode_resolver: resolver,
-            hooks,
-            steering: None,
-            description: JsonMap::new(),
-            reading: Reading {
-                analysis: file.analysis.clone(),
-                gates: file.gates.clone(),
-                baseline: baseline_mode(&file).map(str::to_owned),
-                prices: vec![prices.version().to_owned()],
-                primary: Analysis::planned_primary(&file.analysis),
-                factorial: self.factorial.clone(),
-                until: file.execution.until.clone().filter(|_| !self.selection.aa),
-            },
-            provenance: self.aa_mark(),
-            prices: Some(prices),
-            secrets,
-        };
+        let (mut profile, gates) = self.profile(&file, &directory, secrets)?;
         profile.description = describe(&profile, &file, as_written);
         let surroundings = self.described_surroundings(&profile);
         profile
@@ -481,25 +380,14 @@ impl Loader<'_> {
             }
         };
         self.refuse_secret_ids(&profile);
-        let mut remarks = std::mem::take(&mut self.remarks);
-        remarks.extend(self.remarks(&profile));
         let walls = self.walls(&file, &profile);
-        remarks.extend(sandbox::remarks(&walls));
-        remarks.extend(sandbox::hidden_in_vain(
-            &profile,
-            &directory_of(self.document.path()),
-        ));
+        let mut remarks = self.all_remarks(&file, &profile, &walls);
+        let analysis = Analysis::of(&file.analysis).unwrap_or_default();
+        remarks.extend(self.gate_remarks(&gates, &analysis, &plan));
         if !walls.is_empty() {
             let walls = serde_json::json!(walls);
             profile.provenance.insert("sandbox".to_owned(), walls);
         }
-        remarks.extend(self.unused_concurrency(&file, &profile));
-        remarks.extend(judge::ignored_checks(&file, &profile.scenarios));
-        remarks.extend(foresight::unfilled_names(&profile.scenarios));
-        remarks.extend(foresight::unseen_tools(&profile, file.capture.as_ref()));
-        remarks.extend(self.surroundings_remarks(&profile));
-        let analysis = Analysis::of(&file.analysis).unwrap_or_default();
-        remarks.extend(self.gate_remarks(&gates, &analysis, &plan));
         let results_dir = match &self.selection.results_dir {
             Some(given) => given.clone(),
             None => file.results_dir(&directory),
@@ -521,16 +409,144 @@ impl Loader<'_> {
         })
     }
 
+    /// Checks what concerns the suite as a whole.
+    fn check_form(&mut self, file: &SuiteFile) {
+        if file.version != 1 {
+            let message = format!("found version {}, expected 1", file.version);
+            let problem = self.document.problem(&["version"], message);
+            self.add(problem.hint(
+                "it is the version of the form of suites, not yours: write 1 or leave it out",
+            ));
+        }
+        for duplicate in self.plugins.duplicates() {
+            self.problem(&[], duplicate.clone());
+        }
+    }
+
+    /// The experiment and its gates. `None` after an error.
+    fn profile(
+        &mut self,
+        file: &SuiteFile,
+        directory: &Path,
+        secrets: Secrets,
+    ) -> Option<(ProfileSuite, Vec<Gate>)> {
+        let mode_resolver = self.mode_resolver(file);
+        let mut modes = self.modes(file);
+        self.runner_recipes(file);
+        secrets::note_written(self.document.value(), file, &secrets);
+        keep_passed_secret(file, &modes, &secrets);
+        self.keep_keys_secret(file, &modes, &secrets);
+        let providers = self.providers(&modes);
+        let scenarios = self.scenarios(file, directory);
+        secrets::note_of_workspaces(&scenarios, &secrets);
+        self.check_housing(file, &modes, &scenarios);
+        let judge = self.judge(file, directory, &secrets);
+        let scorer = self.scorer(file, judge.as_ref(), &scenarios, &secrets);
+        let mut collectors = self.collectors(file, &modes);
+        collectors.extend(self.skills_collector(&scenarios));
+        self.look_beside_workspaces(&scenarios, directory);
+        let analyzers = self.analyzers(file);
+        let hooks = self.hooks(file, directory);
+        let prices = self.prices(file, directory);
+        let evaluators = self.evaluators(file, judge.as_ref(), directory, &secrets);
+        let needs_proxy = containers::any_reaches_model_alone(file, &modes, &scenarios);
+        let proxy = self.proxy(file, directory, &prices, &secrets);
+        let proxy = proxy.map(|proxy| proxy.for_everybody_if(needs_proxy));
+        let places = self.places(file, directory, &scenarios);
+        self.check_sandboxes(&modes, &scenarios, &places, proxy.as_ref());
+        let behind_proxy = |source| match &proxy {
+            Some(proxy) => proxy.source(source),
+            None => source,
+        };
+        let providers: BTreeMap<_, _> = providers
+            .into_iter()
+            .map(|(name, source)| (name, behind_proxy(source)))
+            .collect();
+        let for_runners = self
+            .plugins
+            .clone()
+            .and_providers(self.recipes.clone())
+            .map_providers(behind_proxy);
+        let tasks = self.tasks(file, directory, &mut modes, &scenarios, &for_runners);
+        self.limits(file, &providers);
+        self.design(file);
+        self.analysis(file);
+        let gates = self.gates(file, &collectors);
+        if !self.problems.is_empty() {
+            return None;
+        }
+        let scenarios = scenarios.into_iter().map(|loaded| loaded.scenario);
+        let profile = ProfileSuite {
+            name: (file.name.clone()).unwrap_or_else(|| directory_name(directory)),
+            models: chosen(&self.selection.models, &file.models),
+            execution: self.execution(file),
+            output: output(file),
+            permissions: permissions(file),
+            modes,
+            scenarios: scenarios
+                .map(|scenario| Arc::new(self.adjusted(scenario)))
+                .collect(),
+            tasks,
+            evaluators,
+            directory: directory.to_owned(),
+            places: Arc::new(places),
+            hidden: self.hidden(),
+            providers,
+            scorer: scorer?,
+            collectors,
+            analyzers,
+            mode_resolver,
+            hooks,
+            steering: None,
+            description: JsonMap::new(),
+            reading: self.reading(file, &prices),
+            provenance: self.aa_mark(),
+            prices: Some(prices),
+            secrets,
+        };
+        Some((profile, gates))
+    }
+
+    fn reading(&self, file: &SuiteFile, prices: &Prices) -> Reading {
+        Reading {
+            analysis: file.analysis.clone(),
+            gates: file.gates.clone(),
+            baseline: baseline_mode(file).map(str::to_owned),
+            prices: vec![prices.version().to_owned()],
+            primary: Analysis::planned_primary(&file.analysis),
+            factorial: self.factorial.clone(),
+            until: file.execution.until.clone().filter(|_| !self.selection.aa),
+        }
+    }
+
+    /// The remarks on a suite that can run, but for those on its gates.
+    fn all_remarks(
+        &mut self,
+        file: &SuiteFile,
+        profile: &ProfileSuite,
+        walls: &[WallRecord],
+    ) -> Vec<String> {
+        let mut remarks = std::mem::take(&mut self.remarks);
+        remarks.extend(self.remarks(profile));
+        remarks.extend(sandbox::remarks(walls));
+        remarks.extend(sandbox::hidden_in_vain(
+            profile,
+            &directory_of(self.document.path()),
+        ));
+        remarks.extend(self.unused_concurrency(file, profile));
+        remarks.extend(judge::ignored_checks(file, &profile.scenarios));
+        remarks.extend(foresight::unfilled_names(&profile.scenarios));
+        remarks.extend(foresight::unseen_tools(profile, file.capture.as_ref()));
+        remarks.extend(self.surroundings_remarks(profile));
+        remarks
+    }
+
     fn prices(&mut self, file: &SuiteFile, directory: &Path) -> Prices {
         let Some(path) = &file.prices.file else {
             return Prices::default();
         };
         Prices::with_file(&directory.join(path)).unwrap_or_else(|error| {
-            let message = match std::error::Error::source(&error) {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            };
-            self.problem(&["prices", "file"], message);
+            self.problem(&["prices", "file"], with_causes(&error));
             Prices::default()
         })
     }
@@ -563,7 +579,7 @@ impl Loader<'_> {
     }
 
     /// Several modes may share a problem; it is reported once.
-    fn add(&mut self, problem: Problem) {
+    fn add(&mut self, problem: FileError) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
@@ -639,6 +655,21 @@ impl Loader<'_> {
             })
         };
         profile.providers.iter().filter_map(too_much).collect()
+    }
+}
+
+fn output(file: &SuiteFile) -> Output {
+    Output {
+        session_export: file.output.session_export.unwrap_or(true),
+        store_traces: file.output.store_traces.unwrap_or(true),
+        keep_workspace: file.output.keep_workspace.unwrap_or_default(),
+    }
+}
+
+fn permissions(file: &SuiteFile) -> PermissionConfig {
+    PermissionConfig {
+        auto_approve: file.permissions.auto_approve,
+        allowed_tools: file.permissions.allowed_tools.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Suite and scenario files: from text on disk to the experiment that the engine runs.
 //!
-//! `document` reads YAML, TOML and JSON alike and remembers where everything stood; `file` says which keys there are;
+//! `document` reads YAML, TOML and JSON alike and remembers the place of everything; `file` lists the keys;
 //! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
 
 mod ablation;
@@ -11,12 +11,12 @@ mod document;
 mod environment;
 mod factors;
 mod file;
+mod file_error;
 pub(crate) mod harbor;
 mod hooks;
 mod load;
 mod places;
 mod plugin_programs;
-mod problem;
 mod scenario;
 mod selection;
 
@@ -30,6 +30,8 @@ pub use file::{
     ColumnKind, ColumnSpec, EvaluatorSpec, RunnerSpec, SampleSpec, SuiteFile, TasksSpec,
     TypedColumn,
 };
+pub use file_error::{FileError, Place, SuiteError};
+pub(crate) use file_error::{nearest, suggestion as suggest};
 pub use hooks::{HookCommandsSpec, HooksSpec};
 pub(crate) use load::{FILE_NAMES, UnwrittenSuite, judges};
 pub use load::{LoadedSuite, load};
@@ -37,8 +39,6 @@ pub(crate) use load::{
     configured_results_dir, find, has_layers, is_meant, names_programs, start_programs,
 };
 pub use plugin_programs::PluginEntry;
-pub use problem::{Place, Problem, SuiteError};
-pub(crate) use problem::{nearest, suggestion as suggest};
 pub use scenario::{ScenarioFile, WorkspaceFile};
 pub use selection::{Selection, TaskSelection};
 

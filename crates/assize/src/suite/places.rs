@@ -1,6 +1,6 @@
 //! Files and directories that scenarios name: where they lie, and whether they are there.
 
-use super::problem::Problem;
+use super::file_error::FileError;
 use super::scenario::LoadedScenario;
 use assize_contracts::{GitSource, WorkspaceSpec};
 use assize_measures::load_references;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Reads what the scenario's checks refer to and looks whether its workspace can be made.
-pub(super) fn resolve(loaded: &mut LoadedScenario, directory: &Path) -> Result<(), Problem> {
+pub(super) fn resolve(loaded: &mut LoadedScenario, directory: &Path) -> Result<(), FileError> {
     let LoadedScenario { scenario, document } = loaded;
     load_references(scenario, directory)
         .map_err(|found| document.explain(&found.path, &found.message, &[]))?;

@@ -1,7 +1,7 @@
-//! The keys of a scenario file, and the scenarios it stands for.
+//! The keys of a scenario file, and the scenarios that it expands to.
 
 use super::document::Document;
-use super::problem::Problem;
+use super::file_error::FileError;
 use assize_contracts::{
     BaseScenario, DEFAULT_TIMEOUT_MS, GitSource, Sandbox, WorkspaceMethod, WorkspaceSpec,
     fill_template,
@@ -122,11 +122,11 @@ pub(super) struct LoadedScenario {
 pub(super) fn load(
     document: Document,
     defaults: &Defaults,
-) -> Result<Vec<LoadedScenario>, Problem> {
+) -> Result<Vec<LoadedScenario>, FileError> {
     let document = std::rc::Rc::new(document);
     if document.value().is_null() {
         let message = "the file is empty, expected a scenario with `id` and `prompt`";
-        return Err(Problem::new(document.path(), message)
+        return Err(FileError::new(document.path(), message)
             .hint("`assize schema scenario` describes what a scenario can hold"));
     }
     if document.value().is_array() {
@@ -182,7 +182,7 @@ pub(super) fn load(
     Ok(combinations.into_iter().map(loaded).collect())
 }
 
-fn check(document: &Document, file: &ScenarioFile) -> Result<(), Problem> {
+fn check(document: &Document, file: &ScenarioFile) -> Result<(), FileError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
     if file.id.is_empty() || !file.id.chars().all(is_plain) {
         let message = format!(
@@ -212,7 +212,7 @@ fn check(document: &Document, file: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Value>, Problem> {
+fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Value>, FileError> {
     let Some(path) = &file.output_schema else {
         return Ok(None);
     };
@@ -230,7 +230,7 @@ fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Valu
 fn combinations(
     document: &Document,
     vars: &Map<String, Value>,
-) -> Result<Vec<Vec<(String, String)>>, Problem> {
+) -> Result<Vec<Vec<(String, String)>>, FileError> {
     const MOST: usize = 10_000;
     let mut combinations = vec![Vec::new()];
     for (name, values) in vars {

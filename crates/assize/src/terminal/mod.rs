@@ -17,6 +17,7 @@ pub(crate) use verdict::{print_cautions, print_effects, print_summary, verdict_w
 use crate::commands::{Obstructed, PreflightError, UsageError};
 use crate::suite::{SuiteError, suggest};
 use assize_agents::capture::CaptureError;
+use assize_contracts::with_causes;
 use assize_engine::EngineError;
 use assize_engine::store::StoreError;
 use assize_report::{GateError, ReportError};
@@ -162,11 +163,10 @@ pub(crate) fn print_error(error: &anyhow::Error) {
         for obstacle in obstacles {
             print_line(&obstacle.message, Some(&obstacle.hint));
         }
-        say("nothing was run or spent; --no-preflight runs without this look");
+        say("nothing was run or spent; --no-preflight runs without this check");
         return;
     }
-    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-    print_line(&causes.join(": "), hint(error).as_deref());
+    print_line(&with_causes(error.as_ref()), hint(error).as_deref());
 }
 
 fn print_line(message: &str, hint: Option<&str>) {
@@ -197,7 +197,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             _ => None,
         });
     if let Some(EngineError::SetUp { .. }) = error.downcast_ref() {
-        let hint = "run the set-up command by hand in a copy of the files; nothing was run or spent; --no-preflight runs without this look";
+        let hint = "run the set-up command by hand in a copy of the files; nothing was run or spent; --no-preflight runs without this check";
         return Some(hint.to_owned());
     }
     if let Some(CaptureError::Listen { port, .. }) = error.downcast_ref() {

@@ -114,7 +114,7 @@ pub(crate) fn comparison_table(pair: &[&Comparison], summary: &Summary) -> Strin
     }
 }
 
-/// A metric with its verdict, and under it what else stands in the row.
+/// A metric with its verdict, and under it the rest of the row.
 fn block(heading: &[String], row: &[String], room: usize) -> String {
     let [metric, between @ .., verdict] = row else {
         return String::new();

@@ -92,3 +92,13 @@ fn files_of_a_run_are_named_in_one_place() {
     let found = found(&names, |path| path.ends_with("store/run_file.rs"));
     assert_eq!(found, [""; 0]);
 }
+
+#[test]
+fn the_name_of_success_is_compared_by_its_constant() {
+    let texts = ["== \"success\"", "!= \"success\""];
+    let statuses = ["formats/qwen.rs"];
+    let found = found(&texts, |path| {
+        statuses.iter().any(|file| path.ends_with(file))
+    });
+    assert_eq!(found, [""; 0]);
+}

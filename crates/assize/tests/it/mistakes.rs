@@ -603,7 +603,7 @@ const MISTAKES: &[Mistake] = &[
         ..DEFAULT
     },
     Mistake {
-        title: "43 a mode that stands there twice",
+        title: "43 a mode that is given twice",
         files: &[(
             "assize.yaml",
             "provider: simulated\nmodes:\n  a: {}\n  a: {}\nscenarios: { paths: ['scenarios/*.yaml'] }\n",

@@ -62,7 +62,7 @@ pub(super) struct ServerProgram {
 impl ServerProgram {
     pub(super) async fn start(command: Command, notes: ServerNotes) -> Result<Self, String> {
         let mut command = command.stdin(Stdin::Piped);
-        // What it says is taken at once, so there is no need to keep it.
+        // Its output is read at once, so there is no need to keep it.
         command.stdout.head = u64::MAX;
         command.stderr = STDERR;
         let running = command.start().await;

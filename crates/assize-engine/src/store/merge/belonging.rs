@@ -6,7 +6,7 @@ use crate::shard::Shard;
 use assize_contracts::{Catalog, Reading, Timestamp};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs of one plan.
 pub(super) struct Family {
@@ -36,85 +36,15 @@ struct Facts(BTreeMap<String, BTreeMap<String, String>>);
 impl Family {
     /// Reads the manifests and refuses runs that do not belong together.
     pub(super) fn of(directories: &[PathBuf]) -> Result<Self, StoreError> {
-        let mut reference: Option<(Manifest, PathBuf, String)> = None;
-        let mut readings: Vec<Reading> = Vec::new();
-        let mut sources: Vec<Source> = Vec::new();
-        let mut metrics = Catalog::default();
-        let mut facts = Facts::default();
+        let mut gathered = Gathered::default();
         let mut seen = BTreeSet::new();
         for path in directories {
             // The same directory may be given twice, by different names.
-            if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
-                continue;
+            if seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+                gathered.add(path)?;
             }
-            let run = RunDirectory::open(path)?;
-            let manifest = run.manifest();
-            let fingerprint = manifest.plan_fingerprint();
-            match &reference {
-                Some((first, first_path, expected)) if *expected != fingerprint => {
-                    return Err(StoreError::Unrelated {
-                        first: first_path.clone(),
-                        other: path.clone(),
-                        differences: first.plan_differences(manifest),
-                    });
-                }
-                Some(_) => {}
-                None => reference = Some((manifest.clone(), path.clone(), fingerprint)),
-            }
-            let reading = manifest.reading()?;
-            if let (Some((_, first, _)), Some(before)) = (&reference, readings.first())
-                && before.until != reading.until
-            {
-                let changed = "`execution.until` differs, which is declared before the first trial and cannot change";
-                return Err(StoreError::Unrelated {
-                    first: first.clone(),
-                    other: path.clone(),
-                    differences: vec![changed.to_owned()],
-                });
-            }
-            if !readings.contains(&reading) {
-                readings.push(reading);
-            }
-            for metric in manifest.catalog().iter() {
-                if !metrics.contains(&metric.name) {
-                    metrics.insert(metric.clone());
-                }
-            }
-            facts.note(manifest);
-            sources.push(Source {
-                path: path.clone(),
-                run_id: manifest.run_id.clone(),
-                shard: manifest.shard.as_ref().map(|record| record.shard),
-                round: manifest
-                    .shard
-                    .as_ref()
-                    .and_then(|record| record.round.as_ref())
-                    .map(|round| round.number),
-                planned: manifest.planned(),
-                created_at: manifest.created_at.clone(),
-            });
         }
-        let Some((mut reference, ..)) = reference else {
-            return Err(StoreError::NothingToMerge);
-        };
-        let mut remarks = facts.remarks();
-        remarks.extend(Self::settle_readings(&mut reference, readings)?);
-        sources.sort_by(|a, b| {
-            let key = |source: &Source| {
-                let created_at = source.created_at.as_str().to_owned();
-                (source.round, source.shard, created_at)
-            };
-            key(a).cmp(&key(b)).then_with(|| a.run_id.cmp(&b.run_id))
-        });
-        let created = sources.iter().map(|source| &source.created_at);
-        let earliest = created.min_by(|a, b| a.as_str().cmp(b.as_str()));
-        Ok(Self {
-            created_at: earliest.cloned().unwrap_or_else(Timestamp::now),
-            reference,
-            sources,
-            metrics,
-            remarks,
-        })
+        gathered.family()
     }
 
     /// The last reading counts, as in a run that is resumed; all tables of prices stay named.
@@ -136,6 +66,101 @@ impl Family {
             "the runs differ in how they are to be read (analysis or gates); the last one counts"
                 .to_owned()
         }))
+    }
+}
+
+/// The runs so far.
+#[derive(Default)]
+struct Gathered {
+    first: Option<First>,
+    readings: Vec<Reading>,
+    sources: Vec<Source>,
+    metrics: Catalog,
+    facts: Facts,
+}
+
+/// The run that others are compared with.
+struct First {
+    manifest: Manifest,
+    path: PathBuf,
+    fingerprint: String,
+}
+
+impl Gathered {
+    fn add(&mut self, path: &Path) -> Result<(), StoreError> {
+        let run = RunDirectory::open(path)?;
+        let manifest = run.manifest();
+        let fingerprint = manifest.plan_fingerprint();
+        let first = self.first.get_or_insert_with(|| First {
+            manifest: manifest.clone(),
+            path: path.to_owned(),
+            fingerprint: fingerprint.clone(),
+        });
+        let unrelated = |differences| StoreError::Unrelated {
+            first: first.path.clone(),
+            other: path.to_owned(),
+            differences,
+        };
+        if first.fingerprint != fingerprint {
+            return Err(unrelated(first.manifest.plan_differences(manifest)));
+        }
+        let reading = manifest.reading()?;
+        if let Some(before) = self.readings.first()
+            && before.until != reading.until
+        {
+            let changed = "`execution.until` differs, which is declared before the first trial and cannot change";
+            return Err(unrelated(vec![changed.to_owned()]));
+        }
+        if !self.readings.contains(&reading) {
+            self.readings.push(reading);
+        }
+        for metric in manifest.catalog().iter() {
+            if !self.metrics.contains(&metric.name) {
+                self.metrics.insert(metric.clone());
+            }
+        }
+        self.facts.note(manifest);
+        self.sources.push(Source::of(path, manifest));
+        Ok(())
+    }
+
+    fn family(mut self) -> Result<Family, StoreError> {
+        let Some(First { mut manifest, .. }) = self.first else {
+            return Err(StoreError::NothingToMerge);
+        };
+        let mut remarks = self.facts.remarks();
+        remarks.extend(Family::settle_readings(&mut manifest, self.readings)?);
+        self.sources.sort_by(|a, b| {
+            let key = |source: &Source| {
+                let created_at = source.created_at.as_str().to_owned();
+                (source.round, source.shard, created_at)
+            };
+            key(a).cmp(&key(b)).then_with(|| a.run_id.cmp(&b.run_id))
+        });
+        let created = self.sources.iter().map(|source| &source.created_at);
+        let earliest = created.min_by(|a, b| a.as_str().cmp(b.as_str()));
+        Ok(Family {
+            created_at: earliest.cloned().unwrap_or_else(Timestamp::now),
+            reference: manifest,
+            sources: self.sources,
+            metrics: self.metrics,
+            remarks,
+        })
+    }
+}
+
+impl Source {
+    fn of(path: &Path, manifest: &Manifest) -> Self {
+        let shard = manifest.shard.as_ref();
+        let round = shard.and_then(|record| record.round.as_ref());
+        Self {
+            path: path.to_owned(),
+            run_id: manifest.run_id.clone(),
+            shard: shard.map(|record| record.shard),
+            round: round.map(|round| round.number),
+            planned: manifest.planned(),
+            created_at: manifest.created_at.clone(),
+        }
     }
 }
 

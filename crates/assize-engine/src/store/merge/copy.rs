@@ -507,7 +507,7 @@ fn rename<const N: usize>(
     out: &mut Vec<u8>,
 ) {
     let start_of = |text: &Text<'_>| match &text.0 {
-        // Only a text without escapes stands in the line as it is.
+        // Only a text without escapes is in the line unchanged.
         Cow::Borrowed(text) => {
             let rest = text.strip_prefix(old)?;
             let is_id = rest.is_empty() || rest.starts_with('-');

@@ -47,7 +47,7 @@ pub(super) fn find(path: &Path, arguments: &AnalyzeArguments) -> Result<Logs> {
         .sum::<u64>();
     if flaws > 0 {
         say(format!(
-            "{flaws} lines could not be used, or not wholly; `assize sessions` tells more"
+            "{flaws} lines could not be used, or not wholly; `assize sessions` shows more"
         ));
     }
     let sessions = (0..library.len()).map(|number| LoggedSession {

@@ -58,7 +58,7 @@ fn steps(values: &[String]) -> String {
     steps.collect::<Vec<_>>().join(" → ")
 }
 
-/// Columns below their titles; numbers stand on the right.
+/// Columns below their titles; numbers are aligned on the right.
 fn table(headers: &[String], rows: &[Vec<String>]) -> String {
     let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     let cell = |text: &String| {

@@ -2,6 +2,7 @@
 
 use crate::commands::{Obstructed, UsageError};
 use anyhow::{Context, Result};
+use assize_contracts::with_causes;
 use assize_formats::otlp::{ResourceSpans, to_protobuf};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
@@ -182,16 +183,7 @@ fn refusal_hint(status: u16) -> &'static str {
     }
 }
 
-/// An error of the client with everything behind it.
+/// The causes of an error of the client.
 fn causes(error: &reqwest::Error) -> String {
-    let mut words = Vec::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        words.push(error.to_string());
-        cause = error.source();
-    }
-    match words.is_empty() {
-        true => error.to_string(),
-        false => words.join(": "),
-    }
+    with_causes(std::error::Error::source(error).unwrap_or(error))
 }

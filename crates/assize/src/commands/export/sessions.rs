@@ -34,7 +34,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Calls `visit` with every session that is meant. What is missing is said on the way.
+    /// Calls `visit` with every session that is meant, and reports those that are missing.
     pub(super) fn each(&self, visit: Visit<'_>) -> Result<()> {
         let mut count = 0_u64;
         let mut priced = |mut session: Session| {

@@ -91,7 +91,7 @@ pub(super) fn unused_keys(assertion: &Value) -> Vec<String> {
     unused
 }
 
-/// The check with what is said about it: weight, name, negation.
+/// The check with its weight, name and negation.
 fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
     let mut check = match negated {
         true => json!({ "not": check }),

@@ -3,7 +3,7 @@
 use crate::cli::ImportArguments;
 use crate::commands::UsageError;
 use crate::exit::Exit;
-use crate::suite::Problem;
+use crate::suite::FileError;
 use crate::suite::harbor::{HarborTask, ImageOf, VerifierPlace, find};
 use crate::terminal::{plain, print, print_json, say};
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A task that was looked at.
 struct Found {
     directory: PathBuf,
-    read: Result<HarborTask, Vec<Problem>>,
+    read: Result<HarborTask, Vec<FileError>>,
 }
 
 pub(super) fn import(arguments: &ImportArguments) -> Result<Exit> {

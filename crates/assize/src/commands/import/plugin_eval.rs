@@ -233,7 +233,7 @@ fn front_matter(path: &Path) -> Result<(Map<String, Value>, String)> {
             let read: Result<Map<String, Value>, _> = serde_saphyr::from_str(matter);
             return read.map(|matter| (matter, body)).map_err(|_| {
                 let message = format!(
-                    "`{}`: what stands between the lines `---` is no list of keys",
+                    "`{}`: the text between the lines `---` is no list of keys",
                     path.display()
                 );
                 let hint = "expected YAML such as `type: regex`".to_owned();

@@ -175,7 +175,7 @@ fn changes(repository: &Repository, parent: &str, commit: &str) -> Option<Vec<Ch
         parent,
         commit,
     ])?;
-    // A name that is no text cannot stand in a scenario: the caller refuses the commit.
+    // A name that is no text cannot be in a scenario: the caller refuses the commit.
     let text = String::from_utf8(raw).ok()?;
     let mut parts = text.split('\0');
     let mut changes = Vec::new();

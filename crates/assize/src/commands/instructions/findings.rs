@@ -86,7 +86,7 @@ impl Findings {
         let mut parts = Vec::new();
         parts.push(match helps.is_empty() {
             true => "no section is shown to help".to_owned(),
-            false => said(&helps, sections, "helps", "help"),
+            false => clause(&helps, sections, "helps", "help"),
         });
         let mut can_go = hurts.clone();
         let lean = self.lean.as_ref();
@@ -94,7 +94,7 @@ impl Findings {
             can_go.extend(&self.left);
         }
         if !can_go.is_empty() {
-            let mut part = said(&can_go, sections, "can go", "can go");
+            let mut part = clause(&can_go, sections, "can go", "can go");
             if !hurts.is_empty() {
                 part.push_str(&format!(
                     " ({} of them: success is higher without)",
@@ -105,7 +105,7 @@ impl Findings {
         }
         if !open.is_empty() {
             parts.push(format!(
-                "{} cannot be told apart from nothing at this budget: {}",
+                "{} have no effect that this budget could show: {}",
                 counted(open.len()),
                 names(&open, sections)
             ));
@@ -158,7 +158,7 @@ impl Findings {
 }
 
 /// `these 3 sections help: A, B, C`.
-fn said(found: &[usize], sections: &Sections, one: &str, several: &str) -> String {
+fn clause(found: &[usize], sections: &Sections, one: &str, several: &str) -> String {
     let verb = if found.len() == 1 { one } else { several };
     format!(
         "{} {verb}: {}",

@@ -1,7 +1,7 @@
 //! Any provider in the screening: every trial gets the sections that the design gives to its scenario and block.
 
 use assize_contracts::{
-    Concurrency, CreateSessionParams, JsonMap, ModelUse, Nature, OverrideProblem, PromptResult,
+    Concurrency, ConfigError, CreateSessionParams, JsonMap, ModelUse, Nature, PromptResult,
     ProviderConfig, ProviderError, ProviderScope, Sandboxing, SessionHandle, SessionProvider,
     SessionTrace, async_trait,
 };
@@ -97,7 +97,7 @@ impl SessionProvider for Screened {
         self.inner.export_limit()
     }
 
-    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), OverrideProblem> {
+    fn check_overrides(&self, overrides: &JsonMap) -> Result<(), ConfigError> {
         self.inner.check_overrides(overrides)
     }
 

@@ -116,7 +116,7 @@ fn not_started(error: assize_process::Error) -> anyhow::Error {
             ..
         } => Obstructed {
             message: format!("cannot start `{}`: {reason}", program.display()),
-            hint: "behind `--` stands the program with its arguments, as you would type it"
+            hint: "after `--` comes the program with its arguments, as you would type it"
                 .to_owned(),
         }
         .into(),

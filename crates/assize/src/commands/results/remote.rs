@@ -325,7 +325,7 @@ impl Uploads {
             return Ok(false);
         }
         let restored = restore_shard(&same, results)?;
-        // What came from the store need not go there again.
+        // Records from the store need not be uploaded again.
         PartMarks::of(restored.run.path()).note(restored.run.path())?;
         Ok(true)
     }

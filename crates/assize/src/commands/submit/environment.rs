@@ -1,4 +1,4 @@
-//! The environment of shards: the variables that a suite needs, in a file that only the user can read. They stand in no script, and the
+//! The environment of shards: the variables that a suite needs, in a file that only the user can read. They are in no script, and the
 //! scheduler sees none of them.
 
 use crate::commands::UsageError;

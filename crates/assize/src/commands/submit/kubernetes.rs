@@ -1,4 +1,4 @@
-//! Kubernetes: one Indexed Job, one index per shard. Values of secrets stand in a Secret that the user makes; the manifest names it.
+//! Kubernetes: one Indexed Job, one index per shard. Values of secrets are in a Secret that the user makes; the manifest names it.
 
 use super::record::Submission;
 use super::tool::Tool;

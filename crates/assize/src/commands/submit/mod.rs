@@ -16,7 +16,7 @@ use crate::cli::{
 use crate::commands::estimate::last_run_like;
 use crate::commands::{UsageError, merge, rounds, shards};
 use crate::exit::Exit;
-use crate::suite::{self, LoadedSuite};
+use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
 use assize_contracts::{Plugins, Timestamp};
@@ -157,15 +157,45 @@ impl Activity {
 
 fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> {
     let path = arguments.suite.as_deref().unwrap_or(Path::new("."));
-    let (Some(on), Some(shards)) = (arguments.on, arguments.shards) else {
-        unreachable!("the command line requires both");
-    };
     refuse_flags(&arguments.run_flags)?;
     if let Some(url) = &arguments.results {
         crate::commands::results::check_url(url)?;
     }
-    // Time, memory and trials follow from the flags as well.
-    let flags = super::run::of_words(&arguments.run_flags).map_err(|error| {
+    let suite = suite::load(path, &selection(&arguments.run_flags)?, plugins)?;
+    let submission = submission_of(arguments, &suite)?;
+    let is_balanced = submission.on != SchedulerArgument::Kubernetes;
+    let costs = expected_costs(&suite)?.filter(|_| is_balanced);
+    let job = job(&submission, &suite, arguments, costs.is_some())?;
+    let rendered = job.render()?;
+    if arguments.dry_run {
+        print(rendered.trim_end());
+        print_next_steps(&job);
+        return Ok(Exit::Done);
+    }
+    submission.create()?;
+    if let Some(costs) = &costs {
+        submission.write_file(COSTS, format!("{costs:#}\n").as_bytes())?;
+    }
+    submission.write_file(&submission.job_file, rendered.as_bytes())?;
+    if submission.on == SchedulerArgument::Ray {
+        ray::write_settings(&job)?;
+    }
+    print_next_steps(&job);
+    let submission = start(submission, None)?;
+    print_submitted(&submission);
+    if arguments.wait {
+        return wait_and_collect(submission);
+    }
+    let name = plain(&submission.id);
+    say(format!(
+        "next:\n  assize submit status {name}\n  assize submit collect {name}"
+    ));
+    Ok(Exit::Done)
+}
+
+/// The selection of a run with these flags: time, memory and trials follow from them as well.
+fn selection(run_flags: &[String]) -> Result<Selection> {
+    let flags = super::run::of_words(run_flags).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         UsageError {
@@ -173,7 +203,13 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
             hint: Some("they are flags of `assize run`".to_owned()),
         }
     })?;
-    let suite = suite::load(path, &super::run::selection(&flags), plugins)?;
+    Ok(super::run::selection(&flags))
+}
+
+fn submission_of(arguments: &SubmitArguments, suite: &LoadedSuite) -> Result<Submission> {
+    let (Some(on), Some(shards)) = (arguments.on, arguments.shards) else {
+        unreachable!("the command line requires both");
+    };
     let has_looks = suite.profile.reading.until.is_some();
     let is_limited = !suite.profile.execution.budget.is_unlimited();
     if has_looks && on == SchedulerArgument::Kubernetes && arguments.results.is_none() {
@@ -190,8 +226,10 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
         new_run_id(&Timestamp::now()),
         plain_name(&suite.profile.name)
     );
-    let submission = Submission {
-        id: id.clone(),
+    let submissions = submissions_of(&suite.path, arguments.directory.as_deref());
+    Ok(Submission {
+        directory: std::path::absolute(submissions)?.join(&id),
+        id,
         on,
         created_at: Timestamp::now(),
         suite: std::path::absolute(&suite.path)?,
@@ -204,47 +242,20 @@ fn submit_suite(arguments: &SubmitArguments, plugins: &Plugins) -> Result<Exit> 
         has_rounds: has_looks || is_limited,
         namespace: arguments.kubernetes.namespace.clone(),
         python: arguments.ray.python.clone(),
-        directory: std::path::absolute(submissions_of(
-            &suite.path,
-            arguments.directory.as_deref(),
-        ))?
-        .join(id),
-    };
-    let costs = expected_costs(&suite)?.filter(|_| on != SchedulerArgument::Kubernetes);
-    let job = job(&submission, &suite, arguments, costs.is_some())?;
-    let rendered = job.render()?;
-    if arguments.dry_run {
-        print(rendered.trim_end());
-        print_next_steps(&job);
-        return Ok(Exit::Done);
-    }
-    submission.create()?;
-    if let Some(costs) = &costs {
-        submission.write_file(COSTS, format!("{costs:#}\n").as_bytes())?;
-    }
-    submission.write_file(&submission.job_file, rendered.as_bytes())?;
-    if on == SchedulerArgument::Ray {
-        ray::write_settings(&job)?;
-    }
-    print_next_steps(&job);
-    let submission = start(submission, None)?;
+    })
+}
+
+fn print_submitted(submission: &Submission) {
     say(format!(
-        "submitted {shards} shards as {} {}",
-        on.job_word(),
+        "submitted {} shards as {} {}",
+        submission.shards,
+        submission.on.job_word(),
         submission.job.as_deref().unwrap_or_default()
     ));
     print(format!(
         "submission {}",
         plain(&submission.directory.display().to_string())
     ));
-    if arguments.wait {
-        return wait_and_collect(submission);
-    }
-    let name = plain(&submission.id);
-    say(format!(
-        "next:\n  assize submit status {name}\n  assize submit collect {name}"
-    ));
-    Ok(Exit::Done)
 }
 
 /// Writes the values that shards need, then submits; a submission that fails leaves no values behind.
@@ -555,7 +566,7 @@ fn longest_minutes(profile: &ProfileSuite, shards: u32) -> Result<u64> {
     Ok((longest_ms / at_once).div_ceil(60_000) * 11 / 10 + AROUND)
 }
 
-/// Variables by name. In Kubernetes only what the suite needs stands in the Secret: an image has its own PATH.
+/// Variables by name. In Kubernetes only what the suite needs is in the Secret: an image has its own PATH.
 fn variables(
     on: SchedulerArgument,
     profile: &ProfileSuite,

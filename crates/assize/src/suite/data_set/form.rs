@@ -1,8 +1,8 @@
 //! Turns the content of a file into tasks: missing parts are filled in, mistakes are reported.
 
 use super::Reading;
-use crate::suite::problem::{Place, Problem, nearest};
-use assize_contracts::{AtomicTask, JsonMap, Task, TaskMetadata};
+use crate::suite::file_error::nearest;
+use assize_contracts::{AtomicTask, ConfigError, JsonMap, Task, TaskMetadata};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -10,37 +10,6 @@ use std::path::Path;
 
 /// Longer ids are a mistake.
 const LONGEST_ID: usize = 200;
-
-/// A mistake in a task.
-#[derive(Debug)]
-pub(in crate::suite) struct TaskProblem {
-    /// Its place: keys and list positions from the outside in.
-    pub(in crate::suite) path: Vec<String>,
-    pub(in crate::suite) message: String,
-    pub(in crate::suite) hint: Option<String>,
-}
-
-impl TaskProblem {
-    pub(in crate::suite) fn at(path: &[&str], message: impl Into<String>) -> Self {
-        Self {
-            path: path.iter().map(|part| (*part).to_owned()).collect(),
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    pub(super) fn at_place(self, file: &Path, place: Option<Place>) -> Problem {
-        let path = match self.path.is_empty() {
-            true => String::new(),
-            false => format!("`{}`: ", self.path.join(".")),
-        };
-        let problem = Problem::new(file, format!("{path}{}", self.message)).at(place);
-        match self.hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
-    }
-}
 
 /// Defaults of tasks that leave parts out.
 pub(super) struct Form {
@@ -77,7 +46,7 @@ impl Form {
     }
 
     /// A task from a line of JSON.
-    pub(super) fn parse(&self, bytes: &[u8], path: &Path) -> Result<Task, TaskProblem> {
+    pub(super) fn parse(&self, bytes: &[u8], path: &Path) -> Result<Task, ConfigError> {
         // Most lines are whole atomic tasks; everything else takes the long way, which also knows what is wrong.
         if self.defaults.keys().all(|key| key == "type")
             && let Ok(line) = serde_json::from_slice::<Line>(bytes)
@@ -92,7 +61,7 @@ impl Form {
                 .next()
                 .unwrap_or(&message)
                 .to_owned();
-            TaskProblem::at(&[], format!("not JSON: {message}"))
+            ConfigError::at([""; 0], format!("not JSON: {message}"))
         })?;
         self.of_value(value, path)
     }
@@ -114,10 +83,10 @@ impl Form {
     }
 
     /// A task from a value: a chain if it has steps.
-    pub(super) fn of_value(&self, value: Value, path: &Path) -> Result<Task, TaskProblem> {
+    pub(super) fn of_value(&self, value: Value, path: &Path) -> Result<Task, ConfigError> {
         let Value::Object(mut map) = value else {
-            return Err(TaskProblem::at(
-                &[],
+            return Err(ConfigError::at(
+                [""; 0],
                 "expected a task with `id`, `type` and `input`",
             ));
         };
@@ -163,29 +132,25 @@ fn name_it(map: &mut JsonMap) {
     }
 }
 
-/// Stays the same wherever in the file the task stands.
+/// Stays the same wherever the task is in the file.
 fn id_of_content(map: &JsonMap, path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let text = serde_json::to_vec(map).unwrap_or_default();
     format!("{stem}-{}", &blake3::hash(&text).to_hex()[..12])
 }
 
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, TaskProblem> {
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().iter().map(ToString::to_string);
         let message = error.inner().to_string();
-        let mut problem = TaskProblem {
-            path: path.filter(|part| part != "?").collect(),
-            hint: None,
-            message,
-        };
+        let mut problem = ConfigError::at(path.filter(|part| part != "?"), message);
         explain_unknown(&mut problem);
         problem
     })
 }
 
 /// A field that tasks do not have: a slip, or one of a module's own.
-fn explain_unknown(problem: &mut TaskProblem) {
+fn explain_unknown(problem: &mut ConfigError) {
     let Some(rest) = problem.message.strip_prefix("unknown field `") else {
         return;
     };
@@ -218,20 +183,20 @@ const MEANINGS: [Meaning; 4] = [
 ];
 
 /// The metadata of a chain may hold anything, so a slip would go unnoticed: what looks like one is none of the author's own labels.
-fn check_labels(metadata: &JsonMap) -> Result<(), TaskProblem> {
+fn check_labels(metadata: &JsonMap) -> Result<(), ConfigError> {
     for (key, value) in metadata {
         let place = ["metadata", key.as_str()];
         match MEANINGS.iter().find(|(name, ..)| name == key) {
             Some((_, expected, is_right)) if !is_right(value) => {
                 let message = format!("found {value}, expected {expected}");
-                return Err(TaskProblem::at(&place, message));
+                return Err(ConfigError::at(place, message));
             }
             Some(_) => {}
             None => {
                 let known = MEANINGS.iter().map(|(name, ..)| *name);
                 if let Some(meant) = nearest(key, known) {
                     let message = format!("unknown field `{key}`");
-                    let mut problem = TaskProblem::at(&place[..1], message);
+                    let mut problem = ConfigError::at(["metadata"], message);
                     problem.hint = Some(format!(
                         "did you mean `{meant}`? fields of a module's own belong into `extensions`"
                     ));
@@ -243,7 +208,7 @@ fn check_labels(metadata: &JsonMap) -> Result<(), TaskProblem> {
     Ok(())
 }
 
-fn checked(task: Task) -> Result<Task, TaskProblem> {
+fn checked(task: Task) -> Result<Task, ConfigError> {
     if let Task::Scenario(chain) = &task {
         check_labels(&chain.metadata)?;
     }
@@ -253,8 +218,8 @@ fn checked(task: Task) -> Result<Task, TaskProblem> {
         return Ok(task);
     }
     let shown: String = id.chars().take(40).collect();
-    Err(TaskProblem::at(
-        &["id"],
+    Err(ConfigError::at(
+        ["id"],
         format!("found the id {shown:?}, expected visible text of at most {LONGEST_ID} bytes"),
     ))
 }

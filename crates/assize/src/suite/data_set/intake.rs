@@ -1,21 +1,20 @@
 //! Takes tasks one by one: chooses, samples, hashes, and remembers no more than where they lie.
 
-use super::form::TaskProblem;
 use super::{Entry, Reading};
-use crate::suite::problem::{Problem, suggestion};
-use assize_contracts::Task;
+use crate::suite::file_error::{FileError, suggestion};
+use assize_contracts::{ConfigError, Task};
 use std::collections::{BTreeSet, BinaryHeap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Reading stops at this number: more problems would not help.
 const MOST_PROBLEMS: usize = 20;
 
-type Examine<'a> = &'a dyn Fn(&Task) -> Vec<TaskProblem>;
+type Examine<'a> = &'a dyn Fn(&Task) -> Vec<ConfigError>;
 
 pub(super) struct Intake<'a> {
     reading: &'a Reading<'a>,
     examine: Examine<'a>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<FileError>,
     entries: Vec<Entry>,
     priorities: Vec<i64>,
     sample: BinaryHeap<Drawn>,
@@ -42,7 +41,7 @@ pub(super) struct Taken {
     pub(super) entries: Vec<Entry>,
     pub(super) priorities: Vec<i64>,
     pub(super) hash: String,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<FileError>,
     /// Hashes of ids that came twice.
     pub(super) twins: Vec<u64>,
     /// The hash is still to be made, of the sample alone.
@@ -73,13 +72,13 @@ impl<'a> Intake<'a> {
         &mut self,
         task: &Task,
         entry: Entry,
-        problem: impl Fn(TaskProblem) -> Problem,
+        problem: impl Fn(ConfigError) -> FileError,
     ) {
         self.ids.push(hash_of(task.id()));
         if self.reading.taken.contains(&task.id()) {
             let message = format!("the id `{}` is already taken by a scenario", task.id());
             self.problems
-                .push(problem(TaskProblem::at(&["id"], message)));
+                .push(problem(ConfigError::at(["id"], message)));
         }
         if !self.is_chosen(task) {
             return;
@@ -184,7 +183,8 @@ impl<'a> Intake<'a> {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
             });
             if !is_scenario && !self.met.contains(id) && self.problems.is_empty() {
-                let mut problem = Problem::new("tasks", format!("unknown task or scenario `{id}`"));
+                let mut problem =
+                    FileError::new("tasks", format!("unknown task or scenario `{id}`"));
                 problem.hint = suggestion(id, &self.reading.taken);
                 self.problems.push(problem);
             }
@@ -207,7 +207,7 @@ fn rank_of(seed: u64, id: &str) -> u64 {
 }
 
 pub(super) fn hash_task(hasher: &mut blake3::Hasher, task: &Task) {
-    // What a hasher takes is never refused.
+    // A hasher accepts all bytes.
     let _ = serde_json::to_writer(&mut *hasher, task);
     hasher.update(b"\n");
 }

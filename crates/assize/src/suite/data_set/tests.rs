@@ -14,7 +14,7 @@ impl Files {
         self
     }
 
-    fn read(&self, names: &[&str], spec: &TasksSpec) -> Result<DataSet, Vec<Problem>> {
+    fn read(&self, names: &[&str], spec: &TasksSpec) -> Result<DataSet, Vec<FileError>> {
         self.read_chosen(names, spec, &TaskSelection::default())
     }
 
@@ -23,7 +23,7 @@ impl Files {
         names: &[&str],
         spec: &TasksSpec,
         chosen: &TaskSelection,
-    ) -> Result<DataSet, Vec<Problem>> {
+    ) -> Result<DataSet, Vec<FileError>> {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.0.path().join(name)).collect();
         let reading = Reading {
             spec,
@@ -176,7 +176,7 @@ fn what_is_wrong_is_said_with_its_line() {
     };
     check(
         "{\"id\":\"a\",\"input\":1}\n{\"id\":\"a\",\"input\":2}\n",
-        "2: the task id `a` stands there twice",
+        "2: the task id `a` is given twice",
     );
     check("\n{\"id\":\"a\"}\n", "2: missing field `input`");
     check("{oops}\n", "1: not JSON");

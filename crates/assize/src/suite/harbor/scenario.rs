@@ -45,7 +45,7 @@ fn container(task: &HarborTask, over: Option<&Container>) -> Container {
         engine: over.engine,
         cpus: over.cpus.or(own.cpus),
         memory_mb: over.memory_mb.or(own.memory_mb),
-        // What the suite takes away no task gives back.
+        // No task brings back what the suite removes.
         network: match over.network {
             ContainerNetwork::Open => network,
             narrower => narrower,

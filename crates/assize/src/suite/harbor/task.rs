@@ -5,7 +5,7 @@ use super::file::{
     unknown_keys,
 };
 use crate::suite::document::Document;
-use crate::suite::problem::Problem;
+use crate::suite::file_error::FileError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ impl Refusal {
     }
 
     /// The refusal as a problem of the task's file.
-    pub(crate) fn problem(&self, document: &Document) -> Problem {
+    pub(crate) fn problem(&self, document: &Document) -> FileError {
         document
             .problem(&self.keys, self.message.clone())
             .hint("`assize import harbor DIR` lists what each task asks for")
@@ -151,7 +151,7 @@ impl HarborTask {
     }
 
     /// Reads a task. `Err` holds all its mistakes and unsupported requirements.
-    pub(crate) fn read(directory: &Path) -> Result<(Self, Document), Vec<Problem>> {
+    pub(crate) fn read(directory: &Path) -> Result<(Self, Document), Vec<FileError>> {
         let document = Document::read(&directory.join("task.toml")).map_err(|found| vec![found])?;
         let file: TaskFile = document.read_as(&[]).map_err(|found| vec![found])?;
         let reader = Reader {

@@ -4,8 +4,8 @@ use super::Loader;
 use crate::suite::capture::ProxySpec;
 use crate::suite::document::Document;
 use crate::suite::file::{Scenarios, SuiteFile};
+use crate::suite::file_error::FileError;
 use crate::suite::harbor::{self, HarborTask};
-use crate::suite::problem::Problem;
 use crate::suite::scenario::LoadedScenario;
 use assize_agents::container::parse_mount;
 use assize_contracts::{Container, ContainerNetwork, Sandbox, SandboxPlaces};
@@ -141,7 +141,7 @@ pub(super) fn refusal(
     keys: &[&str],
     container: &Container,
     suite: &SuiteSide<'_>,
-) -> Option<Problem> {
+) -> Option<FileError> {
     let Wrong(key, message) = wrong(container, suite)?;
     let mut keys = keys.to_vec();
     keys.push("container");

@@ -75,7 +75,7 @@ pub(super) fn describe(profile: &ProfileSuite, file: &SuiteFile, as_written: &Va
             map.extend(judge.map(|judge| ("judge".to_owned(), judge)));
             map.extend(written(&["sandbox"]).map(|sandbox| ("sandbox".to_owned(), sandbox)));
             map.extend(written(&["capture"]).map(|capture| ("capture".to_owned(), capture)));
-            // What scenarios say is what is run, to the letter.
+            // Scenarios are described as they were written.
             for (_, part) in map.iter_mut().filter(|(name, _)| *name != "scenarios") {
                 secrets::without_secrets(part);
             }

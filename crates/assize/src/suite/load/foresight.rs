@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Names in braces that every prompt may have.
 const FILLED: [&str; 2] = ["workspace", "iteration"];
 
-/// Remarks about `{name}` in prompts, which agents would read as it stands there.
+/// Remarks about `{name}` in prompts, which agents would read unchanged.
 pub(super) fn unfilled_names(scenarios: &[Arc<BaseScenario>]) -> Vec<String> {
     let remark = |scenario: &Arc<BaseScenario>| {
         let texts = std::iter::once(&scenario.prompt).chain(&scenario.turns);
@@ -22,7 +22,7 @@ pub(super) fn unfilled_names(scenarios: &[Arc<BaseScenario>]) -> Vec<String> {
         let first = open.first()?;
         let all: Vec<String> = open.iter().map(|name| format!("`{{{name}}}`")).collect();
         Some(format!(
-            "scenario `{}`: nothing fills {} in its prompt, so the agent reads it as it stands there; \
+            "scenario `{}`: nothing fills {} in its prompt, so the agent reads it unchanged; \
              to fill it, add `vars: {{ {first}: [ … ] }}` to the scenario",
             scenario.id,
             all.join(" and ")

@@ -2,7 +2,7 @@
 
 use super::Loader;
 use crate::suite::file::{Modes, SuiteFile};
-use crate::suite::problem::Problem;
+use crate::suite::file_error::FileError;
 use assize_contracts::{Catalog, Collector, Metric};
 use assize_engine::Plan;
 use assize_report::{Analysis, Gate, GateError};
@@ -44,7 +44,7 @@ impl Loader<'_> {
         gates
     }
 
-    fn gate_problem(&self, place: &[&str], error: GateError) -> Problem {
+    fn gate_problem(&self, place: &[&str], error: GateError) -> FileError {
         let mut problem = self.document.problem(place, error.to_string());
         problem.hint = error.hint;
         problem

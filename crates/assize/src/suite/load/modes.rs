@@ -2,8 +2,8 @@
 
 use super::Loader;
 use crate::suite::file::{ModeSpec, Modes, ProviderSpec, SuiteFile};
-use crate::suite::problem::suggestion;
-use assize_contracts::{JsonMap, ModeResolver, OverrideProblem, ProviderSource};
+use crate::suite::file_error::suggestion;
+use assize_contracts::{ConfigError, JsonMap, ModeResolver, ProviderSource};
 use assize_engine::Mode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Loader<'_> {
                 );
             }
             if names[..number].contains(name) {
-                self.problem(&["modes"], format!("the mode `{name}` stands there twice"));
+                self.problem(&["modes"], format!("the mode `{name}` is given twice"));
             }
         }
         let all: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -159,7 +159,7 @@ impl Loader<'_> {
         overrides
     }
 
-    pub(super) fn plugin_problem(&mut self, keys: &[&str], found: OverrideProblem) {
+    pub(super) fn plugin_problem(&mut self, keys: &[&str], found: ConfigError) {
         let all: Vec<String> = keys
             .iter()
             .map(|key| (*key).to_owned())

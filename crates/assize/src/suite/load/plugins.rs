@@ -4,9 +4,9 @@ use super::Loader;
 use super::judge::uses_judge;
 use crate::suite::document::Document;
 use crate::suite::file::{LATER, SuiteFile};
+use crate::suite::file_error::SuiteError;
 use crate::suite::hooks::HooksSpec;
 use crate::suite::plugin_programs::PluginEntryError;
-use crate::suite::problem::SuiteError;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{Analyzer, Collector, JsonMap, RunHooks, Scorer};
 use assize_engine::Mode;
@@ -78,7 +78,7 @@ impl Loader<'_> {
             let message = format!("found `{key}` beside `composite`");
             let problem = self.document.problem(&["scorer", key], message);
             self.problems
-                .push(problem.hint("all scorers stand in the list, each with its settings"));
+                .push(problem.hint("name all scorers in the list, each with its settings"));
         }
         let scorer = match make_scorer(self.plugins, &settings) {
             Ok(scorer) => scorer,

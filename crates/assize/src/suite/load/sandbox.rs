@@ -6,7 +6,7 @@ use super::scenarios::files_matching;
 use super::{Loader, directory_of};
 use crate::suite::document::Document;
 use crate::suite::file::{ModeSpec, RunnerSpec, SuiteFile};
-use crate::suite::problem::Problem;
+use crate::suite::file_error::FileError;
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{
     ContainerNetwork, Guard, GuardNetwork, Sandbox, SandboxPlaces, Sandboxing, WallRecord,
@@ -118,7 +118,7 @@ impl Loader<'_> {
         sandbox: &Sandbox,
         keys: &[&str],
         proxy: Option<&Proxied>,
-    ) -> Option<Problem> {
+    ) -> Option<FileError> {
         let Sandbox::Guard(Guard {
             network: GuardNetwork::Model,
             ..
@@ -153,7 +153,7 @@ impl Loader<'_> {
     }
 
     /// An agent whose command names what it is judged by.
-    fn named_answer(&self, mode: &Mode, places: &SandboxPlaces) -> Option<Problem> {
+    fn named_answer(&self, mode: &Mode, places: &SandboxPlaces) -> Option<FileError> {
         if matches!(*mode.sandbox, Sandbox::None) {
             return None;
         }
@@ -269,7 +269,7 @@ impl Loader<'_> {
         files
     }
 
-    /// The walls as they will stand, for the manifest.
+    /// The walls that will be in effect, for the manifest.
     pub(super) fn walls(&self, file: &SuiteFile, profile: &ProfileSuite) -> Vec<WallRecord> {
         let machine = GuardVersion::of_this_machine();
         let mut records = Vec::new();
@@ -336,7 +336,7 @@ fn refusal(
     keys: &[&str],
     sandbox: &Sandbox,
     side: &SuiteSide<'_>,
-) -> Option<Problem> {
+) -> Option<FileError> {
     match sandbox {
         Sandbox::Container(container) => containers::refusal(document, keys, container, side),
         Sandbox::Guard(guard) if guard.hide.iter().any(|path| path == Path::new("/")) => {
@@ -348,7 +348,7 @@ fn refusal(
             let is_home = |path: &&PathBuf| path.starts_with("~");
             let path = guard.hide.iter().chain(&guard.show).find(is_home)?;
             let message = format!(
-                "found `{}`, expected a path: `~` stands for itself in suites",
+                "found `{}`, expected a path: `~` is no home directory in suites",
                 path.display()
             );
             let written = path.strip_prefix("~").unwrap_or(path).display();
@@ -384,7 +384,7 @@ fn shown_answer(
     keys: &[&str],
     sandbox: &Sandbox,
     places: &SandboxPlaces,
-) -> Option<Problem> {
+) -> Option<FileError> {
     let Sandbox::Guard(guard) = sandbox else {
         return None;
     };
@@ -408,7 +408,7 @@ fn shown_answer(
     })
 }
 
-/// The wall that stands in the end, in words, and what weakens it.
+/// The wall that is in effect, in words, and what weakens it.
 fn standing(
     sandbox: &Sandbox,
     sandboxing: Sandboxing,
@@ -534,7 +534,8 @@ fn history_of(workspace: &WorkspaceSpec, suite: &Path) -> Vec<PathBuf> {
     hidden
 }
 
-/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: an environment of Python that
+/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: an
+/// environment of Python that
 /// lies in the suite, for example.
 fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

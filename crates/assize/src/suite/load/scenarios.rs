@@ -3,8 +3,8 @@
 use super::Loader;
 use crate::suite::document::Document;
 use crate::suite::file::{Scenarios, SuiteFile};
+use crate::suite::file_error::{FileError, listed, nearest};
 use crate::suite::places;
-use crate::suite::problem::{Problem, listed, nearest};
 use crate::suite::scenario::{self, Defaults, LoadedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,12 +79,12 @@ impl Loader<'_> {
         loaded.extend(self.harbor_scenarios(file, spec, directory));
         self.refuse_duplicates(&loaded);
         let mut chosen = self.choose(spec, loaded);
-        // What names files that are not there is not looked at any further: all else about it would follow from that.
+        // Suites that name missing files are not checked further: other errors would only follow from that.
         chosen.retain_mut(|scenario| {
             let resolved = places::resolve(scenario, directory);
             let is_resolved = resolved.is_ok();
             // Scenarios made from one file by variables may share what is wrong.
-            let is_new = |problem: &Problem| !self.problems.contains(problem);
+            let is_new = |problem: &FileError| !self.problems.contains(problem);
             let new = resolved.err().filter(is_new);
             self.problems.extend(new);
             is_resolved
@@ -97,7 +97,7 @@ impl Loader<'_> {
         &self,
         directory: &Path,
         pattern: &str,
-    ) -> Result<Vec<Result<Document, Problem>>, String> {
+    ) -> Result<Vec<Result<Document, FileError>>, String> {
         if let Some(value) = self.unwritten.get(pattern) {
             let document = Document::unwritten(directory.join(pattern), value.clone());
             return Ok(vec![Ok(document)]);
@@ -150,7 +150,7 @@ impl Loader<'_> {
         }
         for id in wanted.iter().flatten().chain(spec.sets.values().flatten()) {
             // `fix-bug` also means all of `fix-bug[lang=…]`.
-            // What is no scenario may be a task; that is looked into when they are read.
+            // A file that is no scenario may be a task; that is checked when tasks are read.
             let may_be_task = self.has_tasks && self.selection.scenarios.contains(id);
             let is_known = ids.iter().any(|known| is_meant(id, known));
             if !loaded.is_empty() && !is_known && !may_be_task {
@@ -175,7 +175,7 @@ pub(crate) fn is_meant(name: &str, id: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
 
-/// The files a pattern stands for, sorted. A plain path must exist; a pattern must match something.
+/// The files that match a pattern, sorted. A plain path must exist; a pattern must match something.
 pub(super) fn files_matching(directory: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let path = directory.join(pattern);

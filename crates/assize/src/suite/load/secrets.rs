@@ -11,7 +11,7 @@ use serde_json::Value;
 const NAMED: [&str; 3] = ["environment", "env", "headers"];
 
 impl Loader<'_> {
-    /// A secret that is also an id would stand in every record, or the records would be unreadable.
+    /// A secret that is also an id would be in every record, or the records would be unreadable.
     pub(super) fn refuse_secret_ids(&mut self, profile: &ProfileSuite) {
         let scenarios = profile.scenarios.iter();
         let checks = scenarios.clone().flat_map(|scenario| {
@@ -29,7 +29,7 @@ impl Loader<'_> {
         for (what, id) in ids {
             for (name, _) in profile.secrets.named_by([id.as_str()].into_iter()) {
                 let message = format!(
-                    "the value of `{name}` is a secret and stands in the id of a {what}, which is in every record"
+                    "the value of `{name}` is a secret and part of the id of a {what}, which is in every record"
                 );
                 let problem = self.document.problem(&[], message);
                 let hint = format!(
@@ -130,7 +130,7 @@ pub(super) fn remarks(secrets: &Secrets) -> Vec<String> {
     let in_words = |removed: &Removed| {
         format!(
             "the value of `{}` has less than {} characters; it is removed from what agents write, because {}, also where \
-             it stands there by chance",
+             it is there by chance",
             removed.name,
             assize_secrets::SHORT,
             removed.reason.in_words()

@@ -5,7 +5,7 @@ use super::{Loader, directory_of};
 use crate::suite::ablation;
 use crate::suite::agents::is_path;
 use crate::suite::file::{Listed, ModeSpec, Modes, ProviderSpec, SuiteFile};
-use crate::suite::problem::{Place, Problem};
+use crate::suite::file_error::{FileError, Place};
 use crate::suite::scenario::LoadedScenario;
 use assize_agents::capture::WatchedSkill;
 use assize_agents::{Recipe, Skill, SkillError, Subagent, project_places};
@@ -74,7 +74,7 @@ impl Surroundings {
 }
 
 impl Loader<'_> {
-    /// The suite with the modes that its `with` or `without` stands for.
+    /// The suite with the modes that its `with` or `without` expands to.
     pub(super) fn with_ablation(&mut self, mut file: SuiteFile, directory: &Path) -> SuiteFile {
         if let Err(error) = ablation::expand(&mut file, directory) {
             let mut problem = self.document.problem(&[error.key], error.message);
@@ -387,7 +387,7 @@ impl Loader<'_> {
         self.add(problem);
     }
 
-    /// A problem of a file that the suite names stands in that file.
+    /// An error in a file that the suite names has its place in that file.
     fn refuse_file(&mut self, mode: &str, key: &str, number: usize, error: SkillError) {
         let SkillError {
             path,
@@ -403,7 +403,7 @@ impl Loader<'_> {
             line: line as u64,
             column: 1,
         });
-        let problem = Problem::new(path, message).at(place);
+        let problem = FileError::new(path, message).at(place);
         self.add(match hint {
             Some(hint) => problem.hint(hint),
             None => problem,

@@ -2,12 +2,12 @@
 
 use super::Loader;
 use super::scenarios::files_matching;
-use crate::suite::data_set::{DataSet, Reading, TaskProblem};
+use crate::suite::data_set::{DataSet, Reading};
 use crate::suite::file::{EvaluatorSpec, RunnerSpec, SuiteFile, TasksSpec};
-use crate::suite::problem::{listed, suggestion};
+use crate::suite::file_error::{listed, suggestion};
 use crate::suite::scenario::LoadedScenario;
 use assize_contracts::{
-    DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, JsonMap, Plugins, RunnerSetup, Task,
+    ConfigError, DEFAULT_TIMEOUT_MS, Evaluator, EvaluatorSetup, JsonMap, Plugins, RunnerSetup, Task,
 };
 use assize_engine::store::TaskPlan;
 use assize_engine::{
@@ -17,7 +17,7 @@ use assize_measures::{SchemaCheck, ScorerEvaluator, make_scorer};
 use assize_secrets::Secrets;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Reporting stops at this number: more problems would not help.
@@ -54,7 +54,7 @@ impl Loader<'_> {
                 .count()
                 > 1
             {
-                let message = format!("the evaluator id `{}` stands there twice", spec.id);
+                let message = format!("the evaluator id `{}` is given twice", spec.id);
                 self.problem(&["evaluators", &number, "id"], message);
             }
             if let Some(evaluator) = self.evaluator((spec, &number), judge, directory, secrets) {
@@ -86,7 +86,7 @@ impl Loader<'_> {
             Some(source) => source.make(&setup),
             None if self.plugins.scorers().contains_key(&spec.uses) => {
                 let mut settings = spec.config.clone();
-                // What tasks that do not say are held against is the evaluator's; the rest is the scorer's.
+                // The default expectation belongs to the evaluator; the rest is the scorer's.
                 let criteria = ["checks", "rubric", "outputSchema"];
                 let criteria = criteria
                     .into_iter()
@@ -126,17 +126,7 @@ impl Loader<'_> {
     ) -> Option<TaskSet> {
         let declared = self.runners(file, directory, plugins);
         let Some(spec) = &file.tasks else {
-            for (key, is_there) in [
-                ("runners", !file.runners.is_empty()),
-                ("evaluators", !file.evaluators.is_empty()),
-            ] {
-                if is_there {
-                    self.problem(
-                        &[key],
-                        format!("`{key}` are for tasks, but the suite has no `tasks`"),
-                    );
-                }
-            }
+            self.refuse_without_tasks(file);
             return None;
         };
         let pass = self.conditions(spec);
@@ -152,16 +142,7 @@ impl Loader<'_> {
             seed: self.selection.seed.or(file.execution.seed).unwrap_or(42),
             only_type: only_type(&file.runners),
         };
-        let mut files = Vec::new();
-        for (number, pattern) in spec.paths.iter().enumerate() {
-            match files_matching(directory, pattern) {
-                Ok(found) => files.extend(found),
-                Err(message) => self.problem(&["tasks", "paths", &number.to_string()], message),
-            }
-        }
-        if spec.paths.is_empty() {
-            self.problem(&["tasks"], "found no `paths`, expected files with tasks");
-        }
+        let files = self.task_files(spec, directory);
         let examined = Examination {
             declared: &declared,
             choices: &choices,
@@ -203,6 +184,32 @@ impl Loader<'_> {
         })
     }
 
+    fn refuse_without_tasks(&mut self, file: &SuiteFile) {
+        for (key, is_there) in [
+            ("runners", !file.runners.is_empty()),
+            ("evaluators", !file.evaluators.is_empty()),
+        ] {
+            if is_there {
+                let message = format!("`{key}` are for tasks, but the suite has no `tasks`");
+                self.problem(&[key], message);
+            }
+        }
+    }
+
+    fn task_files(&mut self, spec: &TasksSpec, directory: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for (number, pattern) in spec.paths.iter().enumerate() {
+            match files_matching(directory, pattern) {
+                Ok(found) => files.extend(found),
+                Err(message) => self.problem(&["tasks", "paths", &number.to_string()], message),
+            }
+        }
+        if spec.paths.is_empty() {
+            self.problem(&["tasks"], "found no `paths`, expected files with tasks");
+        }
+        files
+    }
+
     fn conditions(&mut self, spec: &TasksSpec) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (number, text) in spec.pass.iter().enumerate() {
@@ -226,7 +233,7 @@ impl Loader<'_> {
                 .count()
                 > 1
             {
-                let message = format!("the runner id `{}` stands there twice", spec.id);
+                let message = format!("the runner id `{}` is given twice", spec.id);
                 self.problem(&["runners", &number, "id"], message);
             }
             let setup = RunnerSetup {
@@ -292,7 +299,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A schema as it stands in the suite, or in a file of its own.
+    /// A schema in the suite, or in a file of its own.
     fn schema(
         &mut self,
         given: Option<&Value>,
@@ -439,11 +446,11 @@ impl DeclaredSchemas for Examination<'_> {
 }
 
 impl Examination<'_> {
-    fn of(&self, task: &Task) -> Vec<TaskProblem> {
+    fn of(&self, task: &Task) -> Vec<ConfigError> {
         let mut problems = Vec::new();
         for (number, text) in task.pass().iter().enumerate() {
             if let Err(message) = text.parse::<Condition>() {
-                problems.push(TaskProblem::at(&["pass", &number.to_string()], message));
+                problems.push(ConfigError::at(["pass", &number.to_string()], message));
             }
         }
         for (number, atom) in task.atoms().iter().enumerate() {
@@ -452,29 +459,15 @@ impl Examination<'_> {
                 Task::Atomic(_) => vec![key.to_owned()],
                 Task::Scenario(_) => vec!["steps".to_owned(), number.clone(), key.to_owned()],
             };
-            problems.extend(self.lacks_runner(&atom.r#type).map(|message| TaskProblem {
-                path: place("type"),
-                message,
-                hint: None,
-            }));
+            let lack = self.lacks_runner(&atom.r#type);
+            problems.extend(lack.map(|message| ConfigError::at(place("type"), message)));
             let is_filled_in = matches!(task, Task::Scenario(chain) if !chain.input_map.is_empty());
             let complaint = (!is_filled_in).then(|| self.complaint(&atom.r#type, &atom.input));
-            problems.extend(complaint.flatten().map(|message| TaskProblem {
-                path: place("input"),
-                message,
-                hint: None,
-            }));
+            let complaint = complaint.flatten();
+            problems.extend(complaint.map(|message| ConfigError::at(place("input"), message)));
         }
         if let Task::Scenario(chain) = task {
-            problems.extend(
-                check_flow(chain, self)
-                    .into_iter()
-                    .map(|found| TaskProblem {
-                        path: found.path,
-                        message: found.message,
-                        hint: found.hint,
-                    }),
-            );
+            problems.extend(check_flow(chain, self));
         }
         problems
     }

@@ -1,22 +1,20 @@
 //! A mistake in a file, its place, and the way out.
 
 use crate::terminal::plain;
+use assize_contracts::ConfigError;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A place in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The line.
     pub line: u64,
-    /// The column.
     pub column: u64,
 }
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The file.
+pub struct FileError {
     pub file: PathBuf,
     /// Its place in the file. Absent when it concerns the file as a whole.
     pub place: Option<Place>,
@@ -26,7 +24,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl FileError {
     /// A problem with a file as a whole.
     pub fn new(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self {
@@ -34,6 +32,18 @@ impl Problem {
             place: None,
             message: message.into(),
             hint: None,
+        }
+    }
+
+    /// An error in a task that a line or record of a file holds.
+    pub(super) fn in_task(file: &Path, place: Option<Place>, error: ConfigError) -> Self {
+        let path = match error.path.is_empty() {
+            true => String::new(),
+            false => format!("`{}`: ", error.path.join(".")),
+        };
+        Self {
+            hint: error.hint,
+            ..Self::new(file, format!("{path}{}", error.message)).at(place)
         }
     }
 
@@ -50,11 +60,11 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.strip_prefix(".").unwrap_or(&self.file);
         let file = match file.as_os_str().is_empty() {
-            true => std::path::Path::new("."),
+            true => Path::new("."),
             false => file,
         };
         write!(f, "{}", plain(&file.display().to_string()))?;
@@ -67,10 +77,10 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong with a suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SuiteError(pub Vec<Problem>);
+pub struct SuiteError(pub Vec<FileError>);
 
-impl From<Problem> for SuiteError {
-    fn from(problem: Problem) -> Self {
+impl From<FileError> for SuiteError {
+    fn from(problem: FileError) -> Self {
         Self(vec![problem])
     }
 }
