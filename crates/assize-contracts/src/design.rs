@@ -254,7 +254,7 @@ mod tests {
             "runId": "r", "scenarioId": "s", "mode": "m", "model": "", "iteration": 0,
             "startedAt": "2026-01-01T00:00:00.000Z", "completedAt": "2026-01-01T00:00:01.000Z",
             "tokens": {"total": 100}, "timing": {"wallMs": 1000, "segments": []},
-            "toolCalls": {}, "cost": {"totalUsd": 1}, "success": true,
+            "toolCalls": {"byCategory": {}, "records": []}, "cost": {"totalUsd": 1}, "success": true,
             "checkpointsPassed": 0, "checkpointsTotal": 0, "checkpointDetails": [],
             "outputValid": true, "provider": "p", "sessionId": null, "agentTurns": null,
             "completionReason": null, "outcome": "pass", "extensions": extensions,
