@@ -1511,8 +1511,9 @@ Examples:
   assize merge shards/* --out merged        every shard once; then: assize report merged
   assize merge shards --out merged          the same: runs are looked for below a directory
 
-Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first that was finished, the other
-is listed and kept beside the rows. What is missing is listed with the command that runs it. Merging again adds to what is there.
+Runs that are not parts of one plan are refused. A trial that was run twice counts once: the first \
+that was finished. The other is listed and kept beside the rows. What is missing is listed with the command that runs it. \
+Merging again adds to what is there.
 
 Where the suite declares looks (`execution.until`), the merged run is looked at when a round is complete, and the commands of the next \
 round are printed.

@@ -1188,7 +1188,7 @@ class SkillSighting(TypedDict):
 
     #: The skill's name.
     name: str
-    #: Its description stood in a request.
+    #: Its description was in a request.
     offered: bool
     #: The conversations whose requests contained its text, by the first such request of each.
     loads: NotRequired[list[SkillLoad]]
@@ -1470,7 +1470,7 @@ class UserTurn(TypedDict):
 
     #: Time of sending. A program that is started for the message starts then.
     startedAt: Timestamp
-    #: Time until the agent gave the word back, or was stopped.
+    #: Time until the agent ended its turn or was stopped.
     durationMs: Union[float, None]
 
 

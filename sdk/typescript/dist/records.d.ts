@@ -1035,7 +1035,7 @@ export interface SkillLoad {
 export interface SkillSighting {
     /** The skill's name. */
     readonly name: string;
-    /** Its description stood in a request. */
+    /** Its description was in a request. */
     readonly offered: boolean;
     /** The conversations whose requests contained its text, by the first such request of each. */
     readonly loads?: readonly SkillLoad[];
@@ -1231,7 +1231,7 @@ export interface Turn {
 export interface UserTurn {
     /** Time of sending. A program that is started for the message starts then. */
     readonly startedAt: Timestamp;
-    /** Time until the agent gave the word back, or was stopped. */
+    /** Time until the agent ended its turn or was stopped. */
     readonly durationMs: number | null;
 }
 /** The cause of a void trial. Void trials whose cause may depend on the mode widen the verdict to its worst and best case; the others are left out and repeated by `--resume --only void`. See [`may_depend_on_mode`](Self::may_depend_on_mode). */

@@ -1111,7 +1111,7 @@ export interface SkillLoad {
 export interface SkillSighting {
   /** The skill's name. */
   readonly name: string
-  /** Its description stood in a request. */
+  /** Its description was in a request. */
   readonly offered: boolean
   /** The conversations whose requests contained its text, by the first such request of each. */
   readonly loads?: readonly SkillLoad[]
@@ -1274,7 +1274,7 @@ export interface Turn {
 export interface UserTurn {
   /** Time of sending. A program that is started for the message starts then. */
   readonly startedAt: Timestamp
-  /** Time until the agent gave the word back, or was stopped. */
+  /** Time until the agent ended its turn or was stopped. */
   readonly durationMs: number | null
 }
 

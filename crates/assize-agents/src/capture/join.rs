@@ -167,17 +167,30 @@ fn pairs(own: &Events, wire: &Events) -> HashMap<usize, usize> {
     }
     let taken: HashSet<usize> = pairs.values().copied().collect();
     open.retain(|call| !taken.contains(&call.place));
+    let programs = programs(wire);
     for call in others {
         // The first of those that are equally alike.
         let alike = |(position, other): (usize, &KnownCall<'_>)| {
             Some((likeness(&call, other)?, std::cmp::Reverse(position)))
         };
+        let shares_text = |program| likeness(&call, program) >= Some(SHARED_TEXT);
         let best = open.iter().enumerate().filter_map(alike).max();
-        if let Some((_, std::cmp::Reverse(position))) = best {
+        let Some((likeness, std::cmp::Reverse(position))) = best else {
+            continue;
+        };
+        // A further command of a program belongs to that program, not to whichever call is still open.
+        if likeness >= SHARED_TEXT || !programs.iter().any(shares_text) {
             pairs.insert(call.place, open.remove(position).place);
         }
     }
     pairs
+}
+
+/// The calls whose input is the text of a program.
+fn programs(wire: &Events) -> Vec<KnownCall<'_>> {
+    let mut calls = known_calls(wire);
+    calls.retain(|call| call.input.is_string());
+    calls
 }
 
 /// Further calls of the agent within one on the wire: newer models of Codex write programs that run several commands. For
@@ -187,9 +200,7 @@ fn inner_calls(
     wire: &Events,
     pairs: &HashMap<usize, usize>,
 ) -> HashMap<usize, usize> {
-    let is_program = |call: &KnownCall<'_>| call.input.is_string();
-    let mut programs = known_calls(wire);
-    programs.retain(is_program);
+    let programs = programs(wire);
     let open = known_calls(own)
         .into_iter()
         .filter(|call| !pairs.contains_key(&call.place));
@@ -202,6 +213,9 @@ fn inner_calls(
     inner.collect()
 }
 
+/// The least likeness of calls whose inputs share a text.
+const SHARED_TEXT: u8 = 2;
+
 /// The likeness of a call of the agent to one on the wire. `None` where it cannot be the same.
 fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     let is_before = |one: Option<i64>, other: Option<i64>| {
@@ -213,7 +227,7 @@ fn likeness(own: &KnownCall<'_>, wire: &KnownCall<'_>) -> Option<u8> {
     }
     let is_same_name = own.name == wire.name;
     match share_text(own.input, wire.input) {
-        true => Some(2 + u8::from(is_same_name)),
+        true => Some(SHARED_TEXT + u8::from(is_same_name)),
         false => Some(u8::from(is_same_name)),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn check(arguments: &CheckArguments, plugins: &Plugins) -> Result<Exi
         plain(&suite.path.display().to_string()),
         match obstacles.is_empty() {
             true => "fine",
-            false => "well written, but a run would stop at what is noted above",
+            false => "valid, but a run would stop at the problems noted above",
         },
         subjects.join(" and "),
         counted(plan.arms.len(), "mode"),

@@ -213,7 +213,7 @@ fn whatever_fails_gives_a_clear_record_and_loses_nothing_else() {
         "run: the program ended with signal 9",
         "parse-output: the output is not JSON",
         "execute: the service cannot be reached",
-        "two: `step:one.output.intent` for `input`: nothing stands at `intent` in the output of `one`",
+        "two: `step:one.output.intent` for `input`: there is nothing at `intent` in the output of `one`",
         "",
     ];
     for (row, said) in rows.iter().zip(said) {

@@ -191,7 +191,7 @@ fn check_says_what_is_removed_and_refuses_secret_ids() {
     );
     let clash = check("plain");
     assert!(
-        clash.contains("the value of `DOCS_TOKEN` is a secret and stands in the id of a mode")
+        clash.contains("the value of `DOCS_TOKEN` is a secret and part of the id of a mode")
             && clash.contains("hint:"),
         "{clash}"
     );
