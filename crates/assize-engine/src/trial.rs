@@ -25,6 +25,7 @@ pub(crate) use cell::TrialCell;
 pub(crate) use place::filled;
 use row::{Clock, RowParts, attempt_of, compose};
 use serde_json::Value;
+use serde_json::map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
@@ -435,7 +436,9 @@ impl Trials {
         let clean = |metric: &mut CustomMetric| metric.clean(&self.redactor);
         self.metrics.add_found(&mut found, clean);
         for mut metric in found {
-            if metrics.contains_key(&metric.name) {
+            let mut place = metrics.entry(std::mem::take(&mut metric.name));
+            if let Entry::Occupied(known) = &mut place {
+                metric.name.clone_from(known.key());
                 self.warn_duplicate_metric(&metric.name, by);
                 // Its name was known, so its meaning was not looked at.
                 clean(&mut metric);
@@ -445,7 +448,10 @@ impl Trials {
                 MetricValue::Number(number) => number.into(),
                 MetricValue::Text(text) => Value::String(text),
             };
-            metrics.insert(metric.name, value);
+            match place {
+                Entry::Occupied(mut known) => drop(known.insert(value)),
+                Entry::Vacant(new) => drop(new.insert(value)),
+            }
         }
     }
 

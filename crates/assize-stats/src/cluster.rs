@@ -232,7 +232,7 @@ impl Ranked {
             return between(*first, *last, rank.weight);
         }
         let mut reached = 0;
-        let row = self.last_row_up_to(rank.below as u64, counts, all, &mut reached);
+        let row = self.row_up_to(rank.below as u64, counts, all, &mut reached);
         let mut position = row * self.stride;
         let mut next_above = |wanted: usize| {
             while reached <= wanted as u64 {
@@ -245,13 +245,16 @@ impl Ranked {
         between(low, next_above(rank.above()), rank.weight)
     }
 
-    /// The last row with at most `wanted` of all runs of the mix before it; `reached` receives how many those are.
+    /// A row with at most `wanted` of all runs of the mix before it, the last one or a little before that; `reached` receives how many
+    /// runs those are.
     ///
     /// Most mixes look alike all over, so that the row is near the share of runs before it.
-    fn last_row_up_to(&self, wanted: u64, counts: &[u32], all: u64, reached: &mut u64) -> usize {
+    fn row_up_to(&self, wanted: u64, counts: &[u32], all: u64, reached: &mut u64) -> usize {
         /// Looks by share, before the rest is halved.
         const GUESSES: usize = 4;
         let (mut low, mut high) = (0, self.below.len() / counts.len());
+        // Walking over two rows takes no longer than looking at one more.
+        let near = 2 * all / (high as u64).max(1);
         let rows_per_run = high as f64 / all.max(1) as f64;
         let mut guess = wanted as f64 * rows_per_run;
         for look in 0.. {
@@ -267,6 +270,9 @@ impl Ranked {
             if before <= wanted {
                 low = middle;
                 *reached = before;
+                if wanted - before < near {
+                    break;
+                }
             } else {
                 high = middle;
             }

@@ -222,4 +222,46 @@ mod tests {
             exact.p_value
         );
     }
+
+    #[test]
+    fn drawn_p_values_of_many_runs_agree_with_the_normal_distribution() {
+        let value = |place: usize, shift: f64| (place * 7919 % 97) as f64 * 1.3 + shift;
+        // Unequal counts, and scenarios on different levels.
+        let pairs: Vec<Pair> = [(300, 200, 0.0), (90, 400, 50.0), (250, 10, 9.0)]
+            .iter()
+            .map(|&(runs_a, runs_b, level)| {
+                let a: Vec<f64> = (0..runs_a).map(|run| value(run, level + 3.0)).collect();
+                let b: Vec<f64> = (0..runs_b).map(|run| value(run + 5, level)).collect();
+                let (a, b) = (Sample::new(&a).unwrap(), Sample::new(&b).unwrap());
+                Pair { a, b }
+            })
+            .collect();
+        let column = Column::new(&pairs, Alternative::TwoSided).unwrap();
+        let draws = 100_000;
+        let extreme = count_extreme(&[&column], draws, Stream::for_purpose(1, "check"))[0];
+        let drawn = Share::drawn(extreme, draws as u64);
+        let normal = column.normal_p().unwrap();
+        assert!((0.02..0.98).contains(&normal), "{normal}");
+        assert!(
+            (drawn.p_value - normal).abs() < 0.005,
+            "{} {normal}",
+            drawn.p_value
+        );
+    }
+
+    #[test]
+    fn few_runs_and_runs_that_do_not_vary_have_no_normal_p() {
+        let column = |count: usize, step: f64| {
+            let values: Vec<f64> = (0..count).map(|run| run as f64 * step).collect();
+            let sample = Sample::new(&values).unwrap();
+            let pair = Pair {
+                a: sample.clone(),
+                b: sample,
+            };
+            Column::new(&[pair], Alternative::TwoSided).unwrap()
+        };
+        assert_eq!(column(499, 1.0).normal_p(), None);
+        assert_eq!(column(500, 0.0).normal_p(), None);
+        assert_eq!(column(500, 1.0).normal_p(), Some(1.0));
+    }
 }

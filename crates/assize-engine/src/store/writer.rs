@@ -197,9 +197,10 @@ impl SeenMetrics {
     pub(crate) fn add_found(&self, found: &mut [CustomMetric], clean: impl Fn(&mut CustomMetric)) {
         let mut seen = self.seen();
         for metric in found {
-            if !seen.metrics.contains_key(&metric.name) {
-                clean(metric);
+            if seen.metrics.contains_key(&metric.name) {
+                continue;
             }
+            clean(metric);
             if !seen.metrics.contains_key(&metric.name) {
                 seen.insert((&*metric).into());
             }

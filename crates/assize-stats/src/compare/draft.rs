@@ -47,10 +47,16 @@ pub(super) fn draft_pair(
         let selection = Selection::new(&metric.groups, modes);
         let mut draft = Draft::new(metric, &selection, modes, options);
         let is_wanted = metric.is_primary || options.relabel_exploratory;
-        if is_wanted || !draft.take_closed_form() {
+        if is_wanted || !draft.take_verdict_p() {
             let column = Column::new(&selection.pairs, Alternative::TwoSided);
-            waiting.columns.push(column);
-            waiting.places.push(drafts.len());
+            let normal = column.as_ref().and_then(Column::normal_p);
+            match normal.filter(|_| !is_wanted) {
+                Some(p) => draft.take_closed_form(p),
+                None => {
+                    waiting.columns.push(column);
+                    waiting.places.push(drafts.len());
+                }
+            }
         }
         drafts.push(draft);
         if waiting.columns.len() == TOGETHER {
@@ -173,13 +179,14 @@ impl Draft {
     }
 
     /// Takes the p-value that the verdict rests on for the one of a test. False when there is none.
-    fn take_closed_form(&mut self) -> bool {
-        let Some(p) = self.evidence.finding.p_value else {
-            return false;
-        };
+    fn take_verdict_p(&mut self) -> bool {
+        let p = self.evidence.finding.p_value;
+        p.inspect(|p| self.take_closed_form(*p)).is_some()
+    }
+
+    fn take_closed_form(&mut self, p: f64) {
         self.comparison.p_value = p;
         self.comparison.p_method = PMethod::ClosedForm;
-        true
     }
 
     fn take_test(&mut self, test: &PermutationTest) {

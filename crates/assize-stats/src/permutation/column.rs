@@ -3,10 +3,13 @@
 use super::{Alternative, PermutationTest, relabel};
 use crate::sample::{Sample, finite};
 use crate::scenario::{Pair, common_scale};
+use crate::special::normal_cdf;
 use crate::warning::Warnings;
 
 /// As many relabelings are enumerated; beyond that they are drawn.
 const ENUMERATED: u64 = 50_000;
+/// With so many runs, relabelings of a metric that decides nothing are not drawn: their sums are normally distributed.
+const NORMAL: usize = 1_000;
 /// Relative slack that makes ties hidden by rounding count as ties.
 const SLACK: f64 = 1e-12;
 
@@ -73,6 +76,27 @@ impl Column {
             exact: true,
             ..self.answer(share, permutations)
         })
+    }
+
+    /// The two-sided p-value by the normal distribution of all relabelings. None for few runs, and where nothing varies.
+    pub(crate) fn normal_p(&self) -> Option<f64> {
+        if self.entries.len() < NORMAL {
+            return None;
+        }
+        let mut rest = &self.entries[..];
+        let mut variance = 0.0;
+        for labels in &self.layout.0 {
+            let (entries, behind) = rest.split_at(labels.runs);
+            rest = behind;
+            let runs = labels.runs as f64;
+            let mean = entries.iter().sum::<f64>() / runs;
+            let squares: f64 = entries.iter().map(|entry| (entry - mean).powi(2)).sum();
+            // Without replacement: the last run of a scenario follows from the others.
+            let chosen = labels.chosen as f64;
+            variance += chosen * (runs - chosen) / runs * squares / (runs - 1.0);
+        }
+        let spread = libm::sqrt(variance);
+        (spread > 0.0).then(|| 2.0 * normal_cdf(-self.extreme.observed / spread))
     }
 
     pub(super) fn answer(&self, share: Share, permutations: usize) -> PermutationTest {
