@@ -137,6 +137,31 @@ fn timelines_and_stacks_are_written_for_a_run() {
 }
 
 #[test]
+fn a_difference_with_a_mode_of_which_nothing_is_known_is_refused() {
+    let suite = Suite::of(
+        "modes: { plain: { provider: { uses: simulated, latency_ms: 0 } }, \
+         silent: { provider: { uses: command, command: [echo, hi] } } }\n\
+         scenarios: { paths: ['scenarios/*.yaml'] }\n",
+    );
+    suite.done(&["run", "-q", "--yes", "--skip-warmup"]);
+    for sides in [["plain", "silent"], ["silent", "plain"]] {
+        let arguments = ["export", "folded", "last", "--diff", sides[0], sides[1]];
+        let outcome = suite.assize(&arguments);
+        assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+        assert_eq!(outcome.stdout, "");
+        assert!(
+            outcome
+                .stderr
+                .contains("the number is unknown for every call of the mode `silent`"),
+            "{outcome:#?}"
+        );
+        // Its time is known.
+        let by_time = suite.done(&[&arguments[..], &["--by", "time"]].concat());
+        assert!(!by_time.is_empty());
+    }
+}
+
+#[test]
 fn wrong_flags_and_names_are_refused_with_a_hint() {
     let suite = suite();
     for (arguments, message) in [
