@@ -21,8 +21,7 @@ struct WithServers {
 }
 
 /// Starts or reaches the MCP servers that the settings of a mode's sessions name, behind the same wall, asks for their
-/// tools and ends them again. An error says
-/// in words which of them is not ready, and why.
+/// tools and ends them again. `Err` says which of them is not ready, and why.
 pub async fn try_mcp_servers(
     mode: &CreateSessionParams,
     suite: &Path,

@@ -362,7 +362,7 @@ pub struct EffectRuns<T> {
     pub runs: Vec<T>,
 }
 
-/// Up to so many scenarios an effect speaks of exactly these.
+/// Up to so many scenarios an effect is estimated for exactly these.
 const FEW_TASKS: usize = 4;
 
 /// An effect over scenarios.

@@ -534,9 +534,8 @@ fn history_of(workspace: &WorkspaceSpec, suite: &Path) -> Vec<PathBuf> {
     hidden
 }
 
-/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: an
-/// environment of Python that
-/// lies in the suite, for example.
+/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: a Python
+/// environment inside the suite, for example.
 fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
