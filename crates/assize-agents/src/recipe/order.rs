@@ -419,13 +419,10 @@ impl Order<'_> {
 /// Writes a file that other users cannot read.
 fn write_private(path: &Path, content: &str) -> std::io::Result<()> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600);
-    file.open(path)?.write_all(content.as_bytes())
+    assize_secrets::create_private_file(path)?.write_all(content.as_bytes())
 }
 
 /// A server as the agent's own configuration names it.
