@@ -228,46 +228,6 @@ fn responses(request: &ChatRequest) -> Value {
 }
 
 fn gemini(request: &ChatRequest) -> Value {
-    let mut contents: Vec<Value> = Vec::new();
-    for message in &request.messages {
-        let (role, mut parts) = match message {
-            Message::User(text) => ("user", vec![json!({"text": text})]),
-            Message::Assistant {
-                raw: Some(raw @ Value::Object(_)),
-                ..
-            } => (
-                "model",
-                raw["parts"].as_array().cloned().unwrap_or_default(),
-            ),
-            Message::Assistant { text, tools, .. } => {
-                let text = (!text.is_empty()).then(|| json!({"text": text}));
-                let tools = tools.iter().map(
-                    |tool| json!({"functionCall": {"name": tool.name, "args": tool.arguments}}),
-                );
-                ("model", text.into_iter().chain(tools).collect())
-            }
-            Message::ToolResult {
-                name,
-                output,
-                is_error,
-                ..
-            } => {
-                let field = if *is_error { "error" } else { "output" };
-                (
-                    "user",
-                    vec![json!({"functionResponse": {"name": name, "response": {field: output}}})],
-                )
-            }
-        };
-        match contents.last_mut().filter(|last| last["role"] == role) {
-            Some(last) => {
-                if let Some(known) = last["parts"].as_array_mut() {
-                    known.append(&mut parts);
-                }
-            }
-            None => contents.push(json!({"role": role, "parts": parts})),
-        }
-    }
     let mut config = Map::new();
     insert(&mut config, "maxOutputTokens", request.max_output_tokens);
     insert(&mut config, "temperature", request.temperature);
@@ -282,7 +242,7 @@ fn gemini(request: &ChatRequest) -> Value {
         "systemInstruction",
         system.map(|text| json!({"parts": [{"text": text}]})),
     );
-    body.insert("contents".into(), json!(contents));
+    body.insert("contents".into(), gemini_contents(&request.messages));
     if !request.tools.is_empty() {
         let declare = |spec: &ToolSpec| {
             json!({
@@ -303,6 +263,53 @@ fn gemini(request: &ChatRequest) -> Value {
         (!config.is_empty()).then_some(config),
     );
     Value::Object(body)
+}
+
+/// The conversation; neighbouring messages of one role are one content.
+fn gemini_contents(messages: &[Message]) -> Value {
+    let mut contents: Vec<Value> = Vec::new();
+    for message in messages {
+        let (role, mut parts) = gemini_parts(message);
+        match contents.last_mut().filter(|last| last["role"] == role) {
+            Some(last) => {
+                if let Some(known) = last["parts"].as_array_mut() {
+                    known.append(&mut parts);
+                }
+            }
+            None => contents.push(json!({"role": role, "parts": parts})),
+        }
+    }
+    contents.into()
+}
+
+/// The role of a message, and its parts.
+fn gemini_parts(message: &Message) -> (&'static str, Vec<Value>) {
+    match message {
+        Message::User(text) => ("user", vec![json!({"text": text})]),
+        Message::Assistant {
+            raw: Some(raw @ Value::Object(_)),
+            ..
+        } => {
+            let parts = raw["parts"].as_array().cloned();
+            ("model", parts.unwrap_or_default())
+        }
+        Message::Assistant { text, tools, .. } => {
+            let text = (!text.is_empty()).then(|| json!({"text": text}));
+            let call = |tool: &RequestedTool| json!({"functionCall": {"name": tool.name, "args": tool.arguments}});
+            let parts = text.into_iter().chain(tools.iter().map(call));
+            ("model", parts.collect())
+        }
+        Message::ToolResult {
+            name,
+            output,
+            is_error,
+            ..
+        } => {
+            let field = if *is_error { "error" } else { "output" };
+            let response = json!({"name": name, "response": {field: output}});
+            ("user", vec![json!({"functionResponse": response})])
+        }
+    }
 }
 
 fn insert(body: &mut Map<String, Value>, name: &str, value: Option<impl serde::Serialize>) {
