@@ -38,7 +38,7 @@ pub(super) fn assistant(answered: &Answered, streamed: bool) -> Message {
 fn anthropic(request: &ChatRequest) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for message in &request.messages {
-        let (role, mut blocks) = match message {
+        let (role, blocks) = match message {
             Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
             Message::Assistant {
                 raw: Some(Value::Array(blocks)),
@@ -57,15 +57,7 @@ fn anthropic(request: &ChatRequest) -> Value {
                 ],
             ),
         };
-        // Roles must alternate: results of parallel calls share one message.
-        match messages.last_mut().filter(|last| last["role"] == role) {
-            Some(last) => {
-                if let Some(content) = last["content"].as_array_mut() {
-                    content.append(&mut blocks);
-                }
-            }
-            None => messages.push(json!({"role": role, "content": blocks})),
-        }
+        add_parts(&mut messages, role, "content", blocks);
     }
     let mut body = Map::new();
     body.insert("model".into(), json!(request.model));
@@ -228,6 +220,11 @@ fn responses(request: &ChatRequest) -> Value {
 }
 
 fn gemini(request: &ChatRequest) -> Value {
+    let mut contents: Vec<Value> = Vec::new();
+    for message in &request.messages {
+        let (role, parts) = gemini_parts(message);
+        add_parts(&mut contents, role, "parts", parts);
+    }
     let mut config = Map::new();
     insert(&mut config, "maxOutputTokens", request.max_output_tokens);
     insert(&mut config, "temperature", request.temperature);
@@ -242,7 +239,7 @@ fn gemini(request: &ChatRequest) -> Value {
         "systemInstruction",
         system.map(|text| json!({"parts": [{"text": text}]})),
     );
-    body.insert("contents".into(), gemini_contents(&request.messages));
+    body.insert("contents".into(), json!(contents));
     if !request.tools.is_empty() {
         let declare = |spec: &ToolSpec| {
             json!({
@@ -265,21 +262,16 @@ fn gemini(request: &ChatRequest) -> Value {
     Value::Object(body)
 }
 
-/// The conversation; neighbouring messages of one role are one content.
-fn gemini_contents(messages: &[Message]) -> Value {
-    let mut contents: Vec<Value> = Vec::new();
-    for message in messages {
-        let (role, mut parts) = gemini_parts(message);
-        match contents.last_mut().filter(|last| last["role"] == role) {
-            Some(last) => {
-                if let Some(known) = last["parts"].as_array_mut() {
-                    known.append(&mut parts);
-                }
+/// Adds the parts of a message under a key. Roles must alternate, so that results of parallel calls share one message.
+fn add_parts(messages: &mut Vec<Value>, role: &str, key: &str, mut parts: Vec<Value>) {
+    match messages.last_mut().filter(|last| last["role"] == role) {
+        Some(last) => {
+            if let Some(known) = last[key].as_array_mut() {
+                known.append(&mut parts);
             }
-            None => contents.push(json!({"role": role, "parts": parts})),
         }
+        None => messages.push(json!({"role": role, key: parts})),
     }
-    contents.into()
 }
 
 /// The role of a message, and its parts.
