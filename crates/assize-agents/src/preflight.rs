@@ -35,7 +35,7 @@ pub async fn try_mcp_servers(
     let own: JsonMap = own
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let settings: WithServers = read(&own).map_err(|problem| problem.message)?;
+    let settings: WithServers = read(&own).map_err(|error| error.message)?;
     if settings.mcp_servers.is_empty() {
         return Ok(());
     }

@@ -396,7 +396,7 @@ mod tests {
             assert_eq!(recipe.name, *file);
             recipe
                 .check()
-                .unwrap_or_else(|problem| panic!("{file}: {problem}"));
+                .unwrap_or_else(|error| panic!("{file}: {error}"));
             let is_complete = !recipe.about.is_empty()
                 && recipe.install.is_some()
                 && recipe.tested.is_some()

@@ -294,10 +294,10 @@ pub(crate) fn gemini_result(response: &Value) -> ToolResult {
 
 /// True if a program that the model wrote has failed, by Codex's report of its end. Absent for other tools.
 pub(crate) fn program_failed(result: &Value) -> Option<bool> {
-    let said = result["output"][0]["text"].as_str()?;
+    let report = result["output"][0]["text"].as_str()?;
     match result["type"] == "custom_tool_call_output" {
-        true if said.starts_with("Script failed\n") => Some(true),
-        true if said.starts_with("Script completed\n") => Some(false),
+        true if report.starts_with("Script failed\n") => Some(true),
+        true if report.starts_with("Script completed\n") => Some(false),
         _ => None,
     }
 }
@@ -427,9 +427,9 @@ mod tests {
 
     #[test]
     fn a_program_that_the_model_wrote_tells_how_it_ended() {
-        let is_error = |said: &str| {
+        let is_error = |report: &str| {
             let body = json!({"input": [{"type": "custom_tool_call_output", "call_id": "c",
-                "output": [{"type": "input_text", "text": said}, {"type": "input_text", "text": "more"}]}]});
+                "output": [{"type": "input_text", "text": report}, {"type": "input_text", "text": "more"}]}]});
             let body = body.to_string();
             let request = ModelRequest::decode(Api::OpenAiResponses, "/", body.as_bytes());
             let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());

@@ -106,9 +106,9 @@ impl Evidence<'_> {
     }
 
     fn failed(&self, call: &Call, own: &Own) -> ProviderError {
-        let said = self.session.error_of(call);
+        let message = self.session.error_of(call);
         if call.is_context_overflow() {
-            return ProviderError::agent(said).with_code("context_overflow");
+            return ProviderError::agent(message).with_code("context_overflow");
         }
         let code = match call.status() {
             None => "llm_unreachable".to_owned(),
@@ -116,10 +116,10 @@ impl Evidence<'_> {
             Some(status) => format!("llm_{status}"),
         };
         match self.session.has_answer() || self.session.has_content() {
-            true => ProviderError::service(said)
+            true => ProviderError::service(message)
                 .with_code(code)
                 .with_void_cause(VoidCause::LlmError),
-            false => self.no_model_answer(own, &said, &code),
+            false => self.no_model_answer(own, &message, &code),
         }
     }
 

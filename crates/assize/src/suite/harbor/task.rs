@@ -110,10 +110,10 @@ impl Refusal {
         }
     }
 
-    /// The refusal as a problem of the task's file.
-    pub(crate) fn problem(&self, document: &Document) -> FileError {
+    /// The refusal as an error in the task's file.
+    pub(crate) fn error(&self, document: &Document) -> FileError {
         document
-            .problem(&self.keys, self.message.clone())
+            .error(&self.keys, self.message.clone())
             .hint("`assize import harbor DIR` lists what each task asks for")
     }
 }
@@ -164,7 +164,7 @@ impl HarborTask {
             Some(task) if refusals.is_empty() => Ok((task, document)),
             _ => Err(refusals
                 .iter()
-                .map(|refusal| refusal.problem(&document))
+                .map(|refusal| refusal.error(&document))
                 .collect()),
         }
     }
@@ -630,8 +630,8 @@ mod tests {
 
     fn refused(files: &[(&str, &str)]) -> Vec<String> {
         let directory = written(files);
-        let problems = HarborTask::read(directory.path()).unwrap_err();
-        problems.into_iter().map(|found| found.message).collect()
+        let errors = HarborTask::read(directory.path()).unwrap_err();
+        errors.into_iter().map(|found| found.message).collect()
     }
 
     #[test]
