@@ -172,7 +172,7 @@ impl SessionProvider for AcpProvider {
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
         let sorted = Sorted::new(&params.provider_overrides)
-            .map_err(|problem| ProviderError::service(problem.message))?;
+            .map_err(|error| ProviderError::service(error.message))?;
         let params = CreateSessionParams {
             provider_overrides: Arc::new(sorted.rest),
             ..params.clone()

@@ -188,7 +188,7 @@ impl SessionProvider for ChatProvider {
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
         let settings = ChatSettings::checked(&params.provider_overrides)
-            .map_err(|problem| ProviderError::service(problem.message))?;
+            .map_err(|error| ProviderError::service(error.message))?;
         let client = settings.client(params)?;
         let directory = self.directory.get().unwrap_or(&params.workdir);
         let session = ChatSession::open(settings, client, params, directory).await?;

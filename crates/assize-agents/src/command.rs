@@ -242,8 +242,8 @@ async fn set_up(invocation: &Invocation) -> Result<(), ProviderError> {
     if output.exit.is_success() {
         return Ok(());
     }
-    let said = output.stderr.last_words(500);
-    let message = format!("the agent could not be set up: {said}");
+    let words = output.stderr.last_words(500);
+    let message = format!("the agent could not be set up: {words}");
     Err(ProviderError::service(message).with_code("setup_failed"))
 }
 
@@ -262,7 +262,7 @@ impl CommandProvider {
             Some(recipe) => recipe.invocation(params, directory),
             None => {
                 let settings = CommandSettings::checked(&params.provider_overrides)
-                    .map_err(|problem| ProviderError::service(problem.message))?;
+                    .map_err(|error| ProviderError::service(error.message))?;
                 let program = settings.command.first().map_or("", String::as_str);
                 let known = Recipe::of_program(program).filter(|_| params.sandbox.is_guard());
                 let plan = Plan {

@@ -217,13 +217,13 @@ async fn await_health(container: &Container, healthcheck: &Healthcheck) -> Resul
         let is_starting = began.elapsed() < start_period;
         failures += u32::from(!is_starting);
         if failures >= healthcheck.retries.max(1) {
-            let said = format!("{}{}", output.stdout.text(), output.stderr.text());
-            let said = said.trim();
-            let start = said.ceil_char_boundary(said.len().saturating_sub(300));
+            let printed = format!("{}{}", output.stdout.text(), output.stderr.text());
+            let printed = printed.trim();
+            let start = printed.ceil_char_boundary(printed.len().saturating_sub(300));
             return Err(Error::Unhealthy {
                 command: healthcheck.command.clone(),
                 failures,
-                message: said[start..].to_owned(),
+                message: printed[start..].to_owned(),
             });
         }
         let pause = match is_starting {

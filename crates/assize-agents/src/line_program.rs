@@ -86,15 +86,15 @@ impl LineProgram {
         let status = self.running.wait().await.ok().and_then(|exit| exit.status);
         let status = status.map_or("no exit code".to_owned(), |status| status.to_string());
         Silence::Ended(match self.last_words() {
-            Some(said) => format!("ended with {status}: {said}"),
+            Some(words) => format!("ended with {status}: {words}"),
             None => format!("ended with {status}"),
         })
     }
 
     /// The end of what it wrote to stderr, if anything.
     pub(crate) fn last_words(&self) -> Option<String> {
-        let said = self.stderr.last_words(LAST_WORDS);
-        (!said.is_empty()).then_some(said)
+        let words = self.stderr.last_words(LAST_WORDS);
+        (!words.is_empty()).then_some(words)
     }
 
     /// Ends the program: politely by closing its stdin, then by its keeper.

@@ -284,13 +284,13 @@ mod tests {
             ),
             (json!({"command": "a", "env": {"A=B": "c"}}), "env"),
         ] {
-            let problem = refused(json!({ "docs": server }));
-            assert_eq!(problem.path, ["mcp_servers", "docs", key]);
+            let error = refused(json!({ "docs": server }));
+            assert_eq!(error.path, ["mcp_servers", "docs", key]);
         }
         assert_eq!(refused(json!({"docs": {}})).path, ["mcp_servers", "docs"]);
         for name in ["", "a__b", "a_", "1a", "ä", "a b", &"a".repeat(33)] {
-            let problem = refused(json!({ name: {"command": "a"} }));
-            assert_eq!(problem.path, ["mcp_servers", name]);
+            let error = refused(json!({ name: {"command": "a"} }));
+            assert_eq!(error.path, ["mcp_servers", name]);
         }
     }
 

@@ -21,8 +21,7 @@ struct WithServers {
 }
 
 /// Starts or reaches the MCP servers that the settings of a mode's sessions name, behind the same wall, asks for their
-/// tools and ends them again. An error says
-/// in words which of them is not ready, and why.
+/// tools and ends them again. `Err` says which of them is not ready, and why.
 pub async fn try_mcp_servers(
     mode: &CreateSessionParams,
     suite: &Path,
@@ -36,7 +35,7 @@ pub async fn try_mcp_servers(
     let own: JsonMap = own
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let settings: WithServers = read(&own).map_err(|problem| problem.message)?;
+    let settings: WithServers = read(&own).map_err(|error| error.message)?;
     if settings.mcp_servers.is_empty() {
         return Ok(());
     }

@@ -276,6 +276,13 @@ impl Recipe {
                 "found no program, expected a program and its arguments",
             ));
         }
+        self.check_placeholders()?;
+        self.check_environment()?;
+        self.check_apis()?;
+        self.check_paths()
+    }
+
+    fn check_placeholders(&self) -> Result<(), ConfigError> {
         for (key, words) in [
             ("command", Some(&self.command)),
             ("continue", self.continuation.as_ref()),
@@ -301,13 +308,14 @@ impl Recipe {
                 self.mcp_servers.as_ref().map(|list| &list.args),
             ),
         ] {
-            words
-                .into_iter()
-                .flatten()
-                .try_for_each(|word| known(key, word))?;
+            let mut words = words.into_iter().flatten();
+            words.try_for_each(|word| known(key, word))?;
         }
-        let values = self.environment.iter().chain(&self.isolation);
-        for (name, value) in values {
+        Ok(())
+    }
+
+    fn check_environment(&self) -> Result<(), ConfigError> {
+        for (name, value) in self.environment.iter().chain(&self.isolation) {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let message =
                     format!("found {name:?}, expected the name of an environment variable");
@@ -315,36 +323,39 @@ impl Recipe {
             }
             known("environment", value)?;
         }
-        if let Some(api) = self
-            .apis
-            .iter()
-            .find(|api| !order::APIS.contains(&api.as_str()))
-        {
-            let message = format!("found `{api}`, expected `anthropic`, `openai` or `gemini`");
-            return Err(setting_error("apis", message));
+        Ok(())
+    }
+
+    fn check_apis(&self) -> Result<(), ConfigError> {
+        let is_unknown = |api: &&String| !order::APIS.contains(&api.as_str());
+        match self.apis.iter().find(is_unknown) {
+            Some(api) => {
+                let message = format!("found `{api}`, expected `anthropic`, `openai` or `gemini`");
+                Err(setting_error("apis", message))
+            }
+            None => Ok(()),
         }
+    }
+
+    /// Refuses paths that lead out of the session's home.
+    fn check_paths(&self) -> Result<(), ConfigError> {
         let instructions = self.instructions.iter().flat_map(|added| &added.files);
         let servers = self.mcp_servers.iter().flat_map(|list| &list.files);
+        let files = self.files.iter().chain(instructions).chain(servers);
         let places = [
             self.skills.as_ref().map(|places| &places.home),
             self.instruction_file.as_ref().map(|places| &places.home),
             self.subagents.as_ref().map(|places| &places.home),
             self.settings_file.as_ref(),
         ];
-        let outside = |path: &Path| {
-            !path
-                .components()
-                .all(|part| matches!(part, Component::Normal(_)))
+        let leads_out = |path: &&String| {
+            let mut parts = Path::new(path.as_str()).components();
+            !parts.all(|part| matches!(part, Component::Normal(_)))
         };
-        match self
-            .files
-            .iter()
-            .chain(instructions)
-            .chain(servers)
+        let mut paths = files
             .map(|(path, _)| path)
-            .chain(places.into_iter().flatten())
-            .find(|path| outside(Path::new(path)))
-        {
+            .chain(places.into_iter().flatten());
+        match paths.find(leads_out) {
             Some(path) => {
                 let message = format!("found `{path}`, expected a path inside the session's home");
                 Err(setting_error("files", message))
@@ -385,7 +396,7 @@ mod tests {
             assert_eq!(recipe.name, *file);
             recipe
                 .check()
-                .unwrap_or_else(|problem| panic!("{file}: {problem}"));
+                .unwrap_or_else(|error| panic!("{file}: {error}"));
             let is_complete = !recipe.about.is_empty()
                 && recipe.install.is_some()
                 && recipe.tested.is_some()

@@ -111,7 +111,7 @@ impl SessionProvider for ReplayProvider {
         params: &CreateSessionParams,
     ) -> Result<SessionHandle, ProviderError> {
         let settings: ReplaySettings = read(&params.provider_overrides)
-            .map_err(|problem| ProviderError::service(problem.message))?;
+            .map_err(|error| ProviderError::service(error.message))?;
         let directory = self.directory.get().unwrap_or(&params.workdir);
         let path = directory.join(fill_in(&settings.session, params));
         let recording = self.recording(&path)?;

@@ -39,7 +39,7 @@ impl SimulatedProvider {
             }
             _ => {
                 let read: SimulatedSettings = read(&params.provider_overrides)
-                    .map_err(|problem| ProviderError::service(problem.message))?;
+                    .map_err(|error| ProviderError::service(error.message))?;
                 let simulation = Arc::new(Simulation::new(read));
                 let entry = (
                     Arc::clone(&params.provider_overrides),

@@ -55,11 +55,11 @@ impl Task {
 
     /// Higher runs in an earlier block. 0 when the task does not say.
     pub fn priority(&self) -> i64 {
-        let said = match self {
+        let priority = match self {
             Self::Atomic(task) => task.metadata.priority,
             Self::Scenario(task) => task.metadata.get("priority").and_then(Value::as_i64),
         };
-        said.unwrap_or(0)
+        priority.unwrap_or(0)
     }
 
     /// Time limit in milliseconds.

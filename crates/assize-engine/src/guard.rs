@@ -30,9 +30,9 @@ pub(crate) async fn guarded_provider<T>(
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let said = panic
+    let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("plugin panicked: {}", said.unwrap_or("no message"))
+    format!("plugin panicked: {}", message.unwrap_or("no message"))
 }

@@ -163,12 +163,12 @@ pub async fn run_profile_suite(
     let redactor = Redactor::new(&suite.secrets);
     let scheduler = Arc::new(Scheduler {
         trials: Trials {
-            run_id: run_id.clone(),
+            run_id,
             suite: Arc::clone(&suite),
             hooks: Hooks::new(&suite.hooks, Arc::clone(&listener)),
             metrics: Arc::clone(&writer.metrics),
             workspaces,
-            listener: Arc::clone(&listener),
+            listener,
             cancel: cancel.clone(),
             turnstile: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
             room_at_runners: room_at_runners(&suite),
@@ -183,39 +183,13 @@ pub async fn run_profile_suite(
         began,
     });
     let run = Run {
-        directory: directory.clone(),
+        directory,
         skipped: AtomicU64::new(0),
         scheduler,
         warm_up: is_new && suite.execution.warmup,
     };
-    let Worked { outcome, written } = run.work_between_hooks(open, writer).await;
-    let written = written?;
-    let done = done + written.trials();
-    // Cells of arms that a look has stopped are not missing.
-    let open = planned
-        .saturating_sub(done)
-        .saturating_sub(run.skipped.load(Ordering::Relaxed));
-    let budget = run.budget_stop().filter(|_| open > 0);
-    run.report_budget(budget.as_ref());
-    written.close(if open == 0 {
-        RunState::Complete
-    } else {
-        RunState::Incomplete
-    })?;
-    outcome?;
-    listener.on_event(&Event::RunFinished {
-        run_id: &run_id,
-        done,
-        open,
-    });
-    Ok(ProfileSuiteResult {
-        run_id,
-        directory,
-        done,
-        open,
-        voids: run.scheduler.voids.reasons(),
-        budget,
-    })
+    let worked = run.work_between_hooks(open, writer).await;
+    run.finish(worked, done, planned)
 }
 
 /// The ledger of a run, with what its earlier starts spent. None where nothing is limited.
@@ -533,6 +507,43 @@ impl Run {
         Worked { outcome, written }
     }
 
+    /// Writes the final state and releases the lock. `done` trials were on disk before this start.
+    fn finish(
+        &self,
+        worked: Worked,
+        done: u64,
+        planned: u64,
+    ) -> Result<ProfileSuiteResult, EngineError> {
+        let written = worked.written?;
+        let done = done + written.trials();
+        // Cells of arms that a look has stopped are not missing.
+        let open = planned
+            .saturating_sub(done)
+            .saturating_sub(self.skipped.load(Ordering::Relaxed));
+        let budget = self.budget_stop().filter(|_| open > 0);
+        self.report_budget(budget.as_ref());
+        written.close(if open == 0 {
+            RunState::Complete
+        } else {
+            RunState::Incomplete
+        })?;
+        worked.outcome?;
+        let trials = &self.scheduler.trials;
+        trials.listener.on_event(&Event::RunFinished {
+            run_id: &trials.run_id,
+            done,
+            open,
+        });
+        Ok(ProfileSuiteResult {
+            run_id: trials.run_id.clone(),
+            directory: self.directory.clone(),
+            done,
+            open,
+            voids: self.scheduler.voids.reasons(),
+            budget,
+        })
+    }
+
     fn hooks(&self) -> &Hooks {
         &self.scheduler.trials.hooks
     }
@@ -564,17 +575,8 @@ impl Run {
     ) -> Result<(), EngineError> {
         let stages = self.stages(cells);
         let mut stopped: BTreeSet<u32> = BTreeSet::new();
-        let arms: BTreeSet<u32> = stages
-            .iter()
-            .flat_map(|stage| &stage.cells)
-            .map(|position| self.scheduler.plan.cell(*position))
-            .filter(|cell| self.scheduler.plan.task(cell).is_none())
-            .map(|cell| cell.arm)
-            .collect();
-        for arm in arms.into_iter().filter(|arm| !self.is_exclusive(*arm)) {
-            if !self.start(instances, arm).await? {
-                return Ok(());
-            }
+        if !self.start_shared(instances, &stages).await? {
+            return Ok(());
         }
         for (number, stage) in stages.iter().enumerate() {
             let others = |range: &[Stage]| range.iter().any(|other| other.mode == stage.mode);
@@ -623,7 +625,28 @@ impl Run {
         Ok(())
     }
 
-    /// True unless the budget covers no block at all: a warm-up for nothing would be spent for nothing.
+    /// Starts the providers that serve several stages. False if the run was cancelled meanwhile.
+    async fn start_shared(
+        &self,
+        instances: &mut Instances,
+        stages: &[Stage],
+    ) -> Result<bool, EngineError> {
+        let plan = &self.scheduler.plan;
+        let cells = stages.iter().flat_map(|stage| &stage.cells);
+        let cells = cells.map(|position| plan.cell(*position));
+        let arms: BTreeSet<u32> = cells
+            .filter(|cell| plan.task(cell).is_none())
+            .map(|cell| cell.arm)
+            .collect();
+        for arm in arms.into_iter().filter(|arm| !self.is_exclusive(*arm)) {
+            if !self.start(instances, arm).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// False if the budget does not cover a single block: a warm-up for none would be wasted.
     fn may_start_a_block(&self) -> bool {
         let ledger = self.scheduler.ledger();
         ledger.is_none_or(|(ledger, now)| ledger.may_start_another(now))

@@ -366,7 +366,7 @@ impl Trials {
         let export = watched(&*self.listener, &name, export);
         // It also follows timeouts, where the agent may be stuck.
         let limit = provider.export_limit();
-        let problem = match tokio::time::timeout(limit.unwrap_or(Duration::MAX), export).await {
+        let message = match tokio::time::timeout(limit.unwrap_or(Duration::MAX), export).await {
             Ok(Ok(mut trace)) => {
                 if let Some(prices) = self.prices(slot) {
                     price_calls(&mut trace, prices);
@@ -378,7 +378,7 @@ impl Trials {
         };
         plugin_errors.push(PluginError {
             hook: "exportSession".to_owned(),
-            message: problem,
+            message,
         });
         None
     }
@@ -565,7 +565,7 @@ impl Trials {
         plugin_errors: &mut Vec<PluginError>,
     ) {
         let call = guarded_provider(slot.instance.provider.destroy_session(session));
-        let problem = if cancelled {
+        let message = if cancelled {
             match tokio::time::timeout(CANCEL_GRACE, call).await {
                 Ok(ended) => ended.err().map(|error| error.message),
                 Err(_) => Some("no answer".to_owned()),
@@ -577,7 +577,7 @@ impl Trials {
             hook: "destroySession".to_owned(),
             message,
         };
-        plugin_errors.extend(problem.map(error));
+        plugin_errors.extend(message.map(error));
     }
 
     async fn after_scenario(

@@ -11,11 +11,11 @@ use assize_process::workspace::{
     remove_tree, restore, store_clean,
 };
 use assize_process::{Bound, Command, Error, Output};
-use assize_secrets::Redactor;
+use assize_secrets::{Redactor, create_private_directory};
 use sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -378,15 +378,11 @@ fn archive_of(
     clean: Clean<'_>,
 ) -> Result<Option<String>, Error> {
     if let Some(parent) = archive.parent() {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(|source| Error::File {
-                action: "create",
-                path: parent.to_owned(),
-                source,
-            })?;
+        create_private_directory(parent).map_err(|source| Error::File {
+            action: "create",
+            path: parent.to_owned(),
+            source,
+        })?;
     }
     let stored = store_clean(path, changes, archive, (Limits::default(), clean))?;
     Ok(stored.left_out.first().map(|first| {

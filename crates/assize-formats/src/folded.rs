@@ -21,7 +21,7 @@ pub enum Weight {
 pub struct Stacks {
     /// Numbers by stack.
     pub weights: BTreeMap<String, u64>,
-    /// Sessions that were added, and of which something is known.
+    /// Sessions added, without those of which no number is known.
     pub sessions: u64,
     /// Model calls whose number is unknown; they are in no stack.
     pub unknown: u64,
@@ -43,7 +43,7 @@ impl Stacks {
             }
             Weight::Tokens | Weight::Cost => self.add_calls(session, weight, has_turns),
         };
-        // A session of which nothing is known is none in a mean.
+        // A mean leaves out a session without a known number.
         let is_unknown = !has_any && self.unknown > unknown;
         self.sessions += u64::from(!is_unknown);
         Ok(())

@@ -115,7 +115,7 @@ impl Draft {
         });
     }
 
-    /// The mark behind a stream ends an answer. Where nothing of one has come, there is none.
+    /// Completes the answer at the mark that ends a stream, unless no part of an answer came before it.
     pub(crate) fn end_of_stream(&mut self) {
         let has_usage = self.usage.tokens != Default::default();
         let has_output = !self.parts.is_empty() || self.stop_reason.is_some();

@@ -21,7 +21,7 @@ pub struct RequestOutline {
     pub tool_names: Vec<String>,
     /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
-    /// Messages of other agents, where an API has such: the task of a subagent, what its own ones report.
+    /// Messages of other agents, where an API has such: the task of a subagent, or reports of subagents.
     pub from_agents: String,
     /// Results of tools, oldest first.
     pub tool_results: Vec<ResultInRequest>,

@@ -21,7 +21,7 @@ pub struct ModelRequest {
     pub tool_names: Vec<String>,
     /// The opening of the conversation: user messages before the model's first answer.
     pub opening: String,
-    /// Messages of other agents, where an API has such: the task of a subagent, what its own ones report.
+    /// Messages of other agents, where an API has such: the task of a subagent, or reports of subagents.
     pub from_agents: String,
     /// Instructions.
     pub system: Option<String>,
@@ -292,12 +292,12 @@ pub(crate) fn gemini_result(response: &Value) -> ToolResult {
     }
 }
 
-/// Codex reports to the model how a program ended that the model wrote. Of other tools it does not.
+/// True if a program that the model wrote has failed, by Codex's report of its end. Absent for other tools.
 pub(crate) fn program_failed(result: &Value) -> Option<bool> {
-    let said = result["output"][0]["text"].as_str()?;
+    let report = result["output"][0]["text"].as_str()?;
     match result["type"] == "custom_tool_call_output" {
-        true if said.starts_with("Script failed\n") => Some(true),
-        true if said.starts_with("Script completed\n") => Some(false),
+        true if report.starts_with("Script failed\n") => Some(true),
+        true if report.starts_with("Script completed\n") => Some(false),
         _ => None,
     }
 }
@@ -326,7 +326,7 @@ pub(crate) fn output(content: &Value) -> Value {
     }
 }
 
-/// The words of one agent to another: the part that only models read is told as it was handed over.
+/// Text of a message from one agent to another. An encrypted part is included as it was sent.
 pub(crate) fn words_in(content: &Value) -> String {
     let words = list(content).map(|part| match &part["encrypted_content"] {
         Value::String(sealed) => sealed.as_str(),
@@ -427,9 +427,9 @@ mod tests {
 
     #[test]
     fn a_program_that_the_model_wrote_tells_how_it_ended() {
-        let is_error = |said: &str| {
+        let is_error = |report: &str| {
             let body = json!({"input": [{"type": "custom_tool_call_output", "call_id": "c",
-                "output": [{"type": "input_text", "text": said}, {"type": "input_text", "text": "more"}]}]});
+                "output": [{"type": "input_text", "text": report}, {"type": "input_text", "text": "more"}]}]});
             let body = body.to_string();
             let request = ModelRequest::decode(Api::OpenAiResponses, "/", body.as_bytes());
             let outline = crate::RequestOutline::of(Api::OpenAiResponses, "/", body.as_bytes());

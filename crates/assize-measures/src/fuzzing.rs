@@ -16,8 +16,8 @@ pub fn checks(rules: &[u8], answer: &[u8]) {
     }
     scenario.rubric = part("rubric");
     scenario.output_schema = part("outputSchema");
-    if let Err(problem) = crate::checks::compile(&scenario) {
-        assert!(!problem.message.is_empty());
+    if let Err(error) = crate::checks::compile(&scenario) {
+        assert!(!error.message.is_empty());
     }
     crate::judge::count_vote(&scenario, &String::from_utf8_lossy(answer));
 }

@@ -20,14 +20,12 @@ impl<'a> Spec<'a> {
         ConfigError::at(self.path.clone(), message)
     }
 
-    /// A problem further inside, at a JSON Pointer.
+    /// An error further inside, at a JSON Pointer.
     pub(super) fn error_at(&self, pointer: &str, message: impl Into<String>) -> ConfigError {
         let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-        let mut problem = self.error(message);
-        problem
-            .path
-            .extend(pointer.split('/').skip(1).map(unescaped));
-        problem
+        let mut error = self.error(message);
+        error.path.extend(pointer.split('/').skip(1).map(unescaped));
+        error
     }
 
     fn expected(&self, what: &str) -> ConfigError {
@@ -126,14 +124,14 @@ impl<'a> Spec<'a> {
     }
 
     fn unknown_key(&self, key: &str, known: &[&str]) -> ConfigError {
-        let mut problem = self
+        let mut error = self
             .child(key, self.value)
             .error(format!("unknown key `{key}`"));
-        problem.hint = Some(match nearest(key, known) {
+        error.hint = Some(match nearest(key, known) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known keys: {}", quoted(known)),
         });
-        problem
+        error
     }
 
     fn object(&self) -> Result<&'a JsonMap, ConfigError> {
@@ -245,13 +243,13 @@ mod tests {
     #[test]
     fn an_unknown_key_names_its_place_and_the_nearest_one() {
         let value = json!({"contians": "x"});
-        let problem = Spec::at(&["checks", "2", "output"], &value)
+        let error = Spec::at(&["checks", "2", "output"], &value)
             .fields(&["contains", "equals"])
             .err()
             .unwrap();
-        assert_eq!(problem.path, ["checks", "2", "output", "contians"]);
-        assert_eq!(problem.message, "unknown key `contians`");
-        assert_eq!(problem.hint.unwrap(), "did you mean `contains`?");
+        assert_eq!(error.path, ["checks", "2", "output", "contians"]);
+        assert_eq!(error.message, "unknown key `contians`");
+        assert_eq!(error.hint.unwrap(), "did you mean `contains`?");
     }
 
     #[test]

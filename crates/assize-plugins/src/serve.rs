@@ -311,44 +311,50 @@ impl Served {
                 let resolver = first(self.plugins.mode_resolvers())?;
                 reply(resolver.resolve(&mode).await)
             }
-            Some(("runner", "execute")) => {
-                let RunnerExecuteParams {
-                    runner,
-                    task,
-                    config,
-                    setting,
-                } = read(line)?;
-                let runner = named(&self.runners, &runner)?;
-                reply(match setting.map(ExecutionSetting::into_setting) {
-                    Some(setting) => runner.execute_in(&task, &config, &setting).await,
-                    None => runner.execute(&task, &config).await,
-                })
-            }
-            Some(("evaluator", "evaluate")) => {
-                let EvaluatorEvaluateParams {
-                    evaluator,
-                    run,
-                    task,
-                    config,
-                } = read(line)?;
-                let evaluator = self.evaluator(&evaluator, &config)?;
-                reply(evaluator.evaluate(&run, &task).await)
-            }
-            Some(("evaluator", "evaluateScenario")) => {
-                let EvaluatorEvaluateScenarioParams {
-                    evaluator,
-                    run,
-                    task,
-                    config,
-                } = read(line)?;
-                let evaluator = self.evaluator(&evaluator, &config)?;
-                reply(evaluator.evaluate_scenario(&run, &task).await)
-            }
+            Some(("runner", "execute")) => self.execute(line).await,
+            Some(("evaluator", "evaluate")) => self.evaluate(line).await,
+            Some(("evaluator", "evaluateScenario")) => self.evaluate_scenario(line).await,
             _ => Err(error(
                 codes::UNKNOWN_METHOD,
                 format!("there is no method `{method}`"),
             )),
         }
+    }
+
+    async fn execute(&self, line: &[u8]) -> Result<Value, RpcError> {
+        let RunnerExecuteParams {
+            runner,
+            task,
+            config,
+            setting,
+        } = read(line)?;
+        let runner = named(&self.runners, &runner)?;
+        reply(match setting.map(ExecutionSetting::into_setting) {
+            Some(setting) => runner.execute_in(&task, &config, &setting).await,
+            None => runner.execute(&task, &config).await,
+        })
+    }
+
+    async fn evaluate(&self, line: &[u8]) -> Result<Value, RpcError> {
+        let EvaluatorEvaluateParams {
+            evaluator,
+            run,
+            task,
+            config,
+        } = read(line)?;
+        let evaluator = self.evaluator(&evaluator, &config)?;
+        reply(evaluator.evaluate(&run, &task).await)
+    }
+
+    async fn evaluate_scenario(&self, line: &[u8]) -> Result<Value, RpcError> {
+        let EvaluatorEvaluateScenarioParams {
+            evaluator,
+            run,
+            task,
+            config,
+        } = read(line)?;
+        let evaluator = self.evaluator(&evaluator, &config)?;
+        reply(evaluator.evaluate_scenario(&run, &task).await)
     }
 
     fn scorer(&self, id: &str, settings: &JsonMap) -> Result<Arc<dyn Scorer>, RpcError> {

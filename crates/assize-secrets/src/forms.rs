@@ -57,17 +57,17 @@ fn escaped(value: &str) -> Vec<String> {
     let mut all = in_html(value);
     let json = in_json(value);
     // Python, PHP, Go, Gson and .NET write these as numbers, besides what must be escaped; the last one also the quote.
-    let writers: [(&str, bool, Digits); 6] = [
-        ("", false, Digits::Lower),
-        ("", true, Digits::Lower),
-        ("", true, Digits::Upper),
-        ("<>&", false, Digits::Lower),
-        ("<>&='", false, Digits::Lower),
-        ("<>&+'`", true, Digits::Upper),
+    let writers: [(&str, bool, Escape); 6] = [
+        ("", false, lower_units),
+        ("", true, lower_units),
+        ("", true, upper_units),
+        ("<>&", false, lower_units),
+        ("<>&='", false, lower_units),
+        ("<>&+'`", true, upper_units),
     ];
-    for (numbered, is_ascii, digits) in writers {
+    for (numbered, is_ascii, escape) in writers {
         let is_number = |letter: char| numbered.contains(letter) || is_ascii && !letter.is_ascii();
-        let mut once = with_units(&json, is_number, digits);
+        let mut once = with_escapes(&json, is_number, escape);
         if numbered.contains('+') {
             once = once.replace("\\\"", "\\u0022");
         }
@@ -80,38 +80,53 @@ fn escaped(value: &str) -> Vec<String> {
 
 /// With every character escaped, needed or not.
 fn escaped_throughout(value: &str) -> Vec<String> {
+    let escapes: [Escape; 5] = [
+        lower_units,
+        upper_units,
+        decimal_entity,
+        lower_entity,
+        upper_entity,
+    ];
     let percent = percent(value, None);
-    vec![
-        with_units(value, |_| true, Digits::Lower),
-        with_units(value, |_| true, Digits::Upper),
-        lower_escapes(&percent),
-        percent,
-        with_entities(value, |_| true, "&#", |code| code.to_string()),
-        with_entities(value, |_| true, "&#x", |code| format!("{code:x}")),
-        with_entities(value, |_| true, "&#x", |code| format!("{code:X}")),
-    ]
+    let throughout = escapes.map(|escape| value.chars().map(escape).collect());
+    let percents = [lower_escapes(&percent), percent];
+    throughout.into_iter().chain(percents).collect()
 }
 
-/// The case of hexadecimal digits.
-#[derive(Clone, Copy)]
-enum Digits {
-    Lower,
-    Upper,
+/// The escape of a character.
+type Escape = fn(char) -> String;
+
+/// `\u00fc`, twice for characters beyond 16 bits.
+fn lower_units(letter: char) -> String {
+    let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+    units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// Some characters as `\\uXXXX`.
-fn with_units(text: &str, is_number: impl Fn(char) -> bool, digits: Digits) -> String {
-    let mut escaped = String::new();
+fn upper_units(letter: char) -> String {
+    let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+    units.iter().map(|unit| format!("\\u{unit:04X}")).collect()
+}
+
+/// An entity of HTML by its number.
+fn decimal_entity(letter: char) -> String {
+    format!("&#{};", u32::from(letter))
+}
+
+fn lower_entity(letter: char) -> String {
+    format!("&#x{:x};", u32::from(letter))
+}
+
+fn upper_entity(letter: char) -> String {
+    format!("&#x{:X};", u32::from(letter))
+}
+
+/// A text with some of its characters escaped.
+fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool, escape: Escape) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
-        if !is_number(letter) {
-            escaped.push(letter);
-            continue;
-        }
-        for unit in letter.encode_utf16(&mut [0; 2]) {
-            let _ = match digits {
-                Digits::Lower => write!(escaped, "\\u{unit:04x}"),
-                Digits::Upper => write!(escaped, "\\u{unit:04X}"),
-            };
+        match is_escaped(letter) {
+            true => escaped.push_str(&escape(letter)),
+            false => escaped.push(letter),
         }
     }
     escaped
@@ -136,34 +151,11 @@ fn in_html(value: &str) -> Vec<String> {
     // Letters beyond ASCII become numbers, in what was escaped otherwise as in what was not.
     for text in [all[0].clone(), named.clone()] {
         let is_number = |letter: char| !letter.is_ascii();
-        all.push(with_entities(&text, is_number, "&#", |code| {
-            code.to_string()
-        }));
-        all.push(with_entities(&text, is_number, "&#x", |code| {
-            format!("{code:x}")
-        }));
+        all.push(with_escapes(&text, is_number, decimal_entity));
+        all.push(with_escapes(&text, is_number, lower_entity));
     }
     all.push(named);
     all
-}
-
-/// Some characters as numbered entities of HTML.
-fn with_entities(
-    text: &str,
-    is_number: impl Fn(char) -> bool,
-    begin: &str,
-    digits: impl Fn(u32) -> String,
-) -> String {
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        match is_number(letter) {
-            true => {
-                let _ = write!(escaped, "{begin}{};", digits(letter.into()));
-            }
-            false => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 /// As in a path, in a query, and by different libraries.

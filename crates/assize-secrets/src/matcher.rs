@@ -287,7 +287,7 @@ impl Matcher {
     }
 }
 
-/// How many bytes of a value stand here, and where they end. Line breaks within do not count.
+/// The number of bytes of a value that are here, and the place where they end. Line breaks within do not count.
 fn same_behind(text: &[u8], from: usize, value: &[u8]) -> (usize, usize) {
     let (mut same, mut end, mut at) = (0, from, from);
     while same < value.len() {
@@ -304,7 +304,7 @@ fn same_behind(text: &[u8], from: usize, value: &[u8]) -> (usize, usize) {
     (same, end)
 }
 
-/// How many bytes of a value stand before this place, and where they begin.
+/// The number of bytes of a value that are before this place, and the place where they begin.
 fn same_before(text: &[u8], to: usize, value: &[u8]) -> (usize, usize) {
     let (mut same, mut start, mut at) = (0, to, to);
     while same < value.len() {

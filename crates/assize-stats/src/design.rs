@@ -72,8 +72,7 @@ impl Components {
     }
 
     /// The same where the modes differ by `delta`: one of them keeps its success rate, the other has the one, higher or
-    /// lower, at which runs
-    /// vary more. Other metrics vary as they did.
+    /// lower, at which runs vary more. Other metrics vary as they did.
     fn at_difference(mut self, delta: f64) -> Self {
         let Some(rate) = self.success_rate else {
             return self;

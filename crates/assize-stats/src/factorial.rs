@@ -14,7 +14,7 @@ use crate::interval::{Level, Scope};
 use crate::proportion::Tally;
 use crate::sample::{Sample, finite};
 use crate::scenario::common_scale;
-use crate::special::student_t_cdf;
+use crate::special::{student_t_cdf, student_t_quantile};
 use crate::statistic::Statistic;
 use crate::success::{chance_inside, suite_sides};
 use crate::task_t::{TaskT, unseen_share};
@@ -362,7 +362,7 @@ pub struct EffectRuns<T> {
     pub runs: Vec<T>,
 }
 
-/// Up to so many scenarios an effect speaks of exactly these.
+/// Up to so many scenarios an effect is estimated for exactly these.
 const FEW_TASKS: usize = 4;
 
 /// An effect over scenarios.
@@ -434,39 +434,70 @@ pub fn metric_effect(
         terms.sum()
     };
     let effects = Sample::new(&complete.iter().map(effect).collect::<Vec<f64>>())?;
-    let (mean, se, df) = (
-        effects.mean(),
-        effects.stddev() / sqrt(effects.count() as f64),
-        (effects.count() - 1) as f64,
-    );
-    let shown = |effect: f64| match is_positive {
-        true => finite((1.0 - exp(effect)) * 100.0),
-        false => finite(effect * scale.unit),
-    };
+    let se = effects.stddev() / sqrt(effects.count() as f64);
     let largest = effects.min().abs().max(effects.max().abs());
-    let varies = se > 1e-12 * largest;
-    let reach = crate::special::student_t_quantile(1.0 - alpha.value() / 2.0, df) * se;
-    let side = match varies {
-        true if mean - reach > 0.0 => 1,
-        true if mean + reach < 0.0 => -1,
-        _ => 0,
-    };
-    let ends = [shown(mean - reach), shown(mean + reach)];
-    Some(EffectEstimate {
-        scope: Scope::Population,
+    let contrast = Contrast {
+        mean: effects.mean(),
+        se,
+        df: (effects.count() - 1) as f64,
+        unit: (!is_positive).then_some(scale.unit),
+        varies: se > 1e-12 * largest,
         certain: false,
-        measure: match is_positive {
-            true => Measure::LogRatio,
-            false => Measure::Difference,
-        },
-        value: shown(mean),
-        ci95: varies.then_some([ends[0].min(ends[1]), ends[0].max(ends[1])]),
-        p_value: varies.then(|| (2.0 * student_t_cdf(-(mean / se).abs(), df)).min(1.0)),
-        scenarios: effects.count(),
-        side,
-        plan_basis: metric_basis(&complete, weights, statistic, &effects, is_positive)
-            .filter(|_| varies),
+    };
+    let plan_basis = metric_basis(&complete, weights, statistic, &effects, is_positive);
+    Some(EffectEstimate {
+        plan_basis: plan_basis.filter(|_| contrast.varies),
+        ..contrast.estimate(Scope::Population, effects.count(), alpha)
     })
+}
+
+/// The contrast of a metric, on the scale on which it is tested.
+struct Contrast {
+    mean: f64,
+    /// Standard error.
+    se: f64,
+    df: f64,
+    /// The unit of a difference. Absent for ratios, which are tested on logs.
+    unit: Option<f64>,
+    /// The standard error is more than rounding.
+    varies: bool,
+    /// There is no error, so that the contrast is known.
+    certain: bool,
+}
+
+impl Contrast {
+    /// The estimate with its t-interval, without a basis of plans.
+    fn estimate(&self, scope: Scope, scenarios: usize, alpha: Level) -> EffectEstimate {
+        let Self { mean, se, df, .. } = *self;
+        let reach = match self.varies {
+            true => student_t_quantile(1.0 - alpha.value() / 2.0, df) * se,
+            false => 0.0,
+        };
+        let shown = |effect: f64| match self.unit {
+            None => finite((1.0 - exp(effect)) * 100.0),
+            Some(unit) => finite(effect * unit),
+        };
+        let ends = [shown(mean - reach), shown(mean + reach)];
+        let ci95 = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        EffectEstimate {
+            scope,
+            measure: match self.unit {
+                None => Measure::LogRatio,
+                Some(_) => Measure::Difference,
+            },
+            value: shown(mean),
+            ci95: self.varies.then_some(ci95),
+            p_value: (self.varies).then(|| (2.0 * student_t_cdf(-(mean / se).abs(), df)).min(1.0)),
+            certain: self.certain,
+            scenarios,
+            side: match self.varies || self.certain {
+                true if mean - reach > 0.0 => 1,
+                true if mean + reach < 0.0 => -1,
+                _ => 0,
+            },
+            plan_basis: None,
+        }
+    }
 }
 
 /// The facts that a plan for a metric is made of. None for the difference of two differences.
@@ -577,35 +608,15 @@ fn suite_metric_effect(
     }
     let se = sqrt(variance);
     let varies = repeats && se > 1e-12 * largest;
-    let certain = repeats && !varies && mean.abs() > 1e-12 * largest;
-    let df = variance * variance / spread;
-    let reach = match varies {
-        true => crate::special::student_t_quantile(1.0 - alpha.value() / 2.0, df) * se,
-        false => 0.0,
+    let contrast = Contrast {
+        mean,
+        se,
+        df: variance * variance / spread,
+        unit: (!is_positive).then_some(scale.unit),
+        varies,
+        certain: repeats && !varies && mean.abs() > 1e-12 * largest,
     };
-    let shown = |effect: f64| match is_positive {
-        true => finite((1.0 - exp(effect)) * 100.0),
-        false => finite(effect * scale.unit),
-    };
-    let ends = [shown(mean - reach), shown(mean + reach)];
-    Some(EffectEstimate {
-        scope: Scope::Suite,
-        measure: match is_positive {
-            true => Measure::LogRatio,
-            false => Measure::Difference,
-        },
-        value: shown(mean),
-        ci95: varies.then_some([ends[0].min(ends[1]), ends[0].max(ends[1])]),
-        p_value: varies.then(|| (2.0 * student_t_cdf(-(mean / se).abs(), df)).min(1.0)),
-        certain,
-        scenarios: complete.len(),
-        side: match varies || certain {
-            true if mean - reach > 0.0 => 1,
-            true if mean + reach < 0.0 => -1,
-            _ => 0,
-        },
-        plan_basis: None,
-    })
+    Some(contrast.estimate(Scope::Suite, complete.len(), alpha))
 }
 
 /// The effect of a term on success, in points. Never trusts a spread below half of what chance inside the tasks makes, and allows

@@ -151,8 +151,7 @@ impl TaskT {
 /// and the spread that is trusted is not below `floor`.
 ///
 /// Integrates over the estimated spread and over the skew that few normal values show by chance, which makes the interval
-/// reach further; the
-/// cap is left out. Simulated, it is right to 3 points.
+/// reach further; the cap is left out. Simulated, it is right to 3 points.
 pub(crate) fn power(delta: f64, [variance, floor]: [f64; 2], tasks: u64, alpha: Level) -> f64 {
     const SKEWS: u32 = 16;
     let (number, df) = (tasks as f64, tasks.saturating_sub(1) as f64);

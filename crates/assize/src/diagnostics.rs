@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -123,8 +122,8 @@ pub(crate) fn keep_in(directory: &Path, redactor: impl FnOnce() -> Redactor) {
         return;
     }
     let path = RunFile::Log.within(directory);
-    let mut options = File::options();
-    match options.mode(0o600).create(true).append(true).open(&path) {
+    let mut options = assize_secrets::private_file_options();
+    match options.create(true).append(true).open(&path) {
         Ok(file) => {
             let new = Sink::File(file, Box::new(redactor()));
             let before = std::mem::replace(&mut *sink(), new);

@@ -11,7 +11,7 @@ pub fn suite_files(bytes: &[u8]) {
                 explained(document.read_as::<SuiteFile>(&[]).err());
                 explained(document.read_as::<ScenarioFile>(&[]).err());
             }
-            Err(problem) => explained(Some(problem)),
+            Err(error) => explained(Some(error)),
         }
     }
 }
@@ -32,10 +32,10 @@ pub fn mcp_requests(root: &Path, bytes: &[u8]) {
     crate::commands::read_mcp_requests(root, bytes);
 }
 
-/// A problem can always be shown, on a terminal and without harm.
-fn explained(problem: Option<crate::suite::FileError>) {
-    let Some(problem) = problem else { return };
-    let text = problem.to_string();
+/// An error can always be shown, on a terminal and without harm.
+fn explained(error: Option<crate::suite::FileError>) {
+    let Some(error) = error else { return };
+    let text = error.to_string();
     assert!(text.starts_with("fuzz."), "{text}");
     assert!(
         !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t'),

@@ -1,7 +1,7 @@
-//! Whose call it is: the main agent's, or that of a subagent that a tool call started.
+//! Attributes each call to the main agent, or to a subagent that a tool call started.
 //!
-//! Some agents say in a header that a subagent asks. Otherwise the conversation of a subagent opens with the text that an
-//! earlier answer handed to a tool. Everything else, also a conversation that was made shorter, is the main agent's.
+//! Some agents name the subagent in a header. Otherwise the conversation of a subagent opens with the text that an earlier
+//! answer passed to a tool. Everything else, also a conversation that was made shorter, is the main agent's.
 
 use super::session::Call;
 use assize_llm::{Content, RequestedTool};
@@ -30,14 +30,14 @@ const TASKS: [&str; 10] = [
     "text",
 ];
 
-/// Headers that only requests of subagents have, with the header that names the subagent: of Claude Code, Codex and opencode.
+/// A header that only requests of subagents have, and the one that names the subagent: of Claude Code, Codex and opencode.
 const SUBAGENTS: [(&str, &str); 3] = [
     ("x-claude-code-agent-id", "x-claude-code-agent-id"),
     ("x-codex-parent-thread-id", "thread-id"),
     ("x-parent-session-id", "x-session-affinity"),
 ];
 
-/// A conversation, by what it opens with, or by the subagent that has it.
+/// The identity of a conversation: a hash of its opening, or of the subagent's name.
 pub(super) type Thread = u64;
 
 /// Conversations of a session, by when they began.
@@ -50,7 +50,7 @@ struct Opening {
     first_call: u64,
 }
 
-/// Names the conversation of a subagent that names itself, or the one that opens so.
+/// The conversation of a subagent that names itself, else the one with this opening.
 pub(super) fn thread_of(opening: &str, subagent: Option<&str>) -> Thread {
     let mut hasher = DefaultHasher::new();
     match subagent {
@@ -60,7 +60,7 @@ pub(super) fn thread_of(opening: &str, subagent: Option<&str>) -> Thread {
     hasher.finish()
 }
 
-/// The subagent that sends a request, by the headers of agents that say so.
+/// The subagent that sends a request, if a header names it.
 pub(super) fn subagent_in(headers: &HeaderMap) -> Option<String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let named = SUBAGENTS
@@ -94,7 +94,7 @@ impl Threads {
             .collect();
         started.sort_by_key(|(_, opening)| opening.first_call);
         let mut agents: HashMap<Thread, String> = HashMap::new();
-        // Several subagents may have been told the same.
+        // Several subagents may have the same task.
         let mut taken = HashSet::new();
         for (thread, opening) in started {
             let own_name = calls
@@ -114,7 +114,8 @@ impl Threads {
         named.collect()
     }
 
-    /// The tool call that started a conversation. Where a subagent names itself, nothing is guessed from its words but which call that was.
+    /// The tool call that started a conversation. A subagent that names itself is known to be one, so that a short or repeated task is
+    /// evidence enough.
     fn starter(
         &self,
         thread: Thread,

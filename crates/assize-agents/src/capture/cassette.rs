@@ -8,7 +8,7 @@ use super::CaptureError;
 use super::encoding::Decoded;
 use super::normal_form::{KEY, Known, fingerprint, normal_form};
 use crate::lock;
-use assize_secrets::{Redactor, without_credentials};
+use assize_secrets::{Redactor, private_file_options, without_credentials};
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,6 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -136,10 +135,9 @@ impl Cassette {
         let tape = match settings.mode {
             CassetteMode::Record => {
                 // A resumed run adds to the recordings it has; a repeated request replaces its earlier recording.
-                let file = File::options()
+                let file = private_file_options()
                     .create(true)
                     .append(true)
-                    .mode(0o600)
                     .open(&settings.file)
                     .map_err(|error| failed(error.to_string()))?;
                 Tape::Recording(Mutex::new(file))

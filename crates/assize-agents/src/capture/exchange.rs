@@ -232,7 +232,7 @@ impl Exchange {
     }
 }
 
-/// A call whose answer has ended; its request may still be being read.
+/// A call whose answer has ended. Its request may not have been read yet.
 struct EndedCall {
     session: Arc<Session>,
     call: CallUnderWay,

@@ -48,7 +48,7 @@ impl Evidence<'_> {
             return Some(no_answer(silence));
         }
         match self.prompt.failed_call() {
-            // The agent has got the whole answer and goes by it.
+            // The agent received the whole answer and used it.
             Some(call) if call.broke_off_behind_its_end() && own.is_ok() => None,
             Some(call) => Some(self.failed(call, own)),
             None if is_timeout || self.session.has_answer() => None,
@@ -75,10 +75,8 @@ impl Evidence<'_> {
         })
     }
 
-    /// The time that a call under way at the time limit had waited without a byte of an answer, if that was more than half
-    /// of the limit.
-    /// Tries that the agent gave up before it count as well, since it asked the same silent service again. A call given up before one
-    /// that was answered does not: how it went on is the agent's own doing. Subagents wait as the main agent does.
+    /// The longest time that an agent with a call under way at the time limit had waited for it, if that was more than half of
+    /// the limit. Subagents count as the main agent does.
     fn silence_at_the_end(&self) -> Option<Duration> {
         let agents: HashSet<Option<&str>> = self
             .prompt
@@ -91,7 +89,10 @@ impl Evidence<'_> {
         waits.max().filter(|waited| *waited > self.limit / 2)
     }
 
-    /// How long the last call of an agent had waited, with those before it that nobody answered either.
+    /// The time that an agent waited without a byte of an answer, up to the time limit. Absent if its last call was not under way then.
+    ///
+    /// Calls that the agent gave up right before count as well: it asked the same silent service again. Calls before one that was
+    /// answered do not.
     fn silence_of(&self, agent: Option<&str>) -> Option<Duration> {
         let is_silent = |call: &&Call| call.ending == Ending::ClientGone && call.status().is_none();
         let calls = self.prompt.task_calls();
@@ -105,9 +106,9 @@ impl Evidence<'_> {
     }
 
     fn failed(&self, call: &Call, own: &Own) -> ProviderError {
-        let said = self.session.error_of(call);
+        let message = self.session.error_of(call);
         if call.is_context_overflow() {
-            return ProviderError::agent(said).with_code("context_overflow");
+            return ProviderError::agent(message).with_code("context_overflow");
         }
         let code = match call.status() {
             None => "llm_unreachable".to_owned(),
@@ -115,10 +116,10 @@ impl Evidence<'_> {
             Some(status) => format!("llm_{status}"),
         };
         match self.session.has_answer() || self.session.has_content() {
-            true => ProviderError::service(said)
+            true => ProviderError::service(message)
                 .with_code(code)
                 .with_void_cause(VoidCause::LlmError),
-            false => self.no_model_answer(own, &said, &code),
+            false => self.no_model_answer(own, &message, &code),
         }
     }
 

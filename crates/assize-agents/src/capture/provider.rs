@@ -35,7 +35,7 @@ pub struct CaptureSettings {
     pub required: bool,
     /// Prices calls.
     pub prices: Option<Prices>,
-    /// Assize's own environment, for what is not said elsewhere.
+    /// Assize's own environment, for what no other setting names.
     pub environment: BTreeMap<String, String>,
     /// Gets to know the keys that agents send.
     pub secrets: Secrets,

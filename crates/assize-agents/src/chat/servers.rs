@@ -172,10 +172,10 @@ impl Connected {
         match tokio::time::timeout(patience, opening).await {
             Ok(opened) => opened.map_err(not_ready),
             Err(_) => {
-                let said = notes.last_words().map(|said| format!(": {said}"));
+                let words = notes.last_words().map(|words| format!(": {words}"));
                 Err(not_ready(format!(
                     "was not ready within {patience:?}{}",
-                    said.unwrap_or_default()
+                    words.unwrap_or_default()
                 )))
             }
         }

@@ -237,8 +237,8 @@ fn what_cannot_work_is_named_before_a_run() {
             "mcp_servers",
         ),
     ] {
-        let problem = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
-        assert_eq!(problem.path[0], place);
+        let error = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
+        assert_eq!(error.path[0], place);
     }
 }
 
@@ -246,7 +246,7 @@ fn what_cannot_work_is_named_before_a_run() {
 #[test]
 fn a_build_without_servers_says_how_to_get_them() {
     let settings = json!({"mcp_servers": {"docs": {"command": "docs-server"}}});
-    let problem = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
-    assert_eq!(problem.path, ["mcp_servers"]);
-    assert!(problem.hint.unwrap().contains("--features mcp"));
+    let error = ChatSettings::checked(settings.as_object().unwrap()).unwrap_err();
+    assert_eq!(error.path, ["mcp_servers"]);
+    assert!(error.hint.unwrap().contains("--features mcp"));
 }

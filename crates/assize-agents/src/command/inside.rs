@@ -56,13 +56,13 @@ fn kills_since(before: ContainerUse, used: ContainerUse) -> Option<u64> {
 
 /// A program that is not in the image, or an engine that failed, says nothing about the agent.
 fn explained(error: ProviderError, oom_kills: Option<u64>) -> ProviderError {
-    let said = |part: &str| error.message.contains(part);
+    let mentions = |part: &str| error.message.contains(part);
     match error.code.as_deref() {
         // In the engine's words, or in those of the shell that starts a program with its stdin in a file.
         Some("exit_126" | "exit_127")
-            if said("executable file not found")
-                || said("no such file or directory")
-                || said(": exec: ") =>
+            if mentions("executable file not found")
+                || mentions("no such file or directory")
+                || mentions(": exec: ") =>
         {
             let message = format!(
                 "the program is not in the image: {} (hint: `assize image build --agent AGENT --from IMAGE` adds an agent, or \

@@ -249,9 +249,9 @@ impl Turn {
                     Status::Signalled(signal) => format!("signal_{signal}"),
                 };
                 let mut message = format!("the program ended with {status}");
-                let said = self.last_words();
-                if !said.is_empty() {
-                    message.push_str(&format!(": {said}"));
+                let words = self.last_words();
+                if !words.is_empty() {
+                    message.push_str(&format!(": {words}"));
                 }
                 Some(ProviderError::agent(message).with_code(code))
             }
@@ -261,10 +261,10 @@ impl Turn {
 
     /// The reason of its end, in its own words: agents write errors to either stream.
     fn last_words(&self) -> String {
-        let said = self.stderr.last_words(LAST_WORDS);
-        match said.is_empty() {
+        let words = self.stderr.last_words(LAST_WORDS);
+        match words.is_empty() {
             true => last(&self.story.answer, LAST_WORDS),
-            false => said,
+            false => words,
         }
     }
 

@@ -86,25 +86,25 @@ fn ended(event: &Value, at: Option<i64>, story: &mut Story, counting: Counting) 
     }
     used(event, story, counting);
     // Qwen Code reports its own errors elsewhere.
-    let said = text(event, &["result"]).or_else(|| text(event, &["error", "message"]));
-    let said = said.unwrap_or_default();
+    let result = text(event, &["result"]).or_else(|| text(event, &["error", "message"]));
+    let result = result.unwrap_or_default();
     let status = count(event, &["api_error_status"]).and_then(|status| u16::try_from(status).ok());
     let is_error = event["is_error"].as_bool().unwrap_or(false);
     match text(event, &["subtype"]) {
-        _ if is_error && (status.is_some() || said.starts_with("API Error")) => {
-            story.complain(said, true, at);
-            let message = said.to_owned();
+        _ if is_error && (status.is_some() || result.starts_with("API Error")) => {
+            story.complain(result, true, at);
+            let message = result.to_owned();
             story.llm_failure = Some(LlmFailure { status, message });
         }
         Some("error_max_turns") => story.is_at_limit = true,
         Some("success") if !is_error => {
             story.is_done = true;
-            story.answer = said.to_owned();
+            story.answer = result.to_owned();
         }
         subtype => {
-            let message = match said {
+            let message = match result {
                 "" => format!("the agent ended with `{}`", subtype.unwrap_or("an error")),
-                said => said.to_owned(),
+                result => result.to_owned(),
             };
             story.complain(&message, false, at);
         }

@@ -37,13 +37,13 @@ fn is_tool(item: &Value) -> bool {
 }
 
 fn completed(item: &Value, at: Option<i64>, story: &mut Story) {
-    let said = text(item, &["text"]).unwrap_or_default();
+    let content = text(item, &["text"]).unwrap_or_default();
     match text(item, &["type"]).unwrap_or_default() {
-        "reasoning" => story.think(said, at),
+        "reasoning" => story.think(content, at),
         "agent_message" => {
             // Every message is whole; the last one is the answer.
             story.answer.clear();
-            story.add_text(said, at);
+            story.add_text(content, at);
         }
         "error" => match text(item, &["message"]).unwrap_or_default() {
             notice if notice.starts_with(UNKNOWN_MODEL) => {}

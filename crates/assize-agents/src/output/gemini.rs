@@ -12,11 +12,11 @@ pub(super) fn read(event: &Value, at: Option<i64>, story: &mut Story) {
     let stamped =
         text(event, &["timestamp"]).and_then(|time| Timestamp::from(time.to_owned()).unix_ms());
     let at = stamped.or(at);
-    let said = text(event, &["content"]).unwrap_or_default();
+    let content = text(event, &["content"]).unwrap_or_default();
     let id = text(event, &["tool_id"]).unwrap_or_default();
     match text(event, &["type"]).unwrap_or_default() {
         "init" => story.session = text(event, &["session_id"]).map(str::to_owned),
-        "message" if text(event, &["role"]) == Some("assistant") => story.extend_text(said, at),
+        "message" if text(event, &["role"]) == Some("assistant") => story.extend_text(content, at),
         "tool_use" => {
             let name = text(event, &["tool_name"]).unwrap_or("unknown");
             story.begin_tool(id, name, event["parameters"].clone(), at);

@@ -62,14 +62,14 @@ impl LlmFailure {
         if mentions_context_overflow(&self.message) {
             return ProviderError::agent(self.message.clone()).with_code("context_overflow");
         }
-        let (code, said) = match self.status {
+        let (code, failure) = match self.status {
             Some(status) => (
                 format!("llm_{status}"),
                 format!("the LLM answered {status}"),
             ),
             None => ("llm_failed".to_owned(), "the LLM failed".to_owned()),
         };
-        ProviderError::service(format!("{said}: {}", self.message)).with_code(code)
+        ProviderError::service(format!("{failure}: {}", self.message)).with_code(code)
     }
 }
 

@@ -146,7 +146,7 @@ impl Recipe {
         suite: &Path,
     ) -> Result<Invocation, ProviderError> {
         let (settings, surroundings) = read_settings(&params.provider_overrides)
-            .map_err(|problem| ProviderError::service(problem.message))?;
+            .map_err(|error| ProviderError::service(error.message))?;
         let overrides = &params.provider_overrides;
         let login = self
             .login_for_session(overrides, &params.environment)
@@ -222,8 +222,8 @@ fn read_settings(overrides: &JsonMap) -> Result<(RecipeSettings, Surroundings), 
     Ok((read(&own)?, surroundings))
 }
 
-fn not_signed_in(problem: SignInError) -> ProviderError {
-    let SignInError { message, hint } = problem;
+fn not_signed_in(error: SignInError) -> ProviderError {
+    let SignInError { message, hint } = error;
     ProviderError::service(format!("{message}; {hint}"))
         .with_code("not_signed_in")
         .with_void_cause(VoidCause::AgentStart)
@@ -419,13 +419,10 @@ impl Order<'_> {
 /// Writes a file that other users cannot read.
 fn write_private(path: &Path, content: &str) -> std::io::Result<()> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600);
-    file.open(path)?.write_all(content.as_bytes())
+    assize_secrets::create_private_file(path)?.write_all(content.as_bytes())
 }
 
 /// A server as the agent's own configuration names it.
@@ -552,9 +549,9 @@ mod tests {
     fn servers_that_an_agent_cannot_have_are_refused_before_a_run() {
         let one = json!({"docs": {"command": "docs"}});
         let refused = |agent: &str, value: Value| {
-            let problem = recipe(agent).check_settings(&settings(value)).unwrap_err();
-            assert_eq!(problem.path[0], "mcp_servers", "{agent}");
-            problem.message
+            let error = recipe(agent).check_settings(&settings(value)).unwrap_err();
+            assert_eq!(error.path[0], "mcp_servers", "{agent}");
+            error.message
         };
         let said = refused("aider", json!({"mcp_servers": one}));
         assert_eq!(said, "`aider` cannot be given MCP servers");

@@ -82,15 +82,15 @@ impl Agent {
         let known = setup.plugins.providers();
         let Some(source) = known.get(&uses) else {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            let mut problem =
+            let mut error =
                 crate::settings::setting_error("provider", format!("unknown provider `{uses}`"));
-            problem.hint = Some(format!("known providers: {}", names.join(", ")));
-            return Err(problem);
+            error.hint = Some(format!("known providers: {}", names.join(", ")));
+            return Err(error);
         };
         let instance = source.instance();
-        let within = |mut problem: ConfigError| {
-            problem.path.insert(0, "provider".to_owned());
-            problem
+        let within = |mut error: ConfigError| {
+            error.path.insert(0, "provider".to_owned());
+            error
         };
         instance.check_overrides(&overrides).map_err(within)?;
         if matches!(source, ProviderSource::Single(_)) && instance.scope() == ProviderScope::Mode {
@@ -203,7 +203,7 @@ impl Agent {
         handle: &SessionHandle,
         execution: &mut Execution,
     ) -> Option<SessionTrace> {
-        let problem =
+        let reason =
             match tokio::time::timeout(WIND_DOWN / 2, provider.export_session(handle)).await {
                 Ok(Ok(trace)) => {
                     for event in &trace.events {
@@ -219,7 +219,7 @@ impl Agent {
                 Ok(Err(error)) => error.message,
                 Err(_) => "no answer".to_owned(),
             };
-        execution.note("export_failed", json!({"error": problem}));
+        execution.note("export_failed", json!({"error": reason}));
         None
     }
 
@@ -351,17 +351,17 @@ impl Runner for Agent {
             .drain()
             .map(|(_, open)| open)
             .collect();
-        let mut problems = Vec::new();
+        let mut errors = Vec::new();
         for session in &left {
             let ended = session.provider.destroy_session(&session.handle).await;
-            problems.extend(ended.err().map(|error| error.message));
+            errors.extend(ended.err().map(|error| error.message));
         }
         for (_, provider) in self.up.lock().await.drain() {
-            problems.extend(provider.shutdown().await.err().map(|error| error.message));
+            errors.extend(provider.shutdown().await.err().map(|error| error.message));
         }
-        match problems.is_empty() {
+        match errors.is_empty() {
             true => Ok(()),
-            false => Err(problems.join("; ").into()),
+            false => Err(errors.join("; ").into()),
         }
     }
 }

@@ -97,8 +97,8 @@ async fn without_a_fitting_rule_a_task_fails_in_a_named_phase() {
 #[test]
 fn rules_that_make_no_sense_are_refused() {
     let check = |config: Value, expected: &str| {
-        let problem = made("rules", config).err().unwrap();
-        assert!(problem.message.contains(expected), "{problem:?}");
+        let error = made("rules", config).err().unwrap();
+        assert!(error.message.contains(expected), "{error:?}");
     };
     check(
         json!({"rules": [{"when": {"matches": "("}, "output": 1}]}),
@@ -206,10 +206,10 @@ fn what_is_not_live_is_said() {
 
 #[test]
 fn unknown_providers_are_refused() {
-    let problem = made("agent", json!({"provider": {"uses": "nobody"}}))
+    let error = made("agent", json!({"provider": {"uses": "nobody"}}))
         .err()
         .unwrap();
-    assert_eq!(problem.message, "unknown provider `nobody`");
+    assert_eq!(error.message, "unknown provider `nobody`");
 }
 
 fn answering(reply: Reply) -> ScriptedEndpoint {
@@ -333,14 +333,14 @@ async fn what_a_model_says_wrong_is_a_failure_and_what_a_service_does_wrong_teac
 
 #[test]
 fn a_key_that_is_not_set_is_missed_before_anything_runs() {
-    let problem = made(
+    let error = made(
         "llm",
         json!({"api": "openai", "model": "m", "key_env": "NO_SUCH_KEY_HERE"}),
     )
     .err()
     .unwrap();
     assert_eq!(
-        problem.message,
+        error.message,
         "the environment variable `NO_SUCH_KEY_HERE` is not set"
     );
 }

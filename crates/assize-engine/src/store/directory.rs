@@ -13,6 +13,7 @@ use crate::event::Listener;
 use crate::random::attempt_seed;
 use crate::workspace::archive_name;
 use assize_contracts::{CellKey, Outcome, ProfileRow, RunRecord, ScoreRecord, SessionTrace};
+use assize_secrets::private_file_options;
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
@@ -491,8 +492,7 @@ pub(super) fn lock(run: &Path, id: &str) -> Result<File, StoreError> {
 
 fn lock_within(run: &Path, id: &str, patience: Duration) -> Result<File, StoreError> {
     let path = RunFile::Lock.within(run);
-    let mut options = files::private();
-    let mut file = options
+    let mut file = private_file_options()
         .create(true)
         .read(true)
         .append(true)

@@ -1,9 +1,9 @@
 //! Files that are replaced whole or grow by lines.
 
 use super::error::{StoreError, io};
-use std::fs::{DirBuilder, File, OpenOptions};
+use assize_secrets::{create_private_directory, create_private_file, private_file_options};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Replaces a file so that a reader sees either the old or the new content, also after a crash.
@@ -55,23 +55,12 @@ fn fill(
 
 /// Makes a directory that only this user may look into, and those above it.
 pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
-    let mut builder = DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(path);
-    made.map_err(io("create", path))
+    create_private_directory(path).map_err(io("create", path))
 }
 
-/// Options for files that only this user may read: records hold whatever agents wrote.
-pub(crate) fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600);
-    options
-}
-
-/// An empty file of that kind.
+/// Makes an empty file that only this user may read.
 pub(crate) fn create(path: &Path) -> Result<File, StoreError> {
-    let mut options = private();
-    let file = options.write(true).create(true).truncate(true).open(path);
-    file.map_err(io("create", path))
+    create_private_file(path).map_err(io("create", path))
 }
 
 /// Makes the names in a directory durable.
@@ -132,7 +121,7 @@ impl AppendFile {
 
     fn open(&self) -> Result<File, StoreError> {
         let is_new = !self.path.exists();
-        let file = private()
+        let file = private_file_options()
             .create(true)
             .append(true)
             .open(&self.path)

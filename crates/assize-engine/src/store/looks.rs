@@ -2,8 +2,8 @@
 
 use super::RunFile;
 use super::error::{StoreError, io};
-use super::files;
 use assize_contracts::LookRecord;
+use assize_secrets::private_file_options;
 use std::io::Write;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn append_look(run: &Path, look: &LookRecord) -> Result<(), StoreError> {
     let path = RunFile::Looks.within(run);
     let mut line = serde_json::to_vec(look).expect("a look is plain data");
     line.push(b'\n');
-    let mut file = files::private()
+    let mut file = private_file_options()
         .create(true)
         .append(true)
         .open(&path)

@@ -30,20 +30,20 @@ pub fn check_flow(task: &ScenarioTask, schemas: &dyn DeclaredSchemas) -> Vec<Con
     let mut check = Check {
         task,
         schemas,
-        problems: Vec::new(),
+        errors: Vec::new(),
     };
     check.steps();
     check.keys();
     for step in 0..task.steps.len() {
         check.step(step);
     }
-    check.problems
+    check.errors
 }
 
 struct Check<'a> {
     task: &'a ScenarioTask,
     schemas: &'a dyn DeclaredSchemas,
-    problems: Vec<ConfigError>,
+    errors: Vec<ConfigError>,
 }
 
 /// The known part of a value before it exists.
@@ -54,8 +54,8 @@ enum Known<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn problem(&mut self, path: &[&str], message: String, hint: Option<String>) {
-        self.problems.push(ConfigError {
+    fn report(&mut self, path: &[&str], message: String, hint: Option<String>) {
+        self.errors.push(ConfigError {
             hint,
             ..ConfigError::at(path.iter().copied(), message)
         });
@@ -64,7 +64,7 @@ impl<'a> Check<'a> {
     fn steps(&mut self) {
         let task = self.task;
         if task.steps.is_empty() {
-            self.problem(
+            self.report(
                 &["steps"],
                 "found no steps, expected at least one".to_owned(),
                 None,
@@ -73,7 +73,7 @@ impl<'a> Check<'a> {
         for (number, step) in task.steps.iter().enumerate() {
             if task.steps[..number].iter().any(|other| other.id == step.id) {
                 let message = format!("the step id `{}` is given twice", step.id);
-                self.problem(&["steps", &number.to_string(), "id"], message, None);
+                self.report(&["steps", &number.to_string(), "id"], message, None);
             }
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Check<'a> {
                 count => format!("{count} steps are named `{key}`, so an id is needed"),
             };
             let hint = known_steps(steps);
-            self.problem(&["input_map", key], message, Some(hint));
+            self.report(&["input_map", key], message, Some(hint));
         }
     }
 
@@ -107,17 +107,17 @@ impl<'a> Check<'a> {
             let target = match parse_target(&mapping.to) {
                 Ok(target) => target,
                 Err(message) => {
-                    self.problem(&at_target, message, None);
+                    self.report(&at_target, message, None);
                     continue;
                 }
             };
             if !written.insert(target.clone()) {
                 let message = format!("`{}` is written twice", mapping.to);
-                self.problem(&at_target, message, None);
+                self.report(&at_target, message, None);
             }
             if let Err(reason) = put(&mut input, &target, Value::Null) {
                 let message = format!("`{}` is impossible: {reason}", mapping.to);
-                self.problem(&at_target, message, None);
+                self.report(&at_target, message, None);
             }
             if let Some(source) = source {
                 self.fit(step, mapping, &target, &source, &at_target);
@@ -144,7 +144,7 @@ impl<'a> Check<'a> {
         let source = match Source::parse(&mapping.from) {
             Ok(source) => source,
             Err(message) => {
-                self.problem(&at, message, None);
+                self.report(&at, message, None);
                 return None;
             }
         };
@@ -154,7 +154,7 @@ impl<'a> Check<'a> {
                 Some(previous) => (previous, path),
                 None => {
                     let message = format!("`{}`: there is no step before the first", mapping.from);
-                    self.problem(&at, message, None);
+                    self.report(&at, message, None);
                     return None;
                 }
             },
@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
                     "`{}` is impossible: {reason} by the output schema of `{}`",
                     mapping.from, origin.r#type
                 );
-                self.problem(&at, message, None);
+                self.report(&at, message, None);
                 None
             }
         }
@@ -210,7 +210,7 @@ impl<'a> Check<'a> {
                 (message, Some(hint))
             }
         };
-        self.problem(at, message, hint);
+        self.report(at, message, hint);
         None
     }
 
@@ -227,7 +227,7 @@ impl<'a> Check<'a> {
                 Some(_) => "names nothing in the scenario's input",
                 None => "needs the scenario to have an `input`",
             };
-            self.problem(at, format!("`{}` {reason}", mapping.from), None);
+            self.report(at, format!("`{}` {reason}", mapping.from), None);
         }
         found.map(Known::Value)
     }
@@ -253,7 +253,7 @@ impl<'a> Check<'a> {
                     "`{}` is impossible: {reason} by the input schema of `{task_type}`",
                     mapping.to
                 );
-                self.problem(at, message, None);
+                self.report(at, message, None);
                 return;
             }
         };
@@ -273,7 +273,7 @@ impl<'a> Check<'a> {
                 mapping.to,
                 wanted.join(" or ")
             );
-            self.problem(at, message, None);
+            self.report(at, message, None);
         }
     }
 }
@@ -393,8 +393,8 @@ mod tests {
             output: json!({"type": "object", "properties": {"intent": {"type": "string"}, "sure": {"type": "number"}}, "additionalProperties": false}),
             input: json!({"type": "object", "properties": {"intent": {"type": "string"}, "age": {"type": "number"}}}),
         };
-        let problems = check_flow(&chain(input_map.clone()), &schemas);
-        let messages: Vec<&str> = problems.iter().map(|problem| &*problem.message).collect();
+        let errors = check_flow(&chain(input_map.clone()), &schemas);
+        let messages: Vec<&str> = errors.iter().map(|error| &*error.message).collect();
         match expected.is_empty() {
             true => assert!(messages.is_empty(), "{input_map}: {messages:?}"),
             false => assert!(
@@ -477,8 +477,8 @@ mod tests {
     fn two_steps_cannot_have_one_id() {
         let mut task = chain(json!({}));
         task.steps[2].id = "one".into();
-        let problems = check_flow(&task, &());
-        assert_eq!(problems[0].message, "the step id `one` is given twice");
-        assert_eq!(problems[0].path, ["steps", "2", "id"]);
+        let errors = check_flow(&task, &());
+        assert_eq!(errors[0].message, "the step id `one` is given twice");
+        assert_eq!(errors[0].path, ["steps", "2", "id"]);
     }
 }

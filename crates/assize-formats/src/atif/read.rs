@@ -461,11 +461,11 @@ fn totals(root: &Trajectory) -> TokenBreakdown {
 
 /// The producer's own word for the success of a call, in the forms that are in use.
 fn success(extra: &Value) -> Option<bool> {
-    let said = |path: &str| extra.pointer(path).and_then(Value::as_bool);
+    let flag = |path: &str| extra.pointer(path).and_then(Value::as_bool);
     let failed = ["/is_error", "/tool_result_is_error", "/failed"]
         .iter()
-        .find_map(|path| said(path));
-    said("/assize/success")
-        .or(said("/success"))
+        .find_map(|path| flag(path));
+    flag("/assize/success")
+        .or(flag("/success"))
         .or(failed.map(|failed| !failed))
 }

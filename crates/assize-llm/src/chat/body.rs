@@ -38,7 +38,7 @@ pub(super) fn assistant(answered: &Answered, streamed: bool) -> Message {
 fn anthropic(request: &ChatRequest) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for message in &request.messages {
-        let (role, mut blocks) = match message {
+        let (role, blocks) = match message {
             Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
             Message::Assistant {
                 raw: Some(Value::Array(blocks)),
@@ -57,15 +57,7 @@ fn anthropic(request: &ChatRequest) -> Value {
                 ],
             ),
         };
-        // Roles must alternate: results of parallel calls share one message.
-        match messages.last_mut().filter(|last| last["role"] == role) {
-            Some(last) => {
-                if let Some(content) = last["content"].as_array_mut() {
-                    content.append(&mut blocks);
-                }
-            }
-            None => messages.push(json!({"role": role, "content": blocks})),
-        }
+        add_parts(&mut messages, role, "content", blocks);
     }
     let mut body = Map::new();
     body.insert("model".into(), json!(request.model));
@@ -230,43 +222,8 @@ fn responses(request: &ChatRequest) -> Value {
 fn gemini(request: &ChatRequest) -> Value {
     let mut contents: Vec<Value> = Vec::new();
     for message in &request.messages {
-        let (role, mut parts) = match message {
-            Message::User(text) => ("user", vec![json!({"text": text})]),
-            Message::Assistant {
-                raw: Some(raw @ Value::Object(_)),
-                ..
-            } => (
-                "model",
-                raw["parts"].as_array().cloned().unwrap_or_default(),
-            ),
-            Message::Assistant { text, tools, .. } => {
-                let text = (!text.is_empty()).then(|| json!({"text": text}));
-                let tools = tools.iter().map(
-                    |tool| json!({"functionCall": {"name": tool.name, "args": tool.arguments}}),
-                );
-                ("model", text.into_iter().chain(tools).collect())
-            }
-            Message::ToolResult {
-                name,
-                output,
-                is_error,
-                ..
-            } => {
-                let field = if *is_error { "error" } else { "output" };
-                (
-                    "user",
-                    vec![json!({"functionResponse": {"name": name, "response": {field: output}}})],
-                )
-            }
-        };
-        match contents.last_mut().filter(|last| last["role"] == role) {
-            Some(last) => {
-                if let Some(known) = last["parts"].as_array_mut() {
-                    known.append(&mut parts);
-                }
-            }
-            None => contents.push(json!({"role": role, "parts": parts})),
-        }
+        let (role, parts) = gemini_parts(message);
+        add_parts(&mut contents, role, "parts", parts);
     }
     let mut config = Map::new();
     insert(&mut config, "maxOutputTokens", request.max_output_tokens);
@@ -303,6 +260,48 @@ fn gemini(request: &ChatRequest) -> Value {
         (!config.is_empty()).then_some(config),
     );
     Value::Object(body)
+}
+
+/// Adds the parts of a message under a key. Roles must alternate, so that results of parallel calls share one message.
+fn add_parts(messages: &mut Vec<Value>, role: &str, key: &str, mut parts: Vec<Value>) {
+    match messages.last_mut().filter(|last| last["role"] == role) {
+        Some(last) => {
+            if let Some(known) = last[key].as_array_mut() {
+                known.append(&mut parts);
+            }
+        }
+        None => messages.push(json!({"role": role, key: parts})),
+    }
+}
+
+/// The role of a message, and its parts.
+fn gemini_parts(message: &Message) -> (&'static str, Vec<Value>) {
+    match message {
+        Message::User(text) => ("user", vec![json!({"text": text})]),
+        Message::Assistant {
+            raw: Some(raw @ Value::Object(_)),
+            ..
+        } => {
+            let parts = raw["parts"].as_array().cloned();
+            ("model", parts.unwrap_or_default())
+        }
+        Message::Assistant { text, tools, .. } => {
+            let text = (!text.is_empty()).then(|| json!({"text": text}));
+            let call = |tool: &RequestedTool| json!({"functionCall": {"name": tool.name, "args": tool.arguments}});
+            let parts = text.into_iter().chain(tools.iter().map(call));
+            ("model", parts.collect())
+        }
+        Message::ToolResult {
+            name,
+            output,
+            is_error,
+            ..
+        } => {
+            let field = if *is_error { "error" } else { "output" };
+            let response = json!({"name": name, "response": {field: output}});
+            ("user", vec![json!({"functionResponse": response})])
+        }
+    }
 }
 
 fn insert(body: &mut Map<String, Value>, name: &str, value: Option<impl serde::Serialize>) {

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_broken_glob_is_refused() {
-        let problem = error_in(json!([{"changed": {"only": ["a", "{"]}}]));
-        assert_eq!(problem.path, ["checks", "0", "changed", "only", "1"]);
+        let error = error_in(json!([{"changed": {"only": ["a", "{"]}}]));
+        assert_eq!(error.path, ["checks", "0", "changed", "only", "1"]);
     }
 }

@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn files_are_placed_inside_the_workspace() {
         let command = json!({"run": "0", "files": {"../x": "a"}});
-        let problem = error_in(json!([{ "command": command }]));
-        assert_eq!(problem.path.join("."), "checks.0.command.files.../x");
+        let error = error_in(json!([{ "command": command }]));
+        assert_eq!(error.path.join("."), "checks.0.command.files.../x");
     }
 }

@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn paths_that_leave_the_workspace_are_refused_before_a_run() {
         for path in ["/etc/passwd", "../x", "a/../../x", "", "a\0b"] {
-            let problem = error_in(json!([{"file": {"path": path, "exists": true}}]));
-            assert_eq!(problem.path, ["checks", "0", "file", "path"]);
+            let error = error_in(json!([{"file": {"path": path, "exists": true}}]));
+            assert_eq!(error.path, ["checks", "0", "file", "path"]);
         }
         error_in(json!([{"file": {"path": "a", "absent": true, "contains": "x"}}]));
     }

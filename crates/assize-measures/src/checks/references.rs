@@ -97,18 +97,18 @@ mod tests {
     #[test]
     fn a_schema_that_cannot_be_read_is_named_with_its_place() {
         for name in ["bad.json", "missing.json"] {
-            let problem = loaded("bad-schemas", json!([{"output": {"schema": name}}])).unwrap_err();
-            assert_eq!(problem.path, ["checks", "0", "output", "schema"]);
-            assert!(problem.message.contains(name));
+            let error = loaded("bad-schemas", json!([{"output": {"schema": name}}])).unwrap_err();
+            assert_eq!(error.path, ["checks", "0", "output", "schema"]);
+            assert!(error.message.contains(name));
         }
     }
 
     #[test]
     fn a_schema_that_is_none_is_named_with_the_place_in_it() {
         let checks = json!([{"output": {"schema": "wrong.json"}}]);
-        let problem = loaded("wrong-schemas", checks).unwrap_err();
+        let error = loaded("wrong-schemas", checks).unwrap_err();
         let said = "the schema `wrong.json` is no use at `/properties/a/type`: invalid JSON Schema";
-        assert!(problem.message.starts_with(said), "{problem}");
+        assert!(error.message.starts_with(said), "{error}");
     }
 
     #[test]

@@ -161,10 +161,10 @@ fn checks_of_a_workspace_that_is_not_there_are_refused() {
         ),
     ] {
         let mut scenario = scenario(json!([{"output": {"contains": "a"}}, check]));
-        let problem = ChecksScorer::new().check_scenario(&scenario).unwrap_err();
-        assert_eq!(problem.path, ["checks", "1"]);
-        assert!(problem.message.starts_with(&format!("a `{kind}` check")));
-        assert!(problem.hint.unwrap().contains("workspace: {}"));
+        let error = ChecksScorer::new().check_scenario(&scenario).unwrap_err();
+        assert_eq!(error.path, ["checks", "1"]);
+        assert!(error.message.starts_with(&format!("a `{kind}` check")));
+        assert!(error.hint.unwrap().contains("workspace: {}"));
         scenario.workspace = Some(Default::default());
         assert_eq!(ChecksScorer::new().check_scenario(&scenario), Ok(()));
     }
@@ -195,9 +195,9 @@ fn every_form_of_every_check_has_an_example_that_is_run() {
 #[test]
 fn mistakes_are_found_before_a_run_with_their_place() {
     let check = |checks: Value, path: &str, message: &str| {
-        let problem = error_in(checks);
-        assert_eq!(problem.path.join("."), path);
-        assert!(problem.message.starts_with(message), "{problem}");
+        let error = error_in(checks);
+        assert_eq!(error.path.join("."), path);
+        assert!(error.message.starts_with(message), "{error}");
     };
     let good = json!({"output": {"contains": "a"}});
     check(

@@ -200,12 +200,12 @@ fn is_meant(key: &str, entries: usize) -> bool {
 }
 
 fn misused(key: &str, spec: &Spec<'_>) -> ConfigError {
-    let mut problem = spec.error(match nearest(key, &MATCHERS) {
+    let mut error = spec.error(match nearest(key, &MATCHERS) {
         Some(name) if name != key => format!("found `{key}`, did you mean `{name}`?"),
         _ => format!("found `{key}` among other keys, expected it alone"),
     });
-    problem.hint = Some("write an object that must be equal as `{ equals: … }`".to_owned());
-    problem
+    error.hint = Some("write an object that must be equal as `{ equals: … }`".to_owned());
+    error
 }
 
 fn as_text(value: &Value) -> Cow<'_, str> {

@@ -137,7 +137,7 @@ impl Scorer for JudgeScorer {
         for vote in votes {
             match vote.ballot {
                 Ok(ballot) => ballots.push(ballot),
-                Err(problem) => error = error.or(Some(problem)),
+                Err(failure) => error = error.or(Some(failure)),
             }
         }
         let mut result = match error {

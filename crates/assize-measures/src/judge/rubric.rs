@@ -274,9 +274,9 @@ mod tests {
     #[test]
     fn mistakes_are_found_with_their_place() {
         let check = |rubric: Value, place: &str, message: &str| {
-            let problem = parse(rubric).unwrap_err();
-            assert_eq!(problem.path.join("."), place);
-            assert!(problem.message.contains(message), "{}", problem.message);
+            let error = parse(rubric).unwrap_err();
+            assert_eq!(error.path.join("."), place);
+            assert!(error.message.contains(message), "{}", error.message);
         };
         let one = |criterion: Value| json!({"criteria": [criterion]});
         check(json!([]), "rubric", "expected an object");

@@ -113,9 +113,8 @@ fn as_json(params: &impl Serialize) -> Value {
 
 async fn try_provider(exchange: &Exchange, id: &str, findings: &mut Findings) {
     let mut subject = Subject::new(exchange, format!("provider {id}"), findings);
-    let provider = || Cow::Borrowed(id);
     let init = ProviderInitParams {
-        provider: provider(),
+        provider: id.into(),
         config: Cow::Owned(samples::config()),
     };
     subject
@@ -128,21 +127,33 @@ async fn try_provider(exchange: &Exchange, id: &str, findings: &mut Findings) {
             json!({ "params": samples::session(0) }),
         )
         .await;
+    for handle in try_to_create_sessions(&mut subject, id).await {
+        try_session(&mut subject, id, &handle).await;
+    }
+    subject
+        .bad("refuses empty parameters", "provider/prompt", json!({}))
+        .await;
+    let shutdown = ProviderShutdownParams {
+        provider: id.into(),
+    };
+    subject
+        .good::<IgnoredAny>("is answered", "provider/shutdown", &shutdown, fine)
+        .await;
+}
+
+/// Asks for two sessions, and returns those that were created.
+async fn try_to_create_sessions(subject: &mut Subject<'_>, provider: &str) -> Vec<SessionHandle> {
     let mut sessions: Vec<SessionHandle> = Vec::new();
     for iteration in 0..2 {
-        let params = Cow::Owned(samples::session(iteration));
         let params = ProviderCreateSessionParams {
-            provider: provider(),
-            params,
+            provider: provider.into(),
+            params: Cow::Owned(samples::session(iteration)),
         };
         let check = "gives a handle with an id of its own";
-        let seen: BTreeSet<String> = sessions
-            .iter()
-            .map(|handle| handle.session_id.clone())
-            .collect();
         let is_new = |handle: &SessionHandle| {
+            let is_seen = |other: &SessionHandle| other.session_id == handle.session_id;
             expect(
-                !handle.session_id.is_empty() && !seen.contains(&handle.session_id),
+                !handle.session_id.is_empty() && !sessions.iter().any(is_seen),
                 "found an id that is empty or in use",
             )
         };
@@ -151,55 +162,49 @@ async fn try_provider(exchange: &Exchange, id: &str, findings: &mut Findings) {
             .await;
         sessions.extend(created);
     }
-    let prompt = |handle: &SessionHandle| ProviderPromptParams {
-        provider: provider(),
-        handle: Cow::Owned(handle.clone()),
+    sessions
+}
+
+/// Prompts a session, exports it, and ends it twice.
+async fn try_session(subject: &mut Subject<'_>, provider: &str, handle: &SessionHandle) {
+    let prompt = ProviderPromptParams {
+        provider: provider.into(),
+        handle: Cow::Borrowed(handle),
         text: Cow::Borrowed("Say hello."),
         timeout_ms: 10_000,
     };
-    let on = |handle: &SessionHandle| ProviderSessionParams {
-        provider: provider(),
-        handle: Cow::Owned(handle.clone()),
+    let answered = |result: &PromptResult| tokens_add_up(&result.metrics.tokens);
+    subject
+        .good(
+            "is answered, and known tokens add up",
+            "provider/prompt",
+            &prompt,
+            answered,
+        )
+        .await;
+    let on_session = ProviderSessionParams {
+        provider: provider.into(),
+        handle: Cow::Borrowed(handle),
     };
-    for handle in &sessions {
-        let answered = |result: &PromptResult| tokens_add_up(&result.metrics.tokens);
+    let exported = |trace: &SessionTrace| {
+        expect(
+            trace.session_id == handle.session_id,
+            format!("found the trace of session `{}`", trace.session_id),
+        )
+    };
+    subject
+        .good(
+            "gives the session's trace",
+            "provider/exportSession",
+            &on_session,
+            exported,
+        )
+        .await;
+    for check in ["is answered", "is answered a second time, too"] {
         subject
-            .good(
-                "is answered, and known tokens add up",
-                "provider/prompt",
-                prompt(handle),
-                answered,
-            )
+            .good::<IgnoredAny>(check, "provider/destroySession", &on_session, fine)
             .await;
-        let exported = |trace: &SessionTrace| {
-            expect(
-                trace.session_id == handle.session_id,
-                format!("found the trace of session `{}`", trace.session_id),
-            )
-        };
-        subject
-            .good(
-                "gives the session's trace",
-                "provider/exportSession",
-                on(handle),
-                exported,
-            )
-            .await;
-        for check in ["is answered", "is answered a second time, too"] {
-            subject
-                .good::<IgnoredAny>(check, "provider/destroySession", on(handle), fine)
-                .await;
-        }
     }
-    subject
-        .bad("refuses empty parameters", "provider/prompt", json!({}))
-        .await;
-    let shutdown = ProviderShutdownParams {
-        provider: provider(),
-    };
-    subject
-        .good::<IgnoredAny>("is answered", "provider/shutdown", &shutdown, fine)
-        .await;
 }
 
 fn tokens_add_up(tokens: &TokenBreakdown) -> Result<(), String> {

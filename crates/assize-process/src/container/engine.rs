@@ -142,9 +142,9 @@ impl Engine {
             })?;
         let answer = output.stdout.text().trim().to_owned();
         if !output.exit.is_success() || answer.is_empty() {
-            let said = output.stderr.last_words(300);
-            let said = said.lines().last().unwrap_or("no answer");
-            return Err(said.trim().to_owned());
+            let message = output.stderr.last_words(300);
+            let message = message.lines().last().unwrap_or("no answer");
+            return Err(message.trim().to_owned());
         }
         let (version, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
         Ok(Self {
@@ -233,19 +233,19 @@ impl Engine {
 
     /// The error of a call that did not end well.
     pub(super) fn failure(&self, action: &str, output: &Output, timeout: Duration) -> Error {
-        let said = output.stderr.last_words(600);
-        let said = match said.trim() {
+        let message = output.stderr.last_words(600);
+        let message = match message.trim() {
             "" => output.exit.in_words(timeout),
-            said => said.to_owned(),
+            message => message.to_owned(),
         };
-        self.refused(action, &said)
+        self.refused(action, &message)
     }
 
-    pub(super) fn refused(&self, action: &str, said: &str) -> Error {
+    pub(super) fn refused(&self, action: &str, message: &str) -> Error {
         Error::Engine {
             engine: self.kind.as_str(),
             action: action.to_owned(),
-            message: said.to_owned(),
+            message: message.to_owned(),
         }
     }
 }

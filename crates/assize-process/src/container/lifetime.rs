@@ -425,9 +425,9 @@ fn first_process(engine: &Engine, spec: &ContainerSpec) -> Result<FirstProcess> 
         });
     };
     if engine.is_remote() {
-        let said =
+        let reason =
             "it is on another machine, where the socket that leads to the model cannot be mounted";
-        return Err(engine.refused("let an agent reach its model alone", said));
+        return Err(engine.refused("let an agent reach its model alone", reason));
     }
     let own = own_program()?;
     Ok(FirstProcess {
@@ -489,8 +489,8 @@ async fn await_ready(engine: &Engine, command: Command) -> Result<Running> {
         Ok(Ok(())) => Ok(client),
         Ok(Err(error)) => Err(error),
         Err(_) => {
-            let said = format!("it was not ready within {} s", START_LIMIT.as_secs());
-            Err(engine.refused("start the container", &said))
+            let reason = format!("it was not ready within {} s", START_LIMIT.as_secs());
+            Err(engine.refused("start the container", &reason))
         }
     }
 }

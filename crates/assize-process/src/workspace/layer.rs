@@ -92,7 +92,7 @@ impl Draft {
         })
     }
 
-    /// What it holds. Files with several names are parted: what is written to one of them would show under the others in some views and
+    /// The content. Files with several names are parted: what is written to one of them would show under the others in some views and
     /// not in all.
     fn snapshot(&self) -> Result<Snapshot> {
         let linked = RefCell::new(Vec::new());

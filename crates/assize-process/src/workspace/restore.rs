@@ -48,7 +48,7 @@ pub fn restore(archive: &Path, directory: &Path) -> Result<Restored> {
                 .map_err(|_| refuse(path.display().to_string()))?;
             restoring
                 .put(relative, &mut entry)
-                .map_err(|problem| match problem {
+                .map_err(|error| match error {
                     RestoreError::Untrusted => refuse(path.display().to_string()),
                     RestoreError::Io(source) => {
                         Error::file("restore", &directory.join(relative))(source)

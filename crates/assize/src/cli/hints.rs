@@ -226,7 +226,6 @@ fn command_hint(word: &str, given: &[String]) -> Option<String> {
 }
 
 fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option<String> {
-    let all = Arguments::command();
     let place = given.iter().position(|part| {
         part == argument || part.starts_with(&format!("{argument}=")) || part.starts_with(argument)
     });
@@ -257,15 +256,21 @@ fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option
     if name == "record" {
         return record_hint(argument, given);
     }
-    let command = all.find_subcommand(name)?;
     let flag = argument.trim_start_matches('-');
     if flag == "verbose" {
         return Some("`-v` logs what is done; `-vv` logs more".to_owned());
     }
-    let has = |command: &clap::Command, flag: &str| {
-        let mut arguments = command.get_arguments();
-        arguments.any(|argument| argument.get_long() == Some(flag))
-    };
+    flag_hint(name, argument, given).or_else(|| {
+        let is_unexplained = !is_suggested && argument.starts_with("--");
+        is_unexplained.then(|| owners_hint(name, argument))
+    })
+}
+
+/// The way out of an argument that the command does not take, by what it takes instead.
+fn flag_hint(name: &str, argument: &str, given: &[String]) -> Option<String> {
+    let all = Arguments::command();
+    let command = all.find_subcommand(name)?;
+    let flag = argument.trim_start_matches('-');
     let takes_suite = command
         .get_positionals()
         .any(|argument| ["path", "suite"].contains(&argument.get_id().as_str()));
@@ -280,24 +285,31 @@ fn argument_hint(argument: &str, given: &[String], is_suggested: bool) -> Option
         .iter()
         .filter(|(words, _)| argument.starts_with("--") && words.contains(&flag))
         .flat_map(|(_, flags)| flags.iter())
-        .find(|flag| has(command, flag));
+        .find(|flag| has_flag(command, flag));
     if let Some(meant) = meant {
         return Some(format!("did you mean `--{meant}`?"));
     }
-    if takes_suite && !argument.starts_with('-') {
-        return Some(format!("`assize {name}` takes one suite at a time"));
-    }
-    if is_suggested || !argument.starts_with("--") {
-        return None;
-    }
-    let others = all.get_subcommands().filter(|other| has(other, flag));
-    let others: Vec<String> = others
+    (takes_suite && !argument.starts_with('-'))
+        .then(|| format!("`assize {name}` takes one suite at a time"))
+}
+
+/// The commands that have a flag.
+fn owners_hint(name: &str, argument: &str) -> String {
+    let flag = argument.trim_start_matches('-');
+    let all = Arguments::command();
+    let owners = all.get_subcommands().filter(|other| has_flag(other, flag));
+    let owners: Vec<String> = owners
         .map(|other| format!("`assize {}`", other.get_name()))
         .collect();
-    match others.as_slice() {
-        [] => Some(format!("`assize {name} --help` lists its flags")),
-        others => Some(format!("`{argument}` is a flag of {}", others.join(", "))),
+    match owners.as_slice() {
+        [] => format!("`assize {name} --help` lists its flags"),
+        owners => format!("`{argument}` is a flag of {}", owners.join(", ")),
     }
+}
+
+fn has_flag(command: &clap::Command, flag: &str) -> bool {
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_long() == Some(flag))
 }
 
 /// `assize record claude -p hi`, as it should be written.

@@ -182,13 +182,13 @@ fn explain(
             match explained {
                 Ok(Some(ExplainedSession {
                     bundle,
-                    problems,
+                    errors,
                     trace,
                 })) => {
                     keep(&bundle)?;
                     let name = session.name();
-                    for problem in problems {
-                        warn(&format!("{name}: {problem}"));
+                    for error in errors {
+                        warn(&format!("{name}: {error}"));
                     }
                     if arguments.json {
                         print(as_json(&name, &bundle)?);
@@ -266,8 +266,8 @@ impl Session {
             _ => return Ok(None),
         };
         let mode = key.map_or("", |key| &key.mode);
-        let Explained { results, problems } = panel.explain(&trace, &scenario, mode);
-        notes.extend(problems);
+        let Explained { results, errors } = panel.explain(&trace, &scenario, mode);
+        notes.extend(errors);
         let bundle = SessionAnalysisBundle {
             schema_version: Some(SCHEMA_VERSION),
             session_id: trace.session_id.clone(),
@@ -279,7 +279,7 @@ impl Session {
         };
         Ok(Some(ExplainedSession {
             bundle,
-            problems: notes,
+            errors: notes,
             trace: timeline.then_some(trace),
         }))
     }
@@ -289,7 +289,7 @@ impl Session {
 struct ExplainedSession {
     bundle: SessionAnalysisBundle,
     /// Unreadable parts of it, and errors of analyzers that failed.
-    problems: Vec<String>,
+    errors: Vec<String>,
     /// The trace, where its timeline is wanted.
     trace: Option<SessionTrace>,
 }

@@ -212,12 +212,12 @@ pub(super) async fn version(program: &Path) -> Option<String> {
         .run_to_end()
         .await
         .ok()?;
-    let said = format!("{} {}", output.stdout.text(), output.stderr.text());
+    let printed = format!("{} {}", output.stdout.text(), output.stderr.text());
     let is_version = |word: &&str| {
         let word = word.trim_start_matches('v');
         word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
     };
-    let word = said.split_whitespace().find(is_version)?;
+    let word = printed.split_whitespace().find(is_version)?;
     let word = word.trim_start_matches('v').trim_end_matches('.');
     Some(one_line(word, 40))
 }
@@ -417,16 +417,16 @@ impl Finding {
             .reached
             .as_ref()
             .and_then(|reached| reached.as_ref().err());
-        let unreached = unreached.map(|problem| {
+        let unreached = unreached.map(|error| {
             let hint = "its recipe must hand `{anthropic_url}`, `{openai_url}` or `{gemini_url}` on to it, or the agent must heed the usual variables";
-            advice(problem.clone(), hint)
+            advice(error.clone(), hint)
         });
         let signed = match &self.sign_in {
             Err(_) if self.is_keyless() => Some(advice(
                 "no key".to_owned(),
                 &format!("set {}", recipe.keys.join(" or ")),
             )),
-            Err(problem) => Some(advice(problem.message.clone(), &problem.hint)),
+            Err(error) => Some(advice(error.message.clone(), &error.hint)),
             Ok(Some(found)) if !found.not_used.is_empty() => {
                 let used = match &found.with {
                     Credential::Variable(name) => name.clone(),

@@ -98,7 +98,7 @@ fn past(arguments: &HistoryArguments, plugins: &Plugins) -> Result<Vec<Past>> {
         ),
         None => runs.last().map(|run| run.manifest().name.clone()),
     };
-    // A mode against itself, and a few blocks to plan from, are no runs of the suite's tasks as others are.
+    // A/A runs compare a mode with itself and pilots have a few blocks only, so neither shows how the suite develops.
     let is_followed = |run: &RunDirectory| {
         let provenance = &run.manifest().provenance;
         !["aa", "pilot"]

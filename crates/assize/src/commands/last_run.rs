@@ -6,7 +6,6 @@ use assize_engine::store::{self, RunDirectory};
 use assize_engine::{Event, Listener};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,12 +38,9 @@ fn write(file: &Path, run: &Path) -> std::io::Result<()> {
     private::directory(directory)?;
     // Beside its place first: two runs that begin at once must not mix their paths.
     let unfinished = file.with_extension(std::process::id().to_string());
-    let mut options = fs::OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true).mode(0o600);
     let mut content = run.as_os_str().as_encoded_bytes().to_vec();
     content.push(b'\n');
-    let written = options
-        .open(&unfinished)
+    let written = private::file(&unfinished)
         .and_then(|mut opened| opened.write_all(&content))
         .and_then(|()| fs::rename(&unfinished, file));
     if written.is_err() {

@@ -527,6 +527,9 @@ impl UntilSteering {
 
     /// Decides which comparisons are decided now, which cannot be any more, and which arms are therefore done.
     fn judge(&self, summary: &Summary, rounds: u32, already: &[StoppedRecord]) -> Judged {
+        if !summary.effects.is_empty() {
+            return self.judge_effects(summary, rounds);
+        }
         let mut judged = Judged::default();
         let alpha = 1.0 - summary.confidence.value();
         let wanted = |metric: &str| match &self.until.metrics {
@@ -537,9 +540,6 @@ impl UntilSteering {
             let mut all = already.iter();
             all.any(|stop| stop.mode == arm.mode && stop.model == arm.model)
         };
-        if !summary.effects.is_empty() {
-            return self.judge_effects(summary, rounds);
-        }
         let mut open_baselines: BTreeSet<usize> = BTreeSet::new();
         let mut compared: BTreeSet<usize> = BTreeSet::new();
         for pair in summary.pairs() {
@@ -557,44 +557,14 @@ impl UntilSteering {
             let mut open = u32::from(questions.is_empty());
             let mut reason = "decided";
             for question in questions {
-                match question.verdict() {
-                    Verdict::Better | Verdict::Worse => {
-                        judged.decided.push(decided(question));
-                        judged.words.push(format!(
-                            "{} {} decided ({})",
-                            question.mode_a(),
-                            question.definition().label(),
-                            assize_report::verdict_word(question.verdict())
-                        ));
-                    }
-                    // A metric that cannot be compared yet, because no trial has reported it, may be later.
-                    Verdict::NotComparable => {
-                        open += 1;
-                        judged.words.push(format!(
-                            "{} {} cannot be compared yet",
-                            question.mode_a(),
-                            question.definition().label()
-                        ));
-                    }
-                    _ if self.until.futility && is_futile(question, self.until.most, alpha) => {
-                        reason = "futile";
-                        judged.words.push(format!(
-                            "{} {} can hardly be decided any more",
-                            question.mode_a(),
-                            question.definition().label()
-                        ));
-                    }
-                    _ => {
-                        open += 1;
-                        judged.words.push(format!(
-                            "{} {} open ({} of {})",
-                            question.mode_a(),
-                            question.definition().label(),
-                            p_value(adjusted(question)),
-                            p_value(Some(alpha)).trim_start_matches("p ")
-                        ));
-                    }
+                let (answer, words) = self.answer(question, alpha);
+                match answer {
+                    Answer::Decided => judged.decided.push(decided(question)),
+                    Answer::Futile => reason = "futile",
+                    Answer::Open => open += 1,
                 }
+                let (mode, label) = (question.mode_a(), question.definition().label());
+                judged.words.push(format!("{mode} {label} {words}"));
             }
             match open {
                 0 => judged.stopped.push(self.stop(a, rounds, reason)),
@@ -608,6 +578,27 @@ impl UntilSteering {
             }
         }
         judged
+    }
+
+    /// The answer to a question at this look, and in words.
+    fn answer(&self, question: &Comparison, alpha: f64) -> (Answer, String) {
+        match question.verdict() {
+            verdict @ (Verdict::Better | Verdict::Worse) => {
+                let word = assize_report::verdict_word(verdict);
+                (Answer::Decided, format!("decided ({word})"))
+            }
+            // No trial has reported the metric yet; later ones may.
+            Verdict::NotComparable => (Answer::Open, "cannot be compared yet".to_owned()),
+            _ if self.until.futility && is_futile(question, self.until.most, alpha) => {
+                (Answer::Futile, "can hardly be decided any more".to_owned())
+            }
+            _ => {
+                let p = p_value(adjusted(question));
+                let limit = p_value(Some(alpha));
+                let limit = limit.trim_start_matches("p ");
+                (Answer::Open, format!("open ({p} of {limit})"))
+            }
+        }
     }
 
     /// Effects need all combinations, so that all stop together.
@@ -653,6 +644,12 @@ impl UntilSteering {
             reason: reason.to_owned(),
         }
     }
+}
+
+enum Answer {
+    Decided,
+    Futile,
+    Open,
 }
 
 #[derive(Default)]

@@ -89,11 +89,8 @@ fn prepared<'a>(
     profile: &ProfileSuite,
 ) -> Result<(HarborTask, &'a Container, Setting), String> {
     let directory = task_of(scenario).ok_or("the scenario is no Harbor task")?;
-    let (task, _) = HarborTask::read(directory).map_err(|problems| {
-        let messages: Vec<String> = problems
-            .into_iter()
-            .map(|problem| problem.message)
-            .collect();
+    let (task, _) = HarborTask::read(directory).map_err(|errors| {
+        let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
         messages.join("; ")
     })?;
     let Some(Sandbox::Container(container)) = &scenario.sandbox else {

@@ -336,9 +336,9 @@ impl Needed<'_> {
             return Ok(None);
         };
         let found = recipe.sign_in(&self.overrides, self.environment);
-        let found = found.map_err(|problem| Obstacle {
-            message: format!("{}: {}", self.modes(), problem.message),
-            hint: problem.hint,
+        let found = found.map_err(|error| Obstacle {
+            message: format!("{}: {}", self.modes(), error.message),
+            hint: error.hint,
         });
         let is_built_in = Recipe::built_in()
             .iter()
@@ -494,9 +494,9 @@ async fn unreachable(asked: &Asked) -> Option<Obstacle> {
         return None;
     }
     let url = asked.base_url.as_deref().unwrap_or(&asked.service);
-    let problem = reach(url).await.err()?;
+    let error = reach(url).await.err()?;
     Some(Obstacle {
-        message: format!("{} cannot be reached at `{url}`: {problem}", asked.who),
+        message: format!("{} cannot be reached at `{url}`: {error}", asked.who),
         hint: "check `judge: { base_url: … }` and the network".to_owned(),
     })
 }
@@ -567,14 +567,14 @@ async fn servers(profile: &ProfileSuite, limit: Duration) -> Vec<Obstacle> {
         };
         let trying = try_mcp_servers(&sessions, &profile.directory, left);
         // A server that is not ready in time shows it in the first trial.
-        let Ok(Err(problem)) = tokio::time::timeout(left, trying).await else {
+        let Ok(Err(error)) = tokio::time::timeout(left, trying).await else {
             continue;
         };
         if began.elapsed() >= limit {
             break;
         }
         obstacles.push(Obstacle {
-            message: format!("mode `{}`: {}", mode.name, one_line(&problem, 600)),
+            message: format!("mode `{}`: {}", mode.name, one_line(&error, 600)),
             hint: "start the server by hand to see what it says; its command is in `mcp_servers`"
                 .to_owned(),
         });

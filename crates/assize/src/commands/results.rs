@@ -35,7 +35,7 @@ pub(super) fn is_url(text: &str) -> bool {
 
 /// Refuses URLs of unknown stores, and those with credentials, which would be in scripts, logs and lists of processes.
 pub(super) fn check_url(url: &str) -> Result<()> {
-    let problem = |message: String, hint: &str| UsageError {
+    let refused = |message: String, hint: &str| UsageError {
         message,
         hint: Some(hint.to_owned()),
     };
@@ -45,7 +45,7 @@ pub(super) fn check_url(url: &str) -> Result<()> {
             true => "the place of results is not a URL".to_owned(),
             false => format!("`{url}` is not a URL"),
         };
-        return Err(problem(
+        return Err(refused(
             message,
             "write s3://bucket/prefix, gs://, az:// or file:///directory",
         )
@@ -53,7 +53,7 @@ pub(super) fn check_url(url: &str) -> Result<()> {
     };
     if !SCHEMES.contains(&scheme) {
         let message = format!("unknown scheme `{scheme}://` (known: s3, gs, az, file)");
-        return Err(problem(
+        return Err(refused(
             message,
             "write s3://bucket/prefix, gs://, az:// or file:///directory",
         )
@@ -64,7 +64,7 @@ pub(super) fn check_url(url: &str) -> Result<()> {
     if scheme != "file" && (host.contains('@') || rest.contains(['?', '#'])) {
         // Not repeated: it may hold a password.
         let message = format!("the {scheme}:// URL holds a user, a password or parameters");
-        return Err(problem(
+        return Err(refused(
             message,
             "credentials come from the environment only, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         )
@@ -72,11 +72,11 @@ pub(super) fn check_url(url: &str) -> Result<()> {
     }
     if scheme != "file" && (host.is_empty() || rest.starts_with('/')) {
         let message = format!("`{url}` names no bucket");
-        return Err(problem(message, "write s3://bucket/prefix").into());
+        return Err(refused(message, "write s3://bucket/prefix").into());
     }
     if scheme == "file" && !rest.starts_with('/') {
         let message = format!("`{url}` names no absolute directory");
-        return Err(problem(message, "write file:///directory").into());
+        return Err(refused(message, "write file:///directory").into());
     }
     remote::check()
 }

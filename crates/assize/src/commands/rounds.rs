@@ -85,15 +85,15 @@ impl RoundRecord {
     }
 
     fn parse(text: &[u8], place: &str) -> Result<Self> {
-        let problem = |reason: String| Obstructed {
+        let refused = |reason: String| Obstructed {
             message: format!("`{place}` is not the record of a round: {reason}"),
             hint: "`assize merge` writes it as round.json into the merged run".to_owned(),
         };
         let read: Self =
-            serde_json::from_slice(text).map_err(|error| problem(error.to_string()))?;
+            serde_json::from_slice(text).map_err(|error| refused(error.to_string()))?;
         match read.format == FORMAT && read.round > 0 {
             true => Ok(read),
-            false => Err(problem(format!("it does not say `\"format\": \"{FORMAT}\"`")).into()),
+            false => Err(refused(format!("it does not say `\"format\": \"{FORMAT}\"`")).into()),
         }
     }
 

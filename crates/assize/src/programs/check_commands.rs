@@ -51,8 +51,8 @@ impl CommandRunner for KeptCommands {
     }
 
     async fn verify(&self, spec: &HarborSpec<'_>) -> Result<Rewards, BoxError> {
-        let (task, _) = HarborTask::read(spec.task).map_err(|problems| {
-            let first = problems.first().map(|problem| problem.message.clone());
+        let (task, _) = HarborTask::read(spec.task).map_err(|errors| {
+            let first = errors.first().map(|error| error.message.clone());
             first.unwrap_or_else(|| "the task cannot be read".to_owned())
         })?;
         let handle = spec.context.container.as_ref();

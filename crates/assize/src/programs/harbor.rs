@@ -291,10 +291,10 @@ fn with_variables(command: Command, variables: &BTreeMap<String, String>) -> Com
 }
 
 fn last_words(output: &Output) -> String {
-    let said = output.stderr.last_words(400);
-    match said.is_empty() {
+    let words = output.stderr.last_words(400);
+    match words.is_empty() {
         true => output.stdout.last_words(400),
-        false => said,
+        false => words,
     }
 }
 

@@ -88,9 +88,9 @@ impl HookCommands {
             return Ok(output.stdout.text().into_owned());
         }
         let ending = output.exit.in_words(self.timeout);
-        let said = output.stderr.last_words(LAST_WORDS);
-        let colon = if said.is_empty() { "" } else { ": " };
-        Err(format!("`{line}` {ending}{colon}{said}").into())
+        let words = output.stderr.last_words(LAST_WORDS);
+        let colon = if words.is_empty() { "" } else { ": " };
+        Err(format!("`{line}` {ending}{colon}{words}").into())
     }
 
     fn environments(&self) -> MutexGuard<'_, BTreeMap<String, Environment>> {

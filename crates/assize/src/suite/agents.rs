@@ -61,8 +61,8 @@ pub(crate) fn agents_of(path: &Path) -> Result<Vec<Agent>, SuiteError> {
         let Some(provider) = spec.provider.as_ref().or(file.provider.as_ref()) else {
             continue;
         };
-        let problem = |found| explain(&document, &["modes", &mode], found);
-        let Some(mut agent) = agent(provider, &spec, &directory_of(path), problem)? else {
+        let in_file = |found| explain(&document, &["modes", &mode], found);
+        let Some(mut agent) = agent(provider, &spec, &directory_of(path), in_file)? else {
             continue;
         };
         agent.model = file.models.first().cloned();
@@ -95,11 +95,8 @@ pub(crate) fn read_recipe(path: &Path) -> Result<Recipe, FileError> {
 fn explain(document: &Document, keys: &[&str], found: ConfigError) -> FileError {
     let keys = keys.iter().map(|key| (*key).to_owned());
     let keys: Vec<String> = keys.chain(found.path).collect();
-    let problem = document.explain(&keys, &found.message, &[]);
-    match found.hint {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    }
+    let error = document.explain(&keys, &found.message, &[]);
+    error.with_hint(found.hint)
 }
 
 /// A recipe is named by its file, so that it is not taken for a provider.
@@ -123,13 +120,13 @@ fn agent(
     provider: &ProviderSpec,
     mode: &ModeSpec,
     directory: &Path,
-    problem: impl Fn(ConfigError) -> FileError,
+    in_file: impl Fn(ConfigError) -> FileError,
 ) -> Result<Option<Agent>, FileError> {
     let mut settings = provider.overrides.clone();
     settings.extend(mode.provider_overrides.clone());
     let mut built_in = Recipe::built_in().iter();
     let recipe = match provider.uses.as_str() {
-        "acp" => AcpProvider::recipe(&settings).map_err(problem)?,
+        "acp" => AcpProvider::recipe(&settings).map_err(in_file)?,
         uses if is_path(uses) => read_recipe(&directory.join(uses))?,
         uses => match built_in.find(|recipe| recipe.name == uses) {
             Some(recipe) => recipe.clone(),

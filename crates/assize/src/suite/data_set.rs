@@ -100,7 +100,7 @@ impl DataSet {
             };
             match read {
                 Ok(file) => files.push(file),
-                Err(problem) => intake.problems.push(problem),
+                Err(error) => intake.errors.push(error),
             }
         }
         let taken = intake.finish();
@@ -111,15 +111,15 @@ impl DataSet {
             hash: taken.hash,
             form,
         };
-        let mut problems = taken.problems;
-        if problems.is_empty() {
-            problems.extend(taken.twins.iter().flat_map(|twin| set.explain_twin(*twin)));
+        let mut errors = taken.errors;
+        if errors.is_empty() {
+            errors.extend(taken.twins.iter().flat_map(|twin| set.explain_twin(*twin)));
         }
-        if !problems.is_empty() {
-            return Err(problems);
+        if !errors.is_empty() {
+            return Err(errors);
         }
         if taken.is_sampled {
-            set.hash = set.hash_again().map_err(|problem| vec![problem])?;
+            set.hash = set.hash_again().map_err(|error| vec![error])?;
         }
         Ok(set)
     }
@@ -159,7 +159,7 @@ impl DataSet {
     /// Explains which tasks have an id whose hash came twice.
     fn explain_twin(&self, hash: u64) -> Vec<FileError> {
         let mut first: Option<String> = None;
-        let mut problems = Vec::new();
+        let mut errors = Vec::new();
         for entry in &self.entries {
             let Ok(task) = self.task(entry) else { continue };
             if intake::hash_of(task.id()) != hash {
@@ -168,11 +168,11 @@ impl DataSet {
             if first.as_deref() == Some(task.id()) {
                 let message = format!("the task id `{}` is given twice", task.id());
                 let path = self.path(entry.file).unwrap_or(Path::new("tasks"));
-                problems.push(FileError::new(path, message).at(self.place_of(entry)));
+                errors.push(FileError::new(path, message).at(self.place_of(entry)));
             }
             first.get_or_insert_with(|| task.id().to_owned());
         }
-        problems
+        errors
     }
 
     /// The line of an entry, for those who must look at it.
@@ -234,9 +234,9 @@ fn read_document(
     form: &Form,
     intake: &mut Intake<'_>,
 ) -> Result<DataFile, FileError> {
-    let document = Document::read(path).map_err(|problem| match problem.hint {
-        Some(_) => problem.hint("many tasks belong into a file of lines, `.jsonl` or `.csv`"),
-        None => problem,
+    let document = Document::read(path).map_err(|error| match error.hint {
+        Some(_) => error.hint("many tasks belong into a file of lines, `.jsonl` or `.csv`"),
+        None => error,
     })?;
     let value = document.value().clone();
     let (items, outer): (Vec<_>, Vec<&str>) = match value {
@@ -244,7 +244,7 @@ fn read_document(
         serde_json::Value::Object(mut map) if map.get("tasks").is_some_and(|v| v.is_array()) => {
             if let Some(other) = map.keys().find(|key| *key != "tasks") {
                 let message = format!("found `{other}` beside the list `tasks`");
-                return Err(document.problem(&[other], message));
+                return Err(document.error(&[other], message));
             }
             match map.remove("tasks") {
                 Some(serde_json::Value::Array(items)) => (items, vec!["tasks"]),
@@ -262,13 +262,10 @@ fn read_document(
             let keys = outer.chain(number).chain(path.iter().cloned());
             keys.collect::<Vec<String>>()
         };
-        let problem = |found: ConfigError| {
+        let in_file = |found: ConfigError| {
             let keys = keys(&found.path);
-            let problem = document.explain(&keys, &found.message, &[]);
-            match found.hint {
-                Some(hint) => problem.hint(hint),
-                None => problem,
-            }
+            let error = document.explain(&keys, &found.message, &[]);
+            error.with_hint(found.hint)
         };
         match form.of_value(item, path) {
             Ok(task) => {
@@ -277,12 +274,12 @@ fn read_document(
                     length: 0,
                     file: number,
                 };
-                intake.offer(&task, entry, problem);
+                intake.offer(&task, entry, in_file);
                 tasks.push(Arc::new(task));
             }
             Err(found) => {
-                let found = problem(found);
-                intake.problems.push(found);
+                let found = in_file(found);
+                intake.errors.push(found);
             }
         }
     }
@@ -328,10 +325,10 @@ fn read_lines(
             length: text.len() as u32,
             file: number,
         };
-        let problem = |found: ConfigError| FileError::in_task(path, place, found);
+        let in_file = |found: ConfigError| FileError::in_task(path, place, found);
         match form.parse(text, path) {
-            Ok(task) => intake.offer(&task, entry, problem),
-            Err(found) => intake.problems.push(problem(found)),
+            Ok(task) => intake.offer(&task, entry, in_file),
+            Err(found) => intake.errors.push(in_file(found)),
         }
     }
     let file = File::open(path).map_err(unreadable)?;
@@ -381,13 +378,13 @@ fn read_csv(
             length: (reader.position().byte() - start.byte()) as u32,
             file: number,
         };
-        let problem = |found: ConfigError| FileError::in_task(path, place, found);
+        let in_file = |found: ConfigError| FileError::in_task(path, place, found);
         let object = columns
             .object(&record)
             .map_err(|message| ConfigError::at([""; 0], message));
         match object.and_then(|object| form.of_value(object, path)) {
-            Ok(task) => intake.offer(&task, entry, problem),
-            Err(found) => intake.problems.push(problem(found)),
+            Ok(task) => intake.offer(&task, entry, in_file),
+            Err(found) => intake.errors.push(in_file(found)),
         }
     }
     let file = File::open(path).map_err(unreadable)?;

@@ -90,8 +90,8 @@ impl Document {
         })
     }
 
-    /// A problem at a key or list position.
-    pub fn problem(&self, keys: &[&str], message: impl Into<String>) -> FileError {
+    /// An error at a key or list position.
+    pub fn error(&self, keys: &[&str], message: impl Into<String>) -> FileError {
         FileError::new(&self.path, message).at(self.place(keys))
     }
 
@@ -125,17 +125,14 @@ impl Document {
             };
             if later.contains(&name) {
                 let message = format!("`{name}`{inside} is not available yet");
-                return self.problem(&path, message).hint("leave it out for now");
+                return self.error(&path, message).hint("leave it out for now");
             }
-            let problem = self.problem(&path, format!("unknown key `{name}`{inside}"));
+            let error = self.error(&path, format!("unknown key `{name}`{inside}"));
             let known = without_twins(&known);
             if let Some(hint) = belongs_elsewhere(name, &path[..path.len() - 1]) {
-                return problem.hint(hint);
+                return error.hint(hint);
             }
-            return match suggestion(name, &known) {
-                Some(hint) => problem.hint(hint),
-                None => problem,
-            };
+            return error.with_hint(suggestion(name, &known));
         }
         let place = if path.is_empty() {
             String::new()
@@ -143,11 +140,8 @@ impl Document {
             format!("`{}`: ", path.join("."))
         };
         let words = in_plain_words(message);
-        let problem = self.problem(&path, format!("{place}{words}"));
-        match way_out(&path, &words) {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
+        let error = self.error(&path, format!("{place}{words}"));
+        error.with_hint(way_out(&path, &words))
     }
 }
 
@@ -396,11 +390,8 @@ fn parse_yaml(path: &Path, text: &str) -> Result<Node, FileError> {
         // The place is printed in front; the library has it at the end.
         let message = message.split(" at line ").next().unwrap_or(&message);
         let line = place.and_then(|place| text.lines().nth(place.line as usize - 1));
-        let problem = FileError::new(path, about_yaml(message, line)).at(place);
-        match hint_about_yaml(message) {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
+        let error = FileError::new(path, about_yaml(message, line)).at(place);
+        error.with_hint(hint_about_yaml(message))
     })
 }
 

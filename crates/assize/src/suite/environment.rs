@@ -8,19 +8,19 @@ use serde_json::Value;
 /// The document with values of the environment put in, and what they are.
 pub(super) fn interpolate(document: Document) -> Result<(Document, Secrets), Vec<FileError>> {
     let secrets = Secrets::default();
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let mut value = document.value().clone();
     let mut keys = Vec::new();
     fill_in(&mut value, &mut keys, &mut |keys, text| {
         replace(text, &secrets).map_err(|message| {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            problems.push(document.problem(&keys, message.0).hint(message.1));
+            errors.push(document.error(&keys, message.0).hint(message.1));
         })
     });
-    if problems.is_empty() {
+    if errors.is_empty() {
         Ok((document.with_value(value), secrets))
     } else {
-        Err(problems)
+        Err(errors)
     }
 }
 

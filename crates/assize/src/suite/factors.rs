@@ -70,12 +70,12 @@ pub(super) fn expand(document: Document) -> Result<Expanded, FileError> {
         });
     };
     if document.value().get("modes").is_some() {
-        let problem = document.problem(&["modes"], "found `modes` beside `factors`");
-        return Err(problem.hint("`factors` expand to modes; leave one of them out"));
+        let error = document.error(&["modes"], "found `modes` beside `factors`");
+        return Err(error.hint("`factors` expand to modes; leave one of them out"));
     }
     if document.value().get("interactions").is_some() {
-        let problem = document.problem(&["interactions"], "found `interactions` beside `factors`");
-        return Err(problem
+        let error = document.error(&["interactions"], "found `interactions` beside `factors`");
+        return Err(error
             .hint("they belong to the design: `factorial: { runs: 8, interactions: [[a, b]] }`"));
     }
     let factors = read_factors(&document, &written)?;
@@ -89,12 +89,12 @@ pub(super) fn expand(document: Document) -> Result<Expanded, FileError> {
             Some(_) => "factorial",
             None => "factors",
         };
-        document.problem(&[place], error.to_string())
+        document.error(&[place], error.to_string())
     })?;
     for name in interactions.iter().flatten() {
         if !factors.iter().any(|factor| factor.name == *name) {
             let message = format!("unknown factor `{name}` in `factorial.interactions`");
-            return Err(document.problem(&["factorial", "interactions"], message));
+            return Err(document.error(&["factorial", "interactions"], message));
         }
     }
     let record = record(&design, interactions);
@@ -139,7 +139,7 @@ struct Written {
 fn read_factors(document: &Document, written: &Value) -> Result<Vec<Written>, FileError> {
     let wrong = |keys: &[&str]| {
         document
-            .problem(keys, "expected factors by name")
+            .error(keys, "expected factors by name")
             .hint("such as `factors: { docs: { system_instructions: \"…\" }, lint: { environment: { LINT: \"1\" } } }`")
     };
     let map = written.as_object().ok_or_else(|| wrong(&["factors"]))?;
@@ -151,7 +151,7 @@ fn read_factors(document: &Document, written: &Value) -> Result<Vec<Written>, Fi
         if !is_visible {
             let message =
                 format!("found the factor name {name:?}, expected text without `+`, `=` and `×`");
-            return Err(document.problem(&["factors", name], message));
+            return Err(document.error(&["factors", name], message));
         }
         let value = value.as_object().ok_or_else(|| wrong(&["factors", name]))?;
         Ok(Written {
@@ -173,7 +173,7 @@ fn levels(
     let settings = |keys: &[&str], value: &Value| match value {
         Value::Object(map) => Ok(map.clone()),
         Value::Null => Ok(Map::new()),
-        _ => Err(document.problem(
+        _ => Err(document.error(
             keys,
             "expected what the level adds to a mode, such as `{ environment: { … } }`",
         )),
@@ -182,11 +182,11 @@ fn levels(
         let keys = ["factors", name, "levels"];
         if let Some(other) = value.keys().find(|key| *key != "levels") {
             let message = format!("unknown key `{other}` beside `levels`");
-            return Err(document.problem(&["factors", name, other], message));
+            return Err(document.error(&["factors", name, other], message));
         }
         let map = levels
             .as_object()
-            .ok_or_else(|| document.problem(&keys, "expected levels by name"))?;
+            .ok_or_else(|| document.error(&keys, "expected levels by name"))?;
         let level = |(level, value): (&String, &Value)| {
             let keys = ["factors", name, "levels", level.as_str()];
             Ok((level.clone(), settings(&keys, value)?))
@@ -213,7 +213,7 @@ fn read_factorial(
         return Ok((FactorialRuns::Full, Vec::new()));
     };
     let spec: FactorialSpec = serde_json::from_value(written.clone())
-        .map_err(|error| document.problem(&["factorial"], format!("`factorial`: {error}")))?;
+        .map_err(|error| document.error(&["factorial"], format!("`factorial`: {error}")))?;
     let all = 1_usize.checked_shl(factors as u32).unwrap_or(usize::MAX);
     Ok(match spec {
         FactorialSpec::Named(FactorialName::Full) => (FactorialRuns::Full, Vec::new()),
@@ -273,7 +273,7 @@ fn settings(
     for (factor, level) in factors.iter().zip(levels) {
         for (key, value) in &factor.levels[*level].1 {
             merge(&mut merged, key, value).map_err(|clash| {
-                document.problem(
+                document.error(
                     &["factors", &factor.name],
                     format!(
                         "factor `{}` sets `{clash}`, which another factor sets, too",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn modes(suite: Value) -> Map<String, Value> {
-        let expanded = expanded(suite).unwrap_or_else(|problem| panic!("{problem}"));
+        let expanded = expanded(suite).unwrap_or_else(|error| panic!("{error}"));
         expanded.document.value()["modes"]
             .as_object()
             .unwrap()
@@ -369,17 +369,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_its_reason() {
-        let problem = |suite: Value| expanded(suite).err().expect("a problem").to_string();
+        let message = |suite: Value| expanded(suite).err().expect("a problem").to_string();
         let clash = json!({"factors": {"a": {"environment": {"X": "1"}}, "b": {"environment": {"X": "2"}}}});
-        assert!(problem(clash).contains("sets `environment.X`"));
+        assert!(message(clash).contains("sets `environment.X`"));
         let both = json!({"modes": {"m": {}}, "factors": {"a": {"environment": {}}}});
-        assert!(problem(both).contains("`modes` beside `factors`"));
+        assert!(message(both).contains("`modes` beside `factors`"));
         let six =
             json!({"factors": {"a": {}, "b": {}, "c": {}, "d": {}}, "factorial": {"runs": 6}});
-        assert!(problem(six).contains("cannot be balanced"));
-        assert!(problem(json!({"factors": {"a": 3}})).contains("expected factors by name"));
+        assert!(message(six).contains("cannot be balanced"));
+        assert!(message(json!({"factors": {"a": 3}})).contains("expected factors by name"));
         let unknown =
             json!({"factors": {"a": {}, "b": {}}, "factorial": {"interactions": [["a", "x"]]}});
-        assert!(problem(unknown).contains("unknown factor `x`"));
+        assert!(message(unknown).contains("unknown factor `x`"));
     }
 }

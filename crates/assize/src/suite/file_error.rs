@@ -25,7 +25,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// A problem with a file as a whole.
+    /// An error in a file as a whole.
     pub fn new(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
@@ -51,6 +51,14 @@ impl FileError {
     pub fn at(mut self, place: Option<Place>) -> Self {
         self.place = place;
         self
+    }
+
+    /// The same with a way out, where one is known.
+    pub(super) fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// The same with a way out.
@@ -80,8 +88,8 @@ impl fmt::Display for FileError {
 pub struct SuiteError(pub Vec<FileError>);
 
 impl From<FileError> for SuiteError {
-    fn from(problem: FileError) -> Self {
-        Self(vec![problem])
+    fn from(error: FileError) -> Self {
+        Self(vec![error])
     }
 }
 

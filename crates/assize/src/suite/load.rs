@@ -104,7 +104,7 @@ fn read_suite(path: &Path) -> Result<Document, FileError> {
     }
     if document.value().is_array() {
         return Err(document
-            .problem(
+            .error(
                 &[],
                 "found a list, expected a suite with `modes` and `scenarios`",
             )
@@ -120,7 +120,7 @@ fn read_suite(path: &Path) -> Result<Document, FileError> {
                 }
                 _ => "write `{ key: value }`, or one indented line `key: value` for each",
             };
-            return Err(document.problem(&[key], message).hint(hint));
+            return Err(document.error(&[key], message).hint(hint));
         }
     }
     if has("prompt") && !has("modes") {
@@ -182,12 +182,12 @@ fn load_document(
         has_tasks: file.tasks.is_some(),
         surroundings: BTreeMap::new(),
         factorial,
-        problems: Vec::new(),
+        errors: Vec::new(),
         remarks: Vec::new(),
     };
     let loaded = loader.load(file, &file_as_written, secrets);
     match loaded {
-        Some(mut suite) if loader.problems.is_empty() => {
+        Some(mut suite) if loader.errors.is_empty() => {
             if let Some(host) = &programs {
                 let described = description::of_programs(host, &file_as_written);
                 suite
@@ -197,7 +197,7 @@ fn load_document(
             }
             Ok(LoadedSuite { programs, ..suite })
         }
-        _ => Err(SuiteError(loader.problems)),
+        _ => Err(SuiteError(loader.errors)),
     }
 }
 
@@ -350,7 +350,7 @@ struct Loader<'a> {
     surroundings: BTreeMap<String, surroundings::Surroundings>,
     /// The factors that the modes come from.
     factorial: Option<FactorialRecord>,
-    problems: Vec<FileError>,
+    errors: Vec<FileError>,
     /// Remarks from reading the files.
     remarks: Vec<String>,
 }
@@ -375,7 +375,7 @@ impl Loader<'_> {
         let plan = match profile.plan() {
             Ok(plan) => plan,
             Err(error) => {
-                self.problem(&[], error.to_string());
+                self.report(&[], error.to_string());
                 return None;
             }
         };
@@ -395,7 +395,7 @@ impl Loader<'_> {
         let revealing = containers::revealing_mounts(&profile, &results_dir);
         if !revealing.is_empty() {
             for message in revealing {
-                self.problem(&["sandbox"], message);
+                self.report(&["sandbox"], message);
             }
             return None;
         }
@@ -413,13 +413,13 @@ impl Loader<'_> {
     fn check_form(&mut self, file: &SuiteFile) {
         if file.version != 1 {
             let message = format!("found version {}, expected 1", file.version);
-            let problem = self.document.problem(&["version"], message);
-            self.add(problem.hint(
+            let error = self.document.error(&["version"], message);
+            self.add(error.hint(
                 "it is the version of the form of suites, not yours: write 1 or leave it out",
             ));
         }
         for duplicate in self.plugins.duplicates() {
-            self.problem(&[], duplicate.clone());
+            self.report(&[], duplicate.clone());
         }
     }
 
@@ -472,7 +472,7 @@ impl Loader<'_> {
         self.design(file);
         self.analysis(file);
         let gates = self.gates(file, &collectors);
-        if !self.problems.is_empty() {
+        if !self.errors.is_empty() {
             return None;
         }
         let scenarios = scenarios.into_iter().map(|loaded| loaded.scenario);
@@ -546,7 +546,7 @@ impl Loader<'_> {
             return Prices::default();
         };
         Prices::with_file(&directory.join(path)).unwrap_or_else(|error| {
-            self.problem(&["prices", "file"], with_causes(&error));
+            self.report(&["prices", "file"], with_causes(&error));
             Prices::default()
         })
     }
@@ -555,7 +555,7 @@ impl Loader<'_> {
     fn analysis(&mut self, file: &SuiteFile) {
         if let Err(errors) = Analysis::of(&file.analysis) {
             for error in errors {
-                self.problem(&["analysis", error.key], error.message);
+                self.report(&["analysis", error.key], error.message);
             }
         }
         let known: Vec<&str> = match &file.modes {
@@ -569,28 +569,28 @@ impl Loader<'_> {
                 "unknown mode `{baseline}` (known modes: {})",
                 listed(&known)
             );
-            self.problem(&["analysis", "baseline"], message);
+            self.report(&["analysis", "baseline"], message);
         }
     }
 
-    fn problem(&mut self, keys: &[&str], message: impl Into<String>) {
-        let problem = self.document.problem(keys, message);
-        self.add(problem);
+    fn report(&mut self, keys: &[&str], message: impl Into<String>) {
+        let error = self.document.error(keys, message);
+        self.add(error);
     }
 
-    /// Several modes may share a problem; it is reported once.
-    fn add(&mut self, problem: FileError) {
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
+    /// Modes, and scenarios made from one file by variables, may share an error; it is reported once.
+    fn add(&mut self, error: FileError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
 
     fn unknown(&mut self, keys: &[&str], kind: &str, name: &str, known: &[&str]) {
-        let mut problem = self
+        let mut error = self
             .document
-            .problem(keys, format!("unknown {kind} `{name}`"));
-        problem.hint = suggestion(name, known);
-        self.add(problem);
+            .error(keys, format!("unknown {kind} `{name}`"));
+        error.hint = suggestion(name, known);
+        self.add(error);
     }
 
     fn execution(&self, file: &SuiteFile) -> Execution {

@@ -1,7 +1,7 @@
 //! Suite and scenario files: from text on disk to the experiment that the engine runs.
 //!
 //! `document` reads YAML, TOML and JSON alike and remembers the place of everything; `file` lists the keys;
-//! `load` resolves files, variables and names into a [`LoadedSuite`]; problems carry file, line and column.
+//! `load` resolves files, variables and names into a [`LoadedSuite`]; errors carry file, line and column.
 
 mod ablation;
 mod agents;

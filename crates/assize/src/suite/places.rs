@@ -16,23 +16,23 @@ pub(super) fn resolve(loaded: &mut LoadedScenario, directory: &Path) -> Result<(
         let position = position.to_string();
         if let Some(missing) = sources(check).find(|source| !Path::new(source).exists()) {
             let message = format!("there is no file `{missing}`");
-            return Err(document.problem(&["checks", &position], message));
+            return Err(document.error(&["checks", &position], message));
         }
     }
     let Some(WorkspaceSpec { from, git, .. }) = &scenario.workspace else {
         return Ok(());
     };
     if from.is_some() && git.is_some() {
-        let problem = document.problem(
+        let error = document.error(
             &["workspace"],
             "found `from` and `git`, expected one of them",
         );
-        return Err(problem);
+        return Err(error);
     }
     if let Some(from) = from.as_ref().filter(|from| !directory.join(from).is_dir()) {
         let message = format!("there is no directory `{from}`");
         return Err(document
-            .problem(&["workspace", "from"], message)
+            .error(&["workspace", "from"], message)
             .hint("paths are relative to the suite file"));
     }
     if let Some(GitSource { repo, .. }) = git
@@ -40,11 +40,9 @@ pub(super) fn resolve(loaded: &mut LoadedScenario, directory: &Path) -> Result<(
         .filter(|git| !directory.join(&git.repo).is_dir())
     {
         let message = format!("there is no repository `{repo}`");
-        return Err(document
-            .problem(&["workspace", "git", "repo"], message)
-            .hint(
-                "paths are relative to the suite file; repositories elsewhere must be cloned first",
-            ));
+        return Err(document.error(&["workspace", "git", "repo"], message).hint(
+            "paths are relative to the suite file; repositories elsewhere must be cloned first",
+        ));
     }
     Ok(())
 }

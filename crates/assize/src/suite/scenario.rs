@@ -132,7 +132,7 @@ pub(super) fn load(
     if document.value().is_array() {
         let message = "found a list, expected one scenario with `id` and `prompt`";
         return Err(document
-            .problem(&[], message)
+            .error(&[], message)
             .hint("write each scenario into a file of its own"));
     }
     let file: ScenarioFile = document.read_as(LATER)?;
@@ -196,18 +196,18 @@ fn check(document: &Document, file: &ScenarioFile) -> Result<(), FileError> {
             .map(|c| if is_plain(c) { c } else { '-' })
             .collect();
         let name = kept.trim_matches(|c| "-.".contains(c)).to_owned();
-        let problem = document.problem(&["id"], message);
+        let error = document.error(&["id"], message);
         return Err(if name.is_empty() {
-            problem
+            error
         } else {
-            problem.hint(format!("for example `{name}`"))
+            error.hint(format!("for example `{name}`"))
         });
     }
     if file.prompt.trim().is_empty() {
-        return Err(document.problem(&["prompt"], "the prompt is empty"));
+        return Err(document.error(&["prompt"], "the prompt is empty"));
     }
     if file.timeout_ms == Some(0) {
-        return Err(document.problem(&["timeout_ms"], "found 0, expected at least 1 ms"));
+        return Err(document.error(&["timeout_ms"], "found 0, expected at least 1 ms"));
     }
     Ok(())
 }
@@ -217,9 +217,9 @@ fn output_schema(document: &Document, file: &ScenarioFile) -> Result<Option<Valu
         return Ok(None);
     };
     let path = document.path().with_file_name("").join(path);
-    let schema = Document::read(&path).map_err(|problem| {
-        let message = format!("the schema is no use: {problem}");
-        document.problem(&["output_schema"], message)
+    let schema = Document::read(&path).map_err(|error| {
+        let message = format!("the schema is no use: {error}");
+        document.error(&["output_schema"], message)
     })?;
     SchemaCheck::new(schema.value())
         .map_err(|found| schema.explain(&found.path, &found.message, &[]))?;
@@ -237,15 +237,13 @@ fn combinations(
         let values: Vec<String> = match values {
             Value::Array(items) if !items.is_empty() => items.iter().map(as_text).collect(),
             Value::Array(_) => {
-                return Err(
-                    document.problem(&["vars", name], "found an empty list, expected values")
-                );
+                return Err(document.error(&["vars", name], "found an empty list, expected values"));
             }
             single => vec![as_text(single)],
         };
         if combinations.len() * values.len() > MOST {
             let message = format!("the variables have more than {MOST} combinations");
-            return Err(document.problem(&["vars"], message));
+            return Err(document.error(&["vars"], message));
         }
         combinations = combinations
             .into_iter()

@@ -153,9 +153,9 @@ pub(crate) fn warn(text: &str) {
 
 /// Prints an error and the way out. The only place where errors are printed.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    if let Some(SuiteError(problems)) = error.downcast_ref() {
-        for problem in problems {
-            print_line(&problem.to_string(), problem.hint.as_deref());
+    if let Some(SuiteError(errors)) = error.downcast_ref() {
+        for error in errors {
+            print_line(&error.to_string(), error.hint.as_deref());
         }
         return;
     }

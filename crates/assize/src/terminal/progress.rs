@@ -367,7 +367,7 @@ impl Live {
 /// Writes every event as a JSON object on a line of its own.
 #[derive(Default)]
 pub(crate) struct JsonLines {
-    /// The last event, held back until what follows from the trials has been said.
+    /// The last event, held back until gates and cautions are printed.
     finished: Mutex<Option<String>>,
 }
 

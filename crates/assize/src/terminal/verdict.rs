@@ -84,14 +84,14 @@ fn print_triggers(summary: &Summary) {
 
 /// Cautions about the trials and the deciding metrics, each once; the others are in the report.
 pub(crate) fn print_cautions<'a>(summaries: impl IntoIterator<Item = &'a Summary>) {
-    let mut said: Vec<&str> = Vec::new();
+    let mut printed: Vec<&str> = Vec::new();
     let cautions = summaries.into_iter().flat_map(|summary| &summary.cautions);
     for caution in cautions.filter(|caution| caution.is_primary) {
-        if !said.contains(&caution.text.as_str()) {
+        if !printed.contains(&caution.text.as_str()) {
             let note = style("note:").yellow().bold();
             let text = wrapped_after("note: ", &plain(&caution.text));
             print(text.replacen("note:", &note.to_string(), 1));
-            said.push(&caution.text);
+            printed.push(&caution.text);
         }
     }
 }

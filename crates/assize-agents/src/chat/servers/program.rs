@@ -38,7 +38,7 @@ impl ServerNotes {
         crate::lock(&self.0).ended.clone()
     }
 
-    /// The last that it said and was no message, or that was wrong with what it said.
+    /// The last line that was no message, or the error in the last message.
     pub(super) fn last_words(&self) -> Option<String> {
         crate::lock(&self.0).last_words.clone()
     }

@@ -77,7 +77,7 @@ impl LoggedSession {
         let scenario = BaseScenario::new("", "");
         let Explained {
             mut results,
-            problems,
+            errors,
         } = panel.explain(&session.trace, &scenario, "");
         add_cost_of_waste(&mut results, &session.trace);
         let bundle = SessionAnalysisBundle {
@@ -91,7 +91,7 @@ impl LoggedSession {
         };
         Ok(Some(ExplainedSession {
             bundle,
-            problems,
+            errors,
             trace: timeline.then_some(session.trace),
         }))
     }

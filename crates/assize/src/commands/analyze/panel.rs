@@ -28,7 +28,7 @@ struct Plugged {
 #[derive(Default)]
 pub(super) struct Explained {
     pub(super) results: BTreeMap<String, AnalysisResult>,
-    pub(super) problems: Vec<String>,
+    pub(super) errors: Vec<String>,
 }
 
 impl Panel {
@@ -94,9 +94,7 @@ impl Panel {
                 Ok(result) => {
                     explained.results.insert(name, result);
                 }
-                Err(error) => explained
-                    .problems
-                    .push(format!("analyzer `{name}`: {error}")),
+                Err(error) => explained.errors.push(format!("analyzer `{name}`: {error}")),
             }
         }
         explained

@@ -111,34 +111,12 @@ fn finished(check: Value, negated: bool, assertion: &Value) -> Value {
 }
 
 fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
-    let one = |check: Value| Made::Checks(vec![check]);
-    let is_list = kind.ends_with("-any") || kind.ends_with("-all");
-    let texts = || -> Vec<String> {
-        let texts = match value {
-            Value::Array(items) => items.iter().map(as_text).collect(),
-            Value::Null => Vec::new(),
-            // A list may be written with commas.
-            Value::String(list) if is_list => {
-                list.split(',').map(|text| text.trim().to_owned()).collect()
-            }
-            other => vec![as_text(other)],
-        };
-        texts.into_iter().filter(|text| !text.is_empty()).collect()
-    };
-    let escaped = |texts: &[String]| -> String {
-        let parts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
-        parts.join("|")
-    };
     match kind {
         _ if is_template(value) => {
             Made::Nothing(format!("the value of `{kind}` is code or a file"))
         }
         "contains" | "contains-all" | "contains-any" | "icontains" | "icontains-all"
-        | "icontains-any"
-            if texts().is_empty() =>
-        {
-            Made::Nothing(format!("`{kind}` names no text"))
-        }
+        | "icontains-any" => text_checks(kind, value),
         "equals" | "starts-with" | "regex" | "matches" if value.is_null() => {
             Made::Nothing(format!("`{kind}` has no value"))
         }
@@ -146,25 +124,7 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
             Value::Object(_) | Value::Array(_) => one(json!({"output": {"json": value}})),
             text => one(json!({"output": {"equals": as_text(text)}})),
         },
-        "contains" | "contains-all" => {
-            let checks = texts()
-                .into_iter()
-                .map(|text| json!({"output": {"contains": text}}));
-            Made::Checks(checks.collect())
-        }
-        "icontains" | "icontains-all" => {
-            let checks = texts().into_iter().map(
-                |text| json!({"output": {"matches": format!("(?i){}", regex::escape(&text))}}),
-            );
-            Made::Checks(checks.collect())
-        }
-        "contains-any" => one(json!({"output": {"matches": escaped(&texts())}})),
-        "icontains-any" => {
-            one(json!({"output": {"matches": format!("(?i){}", escaped(&texts()))}}))
-        }
-        "starts-with" => {
-            one(json!({"output": {"matches": format!("^{}", regex::escape(&as_text(value)))}}))
-        }
+        "starts-with" => one(matches(&format!("^{}", regex::escape(&as_text(value))))),
         "regex" | "matches" => match as_text(value) {
             pattern if regex::Regex::new(&pattern).is_ok() => regex_check(&pattern, assertion),
             pattern => Made::Nothing(format!(
@@ -176,28 +136,14 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
             Value::Null => one(json!({"output": {"json": true}})),
             _ => Made::Nothing("the schema of `is-json` is no object".to_owned()),
         },
-        "cost" => match number(assertion, &["threshold", "value", "max"]) {
-            Some(most) => one(json!({"limit": {"cost_usd": most}})),
-            None => Made::Nothing("`cost` names no threshold".to_owned()),
-        },
-        "latency" => match number(assertion, &["threshold", "value", "max"]) {
-            Some(most) => one(json!({"limit": {"wall_ms": most}})),
-            None => Made::Nothing("`latency` names no threshold".to_owned()),
-        },
+        "cost" => limit_check(kind, "cost_usd", assertion),
+        "latency" => limit_check(kind, "wall_ms", assertion),
         "file_exists" | "file-exists" => match text_of(assertion, &["path", "file", "value"]) {
             Some(path) => one(json!({"file": {"path": path, "exists": true}})),
             None => Made::Nothing(format!("`{kind}` names no path")),
         },
         "tool_used" | "tool-used" => tool_used(assertion),
-        "tool_order" | "tool-order" => {
-            let tools = ["tools", "order", "value"]
-                .iter()
-                .find_map(|key| assertion.get(key)?.as_array());
-            match tools {
-                Some(tools) => one(json!({"tool": {"order": tools}})),
-                None => Made::Nothing(format!("`{kind}` names no tools")),
-            }
-        }
+        "tool_order" | "tool-order" => tool_order(kind, assertion),
         "skill-used" | "skill_used" => match text_of(assertion, &["skill", "value", "name"]) {
             Some(skill) => one(json!({"skill": {"used": skill}, "required": false})),
             None => Made::Nothing(format!("`{kind}` names no skill")),
@@ -209,23 +155,7 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
         | "factuality"
         | "model-graded-factuality"
         | "answer-relevance"
-        | "context-faithfulness" => {
-            let keys = [
-                "value",
-                "rubric",
-                "prompt",
-                "criteria",
-                "text",
-                "description",
-            ];
-            match text_of(assertion, &keys).or_else(|| sentences(assertion, &keys)) {
-                Some(text) if kind.contains("factuality") => {
-                    Made::Criterion(format!("The answer agrees with this reference: {text}"))
-                }
-                Some(text) => Made::Criterion(text),
-                None => Made::Nothing(format!("`{kind}` says nothing to judge by")),
-            }
-        }
+        | "context-faithfulness" => criterion(kind, assertion),
         "baseline" => Made::Nothing(
             "`baseline` compares with a run without the plugin; write `with: SKILL` in the suite"
                 .to_owned(),
@@ -235,13 +165,91 @@ fn of_kind(kind: &str, value: &Value, assertion: &Value) -> Made {
     }
 }
 
+fn one(check: Value) -> Made {
+    Made::Checks(vec![check])
+}
+
+fn matches(pattern: &str) -> Value {
+    json!({"output": {"matches": pattern}})
+}
+
+/// Texts that the answer contains: `contains`, of any case with `i` before it, of all or any with `-all` or `-any` after it.
+fn text_checks(kind: &str, value: &Value) -> Made {
+    let is_any = kind.ends_with("-any");
+    let texts = texts_in(value, is_any || kind.ends_with("-all"));
+    if texts.is_empty() {
+        return Made::Nothing(format!("`{kind}` names no text"));
+    }
+    let case = if kind.starts_with('i') { "(?i)" } else { "" };
+    let escaped = texts.iter().map(|text| regex::escape(text));
+    if is_any {
+        let any = escaped.collect::<Vec<String>>().join("|");
+        return one(matches(&format!("{case}{any}")));
+    }
+    Made::Checks(match case {
+        "" => (texts.iter())
+            .map(|text| json!({"output": {"contains": text}}))
+            .collect(),
+        _ => escaped
+            .map(|text| matches(&format!("{case}{text}")))
+            .collect(),
+    })
+}
+
+/// The texts of a value that are not empty. A list may be written with commas.
+fn texts_in(value: &Value, is_list: bool) -> Vec<String> {
+    let texts = match value {
+        Value::Array(items) => items.iter().map(as_text).collect(),
+        Value::Null => Vec::new(),
+        Value::String(list) if is_list => {
+            list.split(',').map(|text| text.trim().to_owned()).collect()
+        }
+        other => vec![as_text(other)],
+    };
+    texts.into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+fn limit_check(kind: &str, key: &str, assertion: &Value) -> Made {
+    match number(assertion, &["threshold", "value", "max"]) {
+        Some(most) => one(json!({"limit": {key: most}})),
+        None => Made::Nothing(format!("`{kind}` names no threshold")),
+    }
+}
+
+fn tool_order(kind: &str, assertion: &Value) -> Made {
+    let mut keys = ["tools", "order", "value"].iter();
+    match keys.find_map(|key| assertion.get(key)?.as_array()) {
+        Some(tools) => one(json!({"tool": {"order": tools}})),
+        None => Made::Nothing(format!("`{kind}` names no tools")),
+    }
+}
+
+/// A rubric for a judge.
+fn criterion(kind: &str, assertion: &Value) -> Made {
+    let keys = [
+        "value",
+        "rubric",
+        "prompt",
+        "criteria",
+        "text",
+        "description",
+    ];
+    match text_of(assertion, &keys).or_else(|| sentences(assertion, &keys)) {
+        Some(text) if kind.contains("factuality") => {
+            Made::Criterion(format!("The answer agrees with this reference: {text}"))
+        }
+        Some(text) => Made::Criterion(text),
+        None => Made::Nothing(format!("`{kind}` says nothing to judge by")),
+    }
+}
+
 /// A pattern for the answer, or for a file where one is named.
 fn regex_check(pattern: &str, assertion: &Value) -> Made {
     let target = text_of(assertion, &["file", "path"]);
-    Made::Checks(vec![match target {
+    one(match target {
         Some(path) => json!({"file": {"path": path, "matches": pattern}}),
-        None => json!({"output": {"matches": pattern}}),
-    }])
+        None => matches(pattern),
+    })
 }
 
 /// A call of the tool for skills is the use of a skill, which a mode without it cannot show: it decides nothing.

@@ -71,10 +71,10 @@ impl Found {
                 "tags": task.tags,
                 "remarks": task.remarks,
             }),
-            Err(problems) => json!({
+            Err(errors) => json!({
                 "id": self.name(),
                 "directory": self.directory,
-                "refused": problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>(),
+                "refused": errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>(),
             }),
         }
     }
@@ -115,12 +115,12 @@ fn show(found: &[Found]) {
                     say(plain(&format!("{}: {remark}", task.id)));
                 }
             }
-            Err(problems) => {
-                for problem in problems {
+            Err(errors) => {
+                for error in errors {
                     say(plain(&format!(
                         "{} cannot be run: {}",
                         found.name(),
-                        problem.message
+                        error.message
                     )));
                 }
             }

@@ -24,7 +24,7 @@ impl Root {
     /// The suite file behind a path relative to the root.
     pub(super) fn suite(&self, given: &str) -> Result<PathBuf, String> {
         let path = self.inside(Path::new(given))?;
-        let file = suite::find(&path).map_err(|problem| problem.to_string())?;
+        let file = suite::find(&path).map_err(|error| error.to_string())?;
         self.inside(&file)
     }
 

@@ -248,11 +248,11 @@ impl Tools {
         .await;
         granted.give_back(&budget);
         let ended = ended?;
-        let mut said = plain(&ended.stderr.text());
+        let mut printed = plain(&ended.stderr.text());
         if let Some(reason) = &budget.stopped {
-            said = format!("{reason}\n{said}");
+            printed = format!("{reason}\n{printed}");
         }
-        let finished = format!("{} trials finished\n{said}", budget.trials);
+        let finished = format!("{} trials finished\n{printed}", budget.trials);
         if budget.trials == 0 {
             return Err(finished);
         }
@@ -419,10 +419,10 @@ fn words(command: &[&str], operands: &[&std::ffi::OsStr]) -> Vec<OsString> {
 
 /// The output of a command, as data. One that failed is an error with its own words.
 fn answer(ended: &Ended) -> Result<String, String> {
-    let said = [ended.stdout.text(), ended.stderr.text()];
-    let said = plain(said.join("\n").trim());
+    let printed = [ended.stdout.text(), ended.stderr.text()];
+    let printed = plain(printed.join("\n").trim());
     match ended.exit.is_success() {
-        true => Ok(format!("{DATA}{said}")),
-        false => Err(said),
+        true => Ok(format!("{DATA}{printed}")),
+        false => Err(printed),
     }
 }

@@ -9,6 +9,7 @@ pub(super) use show::print_totals;
 use crate::cli::{CaptureArguments, RecordArguments, TimingArgument};
 use crate::commands::UsageError;
 use crate::exit::Exit;
+use crate::private;
 use crate::suite::suggest;
 use crate::terminal::{plain, say, warn};
 use anyhow::{Context, Result};
@@ -22,7 +23,6 @@ use assize_secrets::Secrets;
 use profile::Profile;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit> {
@@ -149,13 +149,9 @@ fn default_path(program: &std::ffi::OsStr) -> PathBuf {
 pub(super) fn write_trace(trace: &SessionTrace, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write `{}`", path.display());
     if let Some(directory) = path.parent() {
-        let mut private = std::fs::DirBuilder::new();
-        let made = private.recursive(true).mode(0o700).create(directory);
-        made.with_context(cannot)?;
+        private::directory(directory).with_context(cannot)?;
     }
-    let mut options = std::fs::File::options();
-    let file = options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = file.open(path).with_context(cannot)?;
+    let mut file = private::file(path).with_context(cannot)?;
     file.write_all(&serde_json::to_vec(trace)?)
         .with_context(cannot)
 }

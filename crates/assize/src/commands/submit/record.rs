@@ -3,12 +3,12 @@
 use crate::cli::SchedulerArgument;
 use crate::commands::rounds::RoundRecord;
 use crate::commands::{Obstructed, UsageError};
+use crate::private;
 use anyhow::{Context, Result};
 use assize_contracts::Timestamp;
 use assize_engine::store::RunFile;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "submission.json";
@@ -52,9 +52,8 @@ impl Submission {
     /// Makes the directory; only this user may look into it.
     pub(super) fn create(&self) -> Result<()> {
         for directory in [self.directory.clone(), self.shards_directory(), self.logs()] {
-            let mut builder = std::fs::DirBuilder::new();
-            let made = builder.recursive(true).mode(0o700).create(&directory);
-            made.with_context(|| format!("cannot create `{}`", directory.display()))?;
+            private::directory(&directory)
+                .with_context(|| format!("cannot create `{}`", directory.display()))?;
         }
         if self.has_rounds {
             self.write_file(RunFile::Round.name(), &RoundRecord::first().text())?;
@@ -72,10 +71,7 @@ impl Submission {
     pub(super) fn write_file(&self, name: &str, content: &[u8]) -> Result<()> {
         let path = self.directory.join(name);
         let beside = self.directory.join(format!(".{name}.new"));
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let written = options
-            .open(&beside)
+        let written = private::file(&beside)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data()))
             .and_then(|()| std::fs::rename(&beside, &path));
         written.with_context(|| format!("cannot write `{}`", path.display()))

@@ -70,12 +70,12 @@ impl Tool {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         Err(anyhow!(
             "`{}` failed ({}): {}",
             self.name,
             output.status,
-            said.trim()
+            stderr.trim()
         ))
     }
 }

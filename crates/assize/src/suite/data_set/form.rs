@@ -143,29 +143,29 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().iter().map(ToString::to_string);
         let message = error.inner().to_string();
-        let mut problem = ConfigError::at(path.filter(|part| part != "?"), message);
-        explain_unknown(&mut problem);
-        problem
+        let mut error = ConfigError::at(path.filter(|part| part != "?"), message);
+        explain_unknown(&mut error);
+        error
     })
 }
 
 /// A field that tasks do not have: a slip, or one of a module's own.
-fn explain_unknown(problem: &mut ConfigError) {
-    let Some(rest) = problem.message.strip_prefix("unknown field `") else {
+fn explain_unknown(error: &mut ConfigError) {
+    let Some(rest) = error.message.strip_prefix("unknown field `") else {
         return;
     };
     let mut names = rest.split('`');
     let name = names.next().unwrap_or_default().to_owned();
     let known: Vec<&str> = names.skip(1).step_by(2).collect();
     let meant = nearest(&name, known).map(|name| format!("did you mean `{name}`? "));
-    problem.hint = Some(format!(
+    error.hint = Some(format!(
         "{}fields of a module's own belong into `extensions`",
         meant.unwrap_or_default()
     ));
-    if problem.path.last() == Some(&name) {
-        problem.path.pop();
+    if error.path.last() == Some(&name) {
+        error.path.pop();
     }
-    problem.message = format!("unknown field `{name}`");
+    error.message = format!("unknown field `{name}`");
 }
 
 /// A key in the metadata of a chain that is more than a label, and the value it must have.
@@ -196,11 +196,11 @@ fn check_labels(metadata: &JsonMap) -> Result<(), ConfigError> {
                 let known = MEANINGS.iter().map(|(name, ..)| *name);
                 if let Some(meant) = nearest(key, known) {
                     let message = format!("unknown field `{key}`");
-                    let mut problem = ConfigError::at(["metadata"], message);
-                    problem.hint = Some(format!(
+                    let mut error = ConfigError::at(["metadata"], message);
+                    error.hint = Some(format!(
                         "did you mean `{meant}`? fields of a module's own belong into `extensions`"
                     ));
-                    return Err(problem);
+                    return Err(error);
                 }
             }
         }

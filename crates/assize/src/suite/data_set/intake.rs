@@ -6,15 +6,15 @@ use assize_contracts::{ConfigError, Task};
 use std::collections::{BTreeSet, BinaryHeap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Reading stops at this number: more problems would not help.
-const MOST_PROBLEMS: usize = 20;
+/// Reading stops at this number: more errors would not help.
+const MOST_ERRORS: usize = 20;
 
 type Examine<'a> = &'a dyn Fn(&Task) -> Vec<ConfigError>;
 
 pub(super) struct Intake<'a> {
     reading: &'a Reading<'a>,
     examine: Examine<'a>,
-    pub(super) problems: Vec<FileError>,
+    pub(super) errors: Vec<FileError>,
     entries: Vec<Entry>,
     priorities: Vec<i64>,
     sample: BinaryHeap<Drawn>,
@@ -41,7 +41,7 @@ pub(super) struct Taken {
     pub(super) entries: Vec<Entry>,
     pub(super) priorities: Vec<i64>,
     pub(super) hash: String,
-    pub(super) problems: Vec<FileError>,
+    pub(super) errors: Vec<FileError>,
     /// Hashes of ids that came twice.
     pub(super) twins: Vec<u64>,
     /// The hash is still to be made, of the sample alone.
@@ -53,7 +53,7 @@ impl<'a> Intake<'a> {
         Self {
             reading,
             examine,
-            problems: Vec::new(),
+            errors: Vec::new(),
             entries: Vec::new(),
             priorities: Vec::new(),
             sample: BinaryHeap::new(),
@@ -63,28 +63,27 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// True when reading on would only bring more problems.
+    /// True when reading on would only bring more errors.
     pub(super) fn is_full(&self) -> bool {
-        self.problems.len() >= MOST_PROBLEMS
+        self.errors.len() >= MOST_ERRORS
     }
 
     pub(super) fn offer(
         &mut self,
         task: &Task,
         entry: Entry,
-        problem: impl Fn(ConfigError) -> FileError,
+        in_file: impl Fn(ConfigError) -> FileError,
     ) {
         self.ids.push(hash_of(task.id()));
         if self.reading.taken.contains(&task.id()) {
             let message = format!("the id `{}` is already taken by a scenario", task.id());
-            self.problems
-                .push(problem(ConfigError::at(["id"], message)));
+            self.errors.push(in_file(ConfigError::at(["id"], message)));
         }
         if !self.is_chosen(task) {
             return;
         }
         let found = (self.examine)(task);
-        self.problems.extend(found.into_iter().map(problem));
+        self.errors.extend(found.into_iter().map(in_file));
         match &self.reading.spec.sample {
             None => {
                 hash_task(&mut self.hasher, task);
@@ -163,12 +162,12 @@ impl<'a> Intake<'a> {
             .map(|pair| pair[0])
             .collect();
         twins.dedup();
-        twins.truncate(MOST_PROBLEMS);
+        twins.truncate(MOST_ERRORS);
         Taken {
             entries: self.entries,
             priorities: self.priorities,
             hash: hex(&self.hasher),
-            problems: self.problems,
+            errors: self.errors,
             twins,
             is_sampled,
         }
@@ -182,11 +181,10 @@ impl<'a> Intake<'a> {
                     .strip_prefix(id.as_str())
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
             });
-            if !is_scenario && !self.met.contains(id) && self.problems.is_empty() {
-                let mut problem =
-                    FileError::new("tasks", format!("unknown task or scenario `{id}`"));
-                problem.hint = suggestion(id, &self.reading.taken);
-                self.problems.push(problem);
+            if !is_scenario && !self.met.contains(id) && self.errors.is_empty() {
+                let mut error = FileError::new("tasks", format!("unknown task or scenario `{id}`"));
+                error.hint = suggestion(id, &self.reading.taken);
+                self.errors.push(error);
             }
         }
     }

@@ -149,26 +149,26 @@ fn tags_and_ids_choose() {
     let read = |chosen| files.read_chosen(&["t.jsonl"], &TasksSpec::default(), &chosen);
     assert_eq!(ids(&read(chosen(&[], &["hot"])).unwrap()), ["b"]);
     assert_eq!(ids(&read(chosen(&["c", "a"], &[])).unwrap()), ["a", "c"]);
-    let problems = read(chosen(&["d"], &[])).err().unwrap();
-    assert_eq!(problems[0].message, "unknown task or scenario `d`");
+    let errors = read(chosen(&["d"], &[])).err().unwrap();
+    assert_eq!(errors[0].message, "unknown task or scenario `d`");
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let check = |text: &str, expected: &str| {
         let files = Files::new().with("t.jsonl", text);
-        let problems = files
+        let errors = files
             .read(&["t.jsonl"], &TasksSpec::default())
             .err()
             .unwrap();
-        let shown: Vec<String> = problems
+        let shown: Vec<String> = errors
             .iter()
-            .map(|problem| {
+            .map(|error| {
                 format!(
                     "{}: {} {:?}",
-                    problem.place.unwrap().line,
-                    problem.message,
-                    problem.hint
+                    error.place.unwrap().line,
+                    error.message,
+                    error.hint
                 )
             })
             .collect();

@@ -110,10 +110,10 @@ impl Refusal {
         }
     }
 
-    /// The refusal as a problem of the task's file.
-    pub(crate) fn problem(&self, document: &Document) -> FileError {
+    /// The refusal as an error in the task's file.
+    pub(crate) fn error(&self, document: &Document) -> FileError {
         document
-            .problem(&self.keys, self.message.clone())
+            .error(&self.keys, self.message.clone())
             .hint("`assize import harbor DIR` lists what each task asks for")
     }
 }
@@ -164,7 +164,7 @@ impl HarborTask {
             Some(task) if refusals.is_empty() => Ok((task, document)),
             _ => Err(refusals
                 .iter()
-                .map(|refusal| refusal.problem(&document))
+                .map(|refusal| refusal.error(&document))
                 .collect()),
         }
     }
@@ -402,78 +402,88 @@ impl Reader<'_> {
         if let Some(own) = &file.verifier.environment {
             refusals.extend(refused_in(&["verifier", "environment"], own));
         }
-        let mut refuse = |keys: &[&'static str], message: &str| {
-            refusals.push(Refusal::new(keys, message));
-        };
         if !file.steps.is_empty() {
-            refuse(&["steps"], "tasks of several steps cannot be run");
+            let message = "tasks of several steps cannot be run";
+            refusals.push(Refusal::new(&["steps"], message));
         }
-        for (part, name) in [("environment", "environment"), ("tests", "verifier")] {
-            if has_compose(&self.directory.join(part)) {
-                refusals.push(Refusal::new(
-                    &[],
-                    format!(
-                        "the {name} is a compose file of several services (`{part}/docker-compose.yaml`), which cannot be run"
-                    ),
-                ));
-            }
+        refusals.extend(self.refused_compose_files());
+        refusals.extend(self.refused_networks());
+        refusals.extend(self.refused_services());
+        refusals.extend(self.refused_artifacts());
+        if self.directory.join("trajectory.json").is_file() {
+            let message =
+                "a session that was begun elsewhere (`trajectory.json`) cannot be continued";
+            refusals.push(Refusal::new(&[], message));
         }
-        let mut refuse = |keys: &[&'static str], message: &str| {
-            refusals.push(Refusal::new(keys, message));
-        };
-        for (part, network) in [
+        let verifier = file.verifier.environment.as_ref();
+        let brings_tests = verifier.is_some_and(|own| own.docker_image.is_some());
+        let has_tests = brings_tests || self.directory.join("tests/test.sh").is_file();
+        if !has_tests && file.steps.is_empty() {
+            refusals.push(Refusal::new(&[], "there is no `tests/test.sh`"));
+        }
+        refusals
+    }
+
+    fn refused_compose_files(&self) -> impl Iterator<Item = Refusal> {
+        let parts = [("environment", "environment"), ("tests", "verifier")];
+        let composed = parts
+            .into_iter()
+            .filter(|(part, _)| has_compose(&self.directory.join(part)));
+        composed.map(|(part, name)| {
+            let message = format!(
+                "the {name} is a compose file of several services (`{part}/docker-compose.yaml`), which cannot be run"
+            );
+            Refusal::new(&[], message)
+        })
+    }
+
+    fn refused_networks(&self) -> Vec<Refusal> {
+        let file = self.file;
+        let networks = [
             ("agent", file.agent.network_mode),
             ("verifier", file.verifier.network_mode),
-        ] {
-            if network == Some(NetworkMode::Allowlist) {
-                refuse(&[part, "network_mode"], ALLOWLIST);
-            }
+        ];
+        let limited = networks
+            .into_iter()
+            .filter(|(_, network)| *network == Some(NetworkMode::Allowlist));
+        let mut refusals: Vec<Refusal> = limited
+            .map(|(part, _)| Refusal::new(&[part, "network_mode"], ALLOWLIST))
+            .collect();
+        let own = file.verifier.network_mode;
+        if !self.is_separate() && own.is_some() && own != Some(self.agent_network()) {
+            let message = "a verifier in the agent's container has the agent's network; expected the same, or `environment_mode = \"separate\"`";
+            refusals.push(Refusal::new(&["verifier", "network_mode"], message));
         }
-        if !self.is_separate()
-            && file.verifier.network_mode.is_some()
-            && file.verifier.network_mode != Some(self.agent_network())
-        {
-            refuse(
-                &["verifier", "network_mode"],
-                "a verifier in the agent's container has the agent's network; expected the same, or `environment_mode = \"separate\"`",
-            );
-        }
+        refusals
+    }
+
+    fn refused_services(&self) -> impl Iterator<Item = Refusal> {
+        let file = self.file;
         let services = file.artifacts.iter().map(|artifact| artifact.service());
         let collecting = file.verifier.collect.iter();
         let services = services.chain(collecting.map(|collect| collect.service.as_deref()));
-        for service in services.flatten().filter(|name| *name != MAIN_SERVICE) {
-            refusals.push(Refusal::new(
-                &[],
-                format!("the task names the service `{service}`, and tasks of several services cannot be run"),
-            ));
-        }
-        for artifact in &file.artifacts {
-            let path = Path::new(artifact.source());
-            let climbs = path.components().any(|part| part.as_os_str() == "..");
-            if !path.is_absolute() || climbs {
-                let message = format!(
-                    "found the artifact `{}`, expected an absolute path inside the container",
-                    artifact.source()
-                );
-                refusals.push(Refusal::new(&["artifacts"], message));
-            }
-        }
-        let refuse = |refusals: &mut Vec<Refusal>, message: &str| {
-            refusals.push(Refusal::new(&[], message));
-        };
-        if self.directory.join("trajectory.json").is_file() {
-            refuse(
-                &mut refusals,
-                "a session that was begun elsewhere (`trajectory.json`) cannot be continued",
+        let others = services.flatten().filter(|name| *name != MAIN_SERVICE);
+        others.map(|service| {
+            let message = format!(
+                "the task names the service `{service}`, and tasks of several services cannot be run"
             );
-        }
-        let brings_tests = file.verifier.environment.as_ref();
-        let brings_tests = brings_tests.is_some_and(|own| own.docker_image.is_some());
-        if !self.directory.join("tests/test.sh").is_file() && !brings_tests && file.steps.is_empty()
-        {
-            refuse(&mut refusals, "there is no `tests/test.sh`");
-        }
-        refusals
+            Refusal::new(&[], message)
+        })
+    }
+
+    fn refused_artifacts(&self) -> impl Iterator<Item = Refusal> {
+        let is_refused = |source: &&str| {
+            let path = Path::new(source);
+            let climbs = path.components().any(|part| part.as_os_str() == "..");
+            !path.is_absolute() || climbs
+        };
+        let sources = self.file.artifacts.iter().map(|artifact| artifact.source());
+        sources.filter(is_refused).map(|source| {
+            let message = format!(
+                "found the artifact `{source}`, expected an absolute path inside the container"
+            );
+            Refusal::new(&["artifacts"], message)
+        })
     }
 }
 
@@ -620,8 +630,8 @@ mod tests {
 
     fn refused(files: &[(&str, &str)]) -> Vec<String> {
         let directory = written(files);
-        let problems = HarborTask::read(directory.path()).unwrap_err();
-        problems.into_iter().map(|found| found.message).collect()
+        let errors = HarborTask::read(directory.path()).unwrap_err();
+        errors.into_iter().map(|found| found.message).collect()
     }
 
     #[test]

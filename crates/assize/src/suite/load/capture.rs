@@ -53,7 +53,7 @@ impl Loader<'_> {
         for (service, url) in &settings.upstreams {
             let given = BTreeMap::from([(*service, url.clone())]);
             if let Err(error) = Upstreams::resolve(&given, |_| None) {
-                self.problem(
+                self.report(
                     &["capture", "upstream", service.as_str()],
                     error.to_string(),
                 );
@@ -68,11 +68,11 @@ impl Loader<'_> {
         {
             let file = cassette.file.display();
             let message = format!("cannot play the cassette `{file}`: {message}");
-            let problem = self
+            let error = self
                 .document
-                .problem(&["capture", "cassette", "file"], message);
-            self.problems
-                .push(problem.hint("record one first: `mode: record`"));
+                .error(&["capture", "cassette", "file"], message);
+            self.errors
+                .push(error.hint("record one first: `mode: record`"));
         }
     }
 }

@@ -38,7 +38,7 @@ impl Loader<'_> {
                 let place = ["scenarios", "harbor", &number.to_string()];
                 let message =
                     format!("there is no Harbor task in `{path}` (a directory with `task.toml`)");
-                self.problem(&place, message);
+                self.report(&place, message);
             }
             for task in tasks {
                 match HarborTask::read(&task) {
@@ -51,7 +51,7 @@ impl Loader<'_> {
                             document: Rc::new(document),
                         });
                     }
-                    Err(problems) => problems.into_iter().for_each(|problem| self.add(problem)),
+                    Err(errors) => errors.into_iter().for_each(|error| self.add(error)),
                 }
             }
         }
@@ -76,8 +76,8 @@ impl Loader<'_> {
                     "the provider `{}` cannot be put into a container, which mode `{}` is to have",
                     mode.provider, mode.name
                 );
-                let problem = self.document.problem(&["modes", &mode.name], message);
-                self.add(problem.hint("containers hold agents that are programs: `command`, `acp`, and agents with a recipe"));
+                let error = self.document.error(&["modes", &mode.name], message);
+                self.add(error.hint("containers hold agents that are programs: `command`, `acp`, and agents with a recipe"));
             }
         }
         let is_off = file
@@ -89,7 +89,7 @@ impl Loader<'_> {
             .iter()
             .filter_map(|loaded| loaded.scenario.sandbox.as_ref());
         if is_off && of_modes.chain(of_scenarios).any(reaches_model_alone) {
-            self.problem(
+            self.report(
                 &["capture", "proxy"],
                 "found `off`, but with `network: model` agents reach their models through the proxy alone",
             );
@@ -148,7 +148,7 @@ pub(super) fn refusal(
     if !key.is_empty() {
         keys.push(key);
     }
-    Some(document.problem(&keys, message))
+    Some(document.error(&keys, message))
 }
 
 /// The part of a suite that matters to its containers.

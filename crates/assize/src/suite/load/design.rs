@@ -21,22 +21,22 @@ impl Loader<'_> {
         ] {
             if value == Some(0) {
                 let message = format!("found {name} 0, expected at least 1");
-                self.problem(&["execution", "until", name], message);
+                self.report(&["execution", "until", name], message);
             }
         }
         if until.decided == Some(false) && until.metrics.is_none() {
-            self.problem(&keys, "`decided: false` without `metrics` stops nothing");
+            self.report(&keys, "`decided: false` without `metrics` stops nothing");
         }
         let order = self.selection.order.or(file.execution.order);
         if order.is_some_and(|order| order != Order::Blocked) {
-            self.problem(
+            self.report(
                 &keys,
                 "looks are at whole blocks, which only `order: blocked` has",
             );
         }
         if let Some(metrics) = &until.metrics {
             if metrics.is_empty() {
-                self.problem(
+                self.report(
                     &["execution", "until", "metrics"],
                     "found no metric, expected at least one",
                 );
@@ -56,7 +56,7 @@ impl Loader<'_> {
         }
         if until.method == Some(StoppingMethod::Anytime) && until.futility == Some(true) {
             let message = "`futility` needs a planned end, which `anytime` has not";
-            self.problem(&["execution", "until", "futility"], message);
+            self.report(&["execution", "until", "futility"], message);
         }
     }
 
@@ -67,7 +67,7 @@ impl Loader<'_> {
         for (name, value) in [("usd", budget.usd), ("minutes", budget.minutes)] {
             if value.is_some_and(|value| value.is_nan() || value < 0.0) {
                 let message = "expected a number of at least 0";
-                self.problem(&["execution", "budget", name], message);
+                self.report(&["execution", "budget", name], message);
             }
         }
     }

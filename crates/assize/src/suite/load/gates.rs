@@ -36,18 +36,19 @@ impl Loader<'_> {
                     gates.push(gate);
                 }
                 Err(error) => {
-                    let problem = self.gate_problem(&place, error);
-                    self.problems.push(problem);
+                    self.errors.push(self.gate_error(&place, error));
                 }
             }
         }
         gates
     }
 
-    fn gate_problem(&self, place: &[&str], error: GateError) -> FileError {
-        let mut problem = self.document.problem(place, error.to_string());
-        problem.hint = error.hint;
-        problem
+    fn gate_error(&self, place: &[&str], error: GateError) -> FileError {
+        let message = error.to_string();
+        FileError {
+            hint: error.hint,
+            ..self.document.error(place, message)
+        }
     }
 
     /// Remarks about the gates before anything is spent.

@@ -45,7 +45,7 @@ impl Loader<'_> {
         if file.scorer.is_none()
             && let Err(error) = JudgeScorer::from_settings(&settings)
         {
-            self.problem(&["judge"], error.to_string());
+            self.report(&["judge"], error.to_string());
             return None;
         }
         Some(settings)
@@ -58,8 +58,8 @@ impl Loader<'_> {
             let found = read(name);
             if found.is_none() {
                 let message = format!("the environment variable `{name}` is not set");
-                let problem = self.document.problem(&["judge", "key_env"], message);
-                self.add(problem.hint(format!("set it: `export {name}=…`")));
+                let error = self.document.error(&["judge", "key_env"], message);
+                self.add(error.hint(format!("set it: `export {name}=…`")));
             }
             return found;
         }
@@ -131,8 +131,8 @@ impl Loader<'_> {
             }
             None if named.is_some() => {
                 let message = format!("the environment variable `{name}` is not set");
-                let problem = self.document.problem(&["scorer"], message);
-                self.add(problem.hint(format!("set it: `export {name}=…`")));
+                let error = self.document.error(&["scorer"], message);
+                self.add(error.hint(format!("set it: `export {name}=…`")));
             }
             None => {}
         }
@@ -140,7 +140,7 @@ impl Loader<'_> {
 
     /// A rubric that no scorer reads is a mistake, unless a plugin may read it.
     pub(super) fn forgotten_rubric(&mut self, settings: &JsonMap, scenarios: &[LoadedScenario]) {
-        if !uses(settings, "checks") || !self.problems.is_empty() {
+        if !uses(settings, "checks") || !self.errors.is_empty() {
             return;
         }
         let found = scenarios
@@ -148,9 +148,9 @@ impl Loader<'_> {
             .find(|loaded| loaded.scenario.rubric.is_some());
         if let Some(LoadedScenario { document, .. }) = found {
             let message = "the rubric is read by no scorer of the suite";
-            let problem = document.explain(&["rubric".to_owned()], message, LATER);
-            self.problems
-                .push(problem.hint("add `judge: { api: …, model: … }` to the suite"));
+            let error = document.explain(&["rubric".to_owned()], message, LATER);
+            self.errors
+                .push(error.hint("add `judge: { api: …, model: … }` to the suite"));
         }
     }
 }

@@ -22,16 +22,15 @@ impl Loader<'_> {
             (Some(_), Modes::Definitions(_)) => {
                 let message =
                     "modes are defined here, so there is nothing for a mode resolver to do";
-                self.problem(&["mode_resolver"], message);
+                self.report(&["mode_resolver"], message);
             }
             (None, Modes::Names(_)) => {
-                let problem = self.document.problem(
+                let error = self.document.error(
                     &["modes"],
                     "modes that are only names need a `mode_resolver`",
                 );
-                self.problems.push(
-                    problem.hint("define them instead: `modes: { plain: {}, other: { … } }`"),
-                );
+                self.errors
+                    .push(error.hint("define them instead: `modes: { plain: {}, other: { … } }`"));
             }
             (None, Modes::Definitions(_)) => {}
         }
@@ -49,22 +48,22 @@ impl Loader<'_> {
         let names: Vec<&str> = defined.iter().map(|(name, _)| name.as_str()).collect();
         for name in &self.selection.modes {
             if !names.contains(&name.as_str()) {
-                let mut problem = self
+                let mut error = self
                     .document
-                    .problem(&["modes"], format!("unknown mode `{name}`"));
-                problem.hint = suggestion(name, &names);
-                self.problems.push(problem);
+                    .error(&["modes"], format!("unknown mode `{name}`"));
+                error.hint = suggestion(name, &names);
+                self.errors.push(error);
             }
         }
         for (number, name) in names.iter().enumerate() {
             if name.trim().is_empty() || name.chars().any(char::is_control) {
-                self.problem(
+                self.report(
                     &["modes", name],
                     format!("found the mode name {name:?}, expected visible text"),
                 );
             }
             if names[..number].contains(name) {
-                self.problem(&["modes"], format!("the mode `{name}` is given twice"));
+                self.report(&["modes"], format!("the mode `{name}` is given twice"));
             }
         }
         let all: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -103,11 +102,11 @@ impl Loader<'_> {
             });
         }
         let Some(provider) = provider else {
-            let problem = self
+            let error = self
                 .document
-                .problem(&["modes", &name], format!("mode `{name}` has no provider"));
-            self.problems
-                .push(problem.hint("name one for all modes: `provider: { uses: simulated }`"));
+                .error(&["modes", &name], format!("mode `{name}` has no provider"));
+            self.errors
+                .push(error.hint("name one for all modes: `provider: { uses: simulated }`"));
             return None;
         };
         let keys: Vec<&str> = if has_own {
@@ -154,26 +153,19 @@ impl Loader<'_> {
             } else {
                 keys.to_vec()
             };
-            self.plugin_problem(&keys, found);
+            self.report_plugin_error(&keys, found);
         }
         overrides
     }
 
-    pub(super) fn plugin_problem(&mut self, keys: &[&str], found: ConfigError) {
+    pub(super) fn report_plugin_error(&mut self, keys: &[&str], found: ConfigError) {
         let all: Vec<String> = keys
             .iter()
             .map(|key| (*key).to_owned())
             .chain(found.path)
             .collect();
-        let problem = self.document.explain(&all, &found.message, &[]);
-        // Several modes may share what is wrong.
-        let problem = match found.hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        };
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
+        let error = self.document.explain(&all, &found.message, &[]);
+        self.add(error.with_hint(found.hint));
     }
 
     pub(super) fn providers(&self, modes: &[Mode]) -> BTreeMap<String, ProviderSource> {
@@ -206,23 +198,23 @@ impl Loader<'_> {
             }
             if *limit == 0 {
                 let message = format!("`execution.limits.{name}`: found 0, expected at least 1");
-                self.problem(&["execution", "limits", name], message);
+                self.report(&["execution", "limits", name], message);
             }
         }
         if self.selection.concurrency.or(file.execution.concurrency) == Some(0) {
-            self.problem(
+            self.report(
                 &["execution", "concurrency"],
                 "`execution.concurrency`: found 0, expected at least 1",
             );
         }
         if file.execution.repetitions == Some(0) && self.selection.repetitions.is_none() {
-            self.problem(
+            self.report(
                 &["execution", "repetitions"],
                 "`execution.repetitions`: found 0, expected at least 1",
             );
         }
         if file.execution.timeout_default_ms == Some(0) {
-            self.problem(
+            self.report(
                 &["execution", "timeout_default_ms"],
                 "`execution.timeout_default_ms`: found 0, expected at least 1 ms",
             );

@@ -4,7 +4,7 @@ use super::Loader;
 use super::judge::uses_judge;
 use crate::suite::document::Document;
 use crate::suite::file::{LATER, SuiteFile};
-use crate::suite::file_error::SuiteError;
+use crate::suite::file_error::{FileError, SuiteError};
 use crate::suite::hooks::HooksSpec;
 use crate::suite::plugin_programs::PluginEntryError;
 use crate::suite::scenario::LoadedScenario;
@@ -28,35 +28,36 @@ pub(super) fn start_programs(
         return Ok(None);
     }
     let directory = super::directory_of(document.path());
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     let mut specs: Vec<PluginSpec> = Vec::new();
     for (number, entry) in file.plugins.iter().enumerate() {
         let number = number.to_string();
         match entry.spec(&directory) {
             Err(PluginEntryError { key, message }) => {
-                problems.push(document.problem(&["plugins", &number, key], message));
+                errors.push(document.error(&["plugins", &number, key], message));
             }
             Ok(spec) if specs.iter().any(|other| other.id == spec.id) => {
                 let message = format!("a second plugin has the id `{}`", spec.id);
-                problems.push(document.problem(&["plugins", &number, "id"], message));
+                errors.push(document.error(&["plugins", &number, "id"], message));
             }
             Ok(spec) => specs.push(spec),
         }
     }
-    if !problems.is_empty() {
-        return Err(SuiteError(problems));
+    if !errors.is_empty() {
+        return Err(SuiteError(errors));
     }
     let mut host = PluginHost::new().map_err(|error| {
-        document.problem(&["plugins"], format!("cannot start a runtime: {error}"))
+        document.error(&["plugins"], format!("cannot start a runtime: {error}"))
     })?;
     for Unstarted { number, error } in host.start(specs) {
-        let mut problem = document.problem(&["plugins", &number.to_string()], error.message);
-        problem.hint = error.hint;
-        problems.push(problem);
+        errors.push(FileError {
+            hint: error.hint,
+            ..document.error(&["plugins", &number.to_string()], error.message)
+        });
     }
-    match problems.is_empty() {
+    match errors.is_empty() {
         true => Ok(Some(host)),
-        false => Err(SuiteError(problems)),
+        false => Err(SuiteError(errors)),
     }
 }
 
@@ -76,28 +77,21 @@ impl Loader<'_> {
             && let Some(key) = settings.keys().find(|key| *key != "composite")
         {
             let message = format!("found `{key}` beside `composite`");
-            let problem = self.document.problem(&["scorer", key], message);
-            self.problems
-                .push(problem.hint("name all scorers in the list, each with its settings"));
+            let error = self.document.error(&["scorer", key], message);
+            self.errors
+                .push(error.hint("name all scorers in the list, each with its settings"));
         }
         let scorer = match make_scorer(self.plugins, &settings) {
             Ok(scorer) => scorer,
             Err(found) => {
-                self.plugin_problem(&[], found);
+                self.report_plugin_error(&[], found);
                 return None;
             }
         };
         for LoadedScenario { scenario, document } in scenarios {
             if let Err(found) = scorer.check_scenario(scenario) {
-                let problem = document.explain(&found.path, &found.message, LATER);
-                let problem = match found.hint {
-                    Some(hint) => problem.hint(hint),
-                    None => problem,
-                };
-                // Scenarios made from one file by variables share their checks.
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
+                let error = document.explain(&found.path, &found.message, LATER);
+                self.add(error.with_hint(found.hint));
             }
         }
         Some(scorer)

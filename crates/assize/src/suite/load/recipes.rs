@@ -41,10 +41,8 @@ impl Loader<'_> {
                 self.recipes.insert(uses.to_owned(), source.clone());
                 Some(source)
             }
-            Err(problem) => {
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
+            Err(error) => {
+                self.add(error);
                 None
             }
         }

@@ -43,8 +43,8 @@ impl Loader<'_> {
             directory: &directory,
             has_own_images,
         };
-        if let Some(problem) = refusal(&self.document, keys, &sandbox, &side) {
-            self.add(problem);
+        if let Some(error) = refusal(&self.document, keys, &sandbox, &side) {
+            self.add(error);
         }
         Arc::new(sandbox)
     }
@@ -60,12 +60,12 @@ impl Loader<'_> {
         for mode in modes {
             let keys = self.keys_of_sandbox(mode);
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            let problems = [
+            let errors = [
                 shown_answer(&self.document, &keys, &mode.sandbox, places),
                 self.unreachable_model(mode, &mode.sandbox, &keys, proxy),
                 self.named_answer(mode, places),
             ];
-            problems
+            errors
                 .into_iter()
                 .flatten()
                 .for_each(|found| self.add(found));
@@ -90,7 +90,7 @@ impl Loader<'_> {
             for mode in modes {
                 if let Some(mut found) = self.unreachable_model(mode, own, &["sandbox"], proxy) {
                     found = document
-                        .problem(&["sandbox"], found.message)
+                        .error(&["sandbox"], found.message)
                         .hint(found.hint.unwrap_or_default());
                     self.add(found);
                 }
@@ -136,8 +136,8 @@ impl Loader<'_> {
                 "`network: model` leaves mode `{}` only the capture proxy, which its provider `{}` does not go through",
                 mode.name, mode.provider
             );
-            let problem = self.document.problem(keys, message);
-            return Some(problem.hint("add `capture: { proxy: on }` to the suite"));
+            let error = self.document.error(keys, message);
+            return Some(error.hint("add `capture: { proxy: on }` to the suite"));
         }
         let url = distant_server(&mode.overrides)?;
         let message = format!(
@@ -147,7 +147,7 @@ impl Loader<'_> {
         );
         Some(
             self.document
-                .problem(keys, message)
+                .error(keys, message)
                 .hint("use `network: open`, or a server on this machine"),
         )
     }
@@ -171,8 +171,8 @@ impl Loader<'_> {
             "the agent of mode `{}` is given `{answer}`, by which its trials are judged",
             mode.name
         );
-        let problem = self.document.problem(&["modes", &mode.name], message);
-        Some(problem.hint("give it another file; with `sandbox: none` it can read everything"))
+        let error = self.document.error(&["modes", &mode.name], message);
+        Some(error.hint("give it another file; with `sandbox: none` it can read everything"))
     }
 
     /// The places that are hidden from agents, and those that are never shown.
@@ -340,8 +340,8 @@ fn refusal(
     match sandbox {
         Sandbox::Container(container) => containers::refusal(document, keys, container, side),
         Sandbox::Guard(guard) if guard.hide.iter().any(|path| path == Path::new("/")) => {
-            let problem = document.problem(keys, "`hide` names `/`, without which nothing can run");
-            Some(problem.hint("name the directories that agents must not read"))
+            let error = document.error(keys, "`hide` names `/`, without which nothing can run");
+            Some(error.hint("name the directories that agents must not read"))
         }
         // Taken as a directory of that name, it would hide nothing.
         Sandbox::Guard(guard) => {
@@ -354,7 +354,7 @@ fn refusal(
             let written = path.strip_prefix("~").unwrap_or(path).display();
             Some(
                 document
-                    .problem(keys, message)
+                    .error(keys, message)
                     .hint(format!("write `${{env:HOME}}/{written}`")),
             )
         }
@@ -392,8 +392,8 @@ fn shown_answer(
         let path = resolved(&places.suite.join(shown));
         let name = shown.display();
         if !path.exists() {
-            let problem = document.problem(keys, format!("`show` names `{name}`, which is not there"));
-            return Some(problem.hint("paths are relative to the suite file"));
+            let error = document.error(keys, format!("`show` names `{name}`, which is not there"));
+            return Some(error.hint("paths are relative to the suite file"));
         }
         let is_touched =
             |answer: &&PathBuf| answer.starts_with(&path) || path.starts_with(answer);
@@ -403,8 +403,8 @@ fn shown_answer(
             "`show` names `{name}`, which would show agents `{}`: what trials are judged by stays hidden",
             answer.display()
         );
-        let problem = document.problem(keys, message);
-        Some(problem.hint("show single files or directories without scenarios, checks and runs"))
+        let error = document.error(keys, message);
+        Some(error.hint("show single files or directories without scenarios, checks and runs"))
     })
 }
 
@@ -534,9 +534,8 @@ fn history_of(workspace: &WorkspaceSpec, suite: &Path) -> Vec<PathBuf> {
     hidden
 }
 
-/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: an
-/// environment of Python that
-/// lies in the suite, for example.
+/// The user's home and directories of `PATH` inside hidden ones, each with what its programs need beside them: a Python
+/// environment inside the suite, for example.
 fn tools_in(hidden: &BTreeSet<PathBuf>, answers: &[PathBuf]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();

@@ -43,12 +43,11 @@ impl Loader<'_> {
             if file.tasks.is_some() {
                 return Vec::new();
             }
-            let problem = self
+            let error = self
                 .document
-                .problem(&[], "missing key `scenarios` or `tasks`");
-            self.problems.push(
-                problem.hint("name the files: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"),
-            );
+                .error(&[], "missing key `scenarios` or `tasks`");
+            self.errors
+                .push(error.hint("name the files: `scenarios: { paths: [\"scenarios/*.yaml\"] }`"));
             return Vec::new();
         };
         let defaults = Defaults {
@@ -64,15 +63,15 @@ impl Loader<'_> {
                             document.and_then(|document| scenario::load(document, &defaults));
                         match scenarios {
                             Ok(scenarios) => loaded.extend(scenarios),
-                            Err(problem) => self.problems.push(problem),
+                            Err(error) => self.errors.push(error),
                         }
                     }
                 }
                 Err(message) => {
                     let place = ["scenarios", "paths", &number.to_string()];
-                    let mut problem = self.document.problem(&place, message);
-                    problem.hint = near_files(directory, pattern);
-                    self.add(problem);
+                    let mut error = self.document.error(&place, message);
+                    error.hint = near_files(directory, pattern);
+                    self.add(error);
                 }
             }
         }
@@ -82,12 +81,7 @@ impl Loader<'_> {
         // Suites that name missing files are not checked further: other errors would only follow from that.
         chosen.retain_mut(|scenario| {
             let resolved = places::resolve(scenario, directory);
-            let is_resolved = resolved.is_ok();
-            // Scenarios made from one file by variables may share what is wrong.
-            let is_new = |problem: &FileError| !self.problems.contains(problem);
-            let new = resolved.err().filter(is_new);
-            self.problems.extend(new);
-            is_resolved
+            resolved.map_err(|error| self.add(error)).is_ok()
         });
         chosen
     }
@@ -115,9 +109,9 @@ impl Loader<'_> {
                     scenario.scenario.id,
                     other.document.path().display()
                 );
-                let problem = scenario.document.problem(&["id"], message);
-                self.problems
-                    .push(problem.hint("give one of them another `id`"));
+                let error = scenario.document.error(&["id"], message);
+                self.errors
+                    .push(error.hint("give one of them another `id`"));
             }
         }
     }

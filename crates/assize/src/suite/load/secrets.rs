@@ -31,11 +31,11 @@ impl Loader<'_> {
                 let message = format!(
                     "the value of `{name}` is a secret and part of the id of a {what}, which is in every record"
                 );
-                let problem = self.document.problem(&[], message);
+                let error = self.document.error(&[], message);
                 let hint = format!(
                     "use another id, or say that it is no secret: `environment: {{ {name}: {{ value: …, secret: false }} }}`"
                 );
-                self.problems.push(problem.hint(hint));
+                self.errors.push(error.hint(hint));
             }
         }
     }

@@ -77,9 +77,10 @@ impl Loader<'_> {
     /// The suite with the modes that its `with` or `without` expands to.
     pub(super) fn with_ablation(&mut self, mut file: SuiteFile, directory: &Path) -> SuiteFile {
         if let Err(error) = ablation::expand(&mut file, directory) {
-            let mut problem = self.document.problem(&[error.key], error.message);
-            problem.hint = error.hint;
-            self.add(problem);
+            self.add(FileError {
+                hint: error.hint,
+                ..self.document.error(&[error.key], error.message)
+            });
         } else if matches!(&file.modes, Modes::Definitions(modes) if modes.is_empty()) {
             let missing = self.document.value().get("modes").is_none();
             let message = match missing {
@@ -87,8 +88,8 @@ impl Loader<'_> {
                 false => "found no modes, expected at least one",
             };
             let keys: &[&str] = if missing { &[] } else { &["modes"] };
-            let problem = self.document.problem(keys, message);
-            self.add(problem.hint("name what is compared: `modes: { plain: {}, careful: { system_instructions: … } }`"));
+            let error = self.document.error(keys, message);
+            self.add(error.hint("name what is compared: `modes: { plain: {}, careful: { system_instructions: … } }`"));
         }
         file
     }
@@ -140,8 +141,8 @@ impl Loader<'_> {
             let message = format!(
                 "the skill `{name}` is on trial and a neighbour, so that all modes have it"
             );
-            let problem = self.document.problem(&["neighbours"], message);
-            self.add(problem.hint("neighbours are other skills than those on trial"));
+            let error = self.document.error(&["neighbours"], message);
+            self.add(error.hint("neighbours are other skills than those on trial"));
         }
     }
 
@@ -181,7 +182,7 @@ impl Loader<'_> {
         let twice = found.all_skills().find(|skill| !names.insert(&skill.name));
         if let Some(twice) = twice.map(|skill| skill.name.clone()) {
             let message = format!("two skills of mode `{mode}` are called `{twice}`");
-            self.problem_of(mode, "skills", None, message);
+            self.report_in_mode(mode, "skills", None, message);
         }
         found
     }
@@ -205,7 +206,7 @@ impl Loader<'_> {
             match Subagent::read(&directory.join(path)) {
                 Ok(agent) if agents.iter().any(|known| known.name == agent.name) => {
                     let message = format!("two subagents are called `{}`", agent.name);
-                    self.problem_of(mode, "agents", Some(number), message);
+                    self.report_in_mode(mode, "agents", Some(number), message);
                 }
                 Ok(agent) => agents.push(agent),
                 Err(error) => self.refuse_file(mode, "agents", number, error),
@@ -242,8 +243,8 @@ impl Loader<'_> {
                 let hint =
                     "`instructions` names a file; a text for the agent is `system_instructions`";
                 let place = self.place_of_surroundings(mode, "instructions");
-                let problem = self.document.problem(&place, message).hint(hint);
-                self.add(problem);
+                let error = self.document.error(&place, message).hint(hint);
+                self.add(error);
                 None
             }
         }
@@ -335,11 +336,11 @@ impl Loader<'_> {
         for (key, _) in wishes.into_iter().filter(|(_, is_wanted)| *is_wanted) {
             let message = format!("the provider `{provider}` knows no place for `{key}`");
             let place = self.place_of_surroundings(mode, key);
-            let problem = self.document.problem(&place, message).hint(format!(
+            let error = self.document.error(&place, message).hint(format!(
                 "agents with a recipe do: {}, or a recipe of your own",
                 known.join(", ")
             ));
-            self.add(problem);
+            self.add(error);
         }
     }
 
@@ -371,7 +372,7 @@ impl Loader<'_> {
         found.is_some()
     }
 
-    fn problem_of(&mut self, mode: &str, key: &str, number: Option<usize>, message: String) {
+    fn report_in_mode(&mut self, mode: &str, key: &str, number: Option<usize>, message: String) {
         let number = number.map(|number| number.to_string());
         let mut place = self.place_of_surroundings(mode, key);
         let is_list = |place: &[&str]| {
@@ -383,8 +384,8 @@ impl Loader<'_> {
         if is_list(&place) {
             place.extend(number.as_deref());
         }
-        let problem = self.document.problem(&place, message);
-        self.add(problem);
+        let error = self.document.error(&place, message);
+        self.add(error);
     }
 
     /// An error in a file that the suite names has its place in that file.
@@ -397,17 +398,14 @@ impl Loader<'_> {
         } = error;
         if !path.exists() {
             let message = format!("{}: {message}", path.display());
-            return self.problem_of(mode, key, Some(number), message);
+            return self.report_in_mode(mode, key, Some(number), message);
         }
         let place = line.map(|line| Place {
             line: line as u64,
             column: 1,
         });
-        let problem = FileError::new(path, message).at(place);
-        self.add(match hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        });
+        let error = FileError::new(path, message).at(place);
+        self.add(error.with_hint(hint));
     }
 
     /// Ends of paths that workspaces must not have: what is on trial, wherever an agent might find it.
@@ -465,11 +463,11 @@ impl Loader<'_> {
                     bare.scenario.id,
                     found.display()
                 );
-                let problem = bare.document.problem(&["prompt"], message);
-                let problem = problem.hint(
+                let error = bare.document.error(&["prompt"], message);
+                let error = error.hint(
                     "add `workspace: {}` for an empty one, or `workspace: { from: DIRECTORY }`",
                 );
-                return self.add(problem);
+                return self.add(error);
             }
             if place.join(".git").exists() {
                 return;

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reporting stops at this number: more problems would not help.
-const MOST_PROBLEMS: usize = 20;
+/// Reporting stops at this number: more errors would not help.
+const MOST_ERRORS: usize = 20;
 
 /// A runner that could be made.
 struct Declared {
@@ -55,7 +55,7 @@ impl Loader<'_> {
                 > 1
             {
                 let message = format!("the evaluator id `{}` is given twice", spec.id);
-                self.problem(&["evaluators", &number, "id"], message);
+                self.report(&["evaluators", &number, "id"], message);
             }
             if let Some(evaluator) = self.evaluator((spec, &number), judge, directory, secrets) {
                 made.push(UsedEvaluator {
@@ -111,7 +111,7 @@ impl Loader<'_> {
             }
         };
         let place = ["evaluators", number, "config"];
-        made.map_err(|found| self.plugin_problem(&place, found))
+        made.map_err(|found| self.report_plugin_error(&place, found))
             .ok()
     }
 
@@ -150,9 +150,8 @@ impl Loader<'_> {
         let read = DataSet::read(&files, &reading, |task| examined.of(task));
         let set = match read {
             Ok(set) => set,
-            Err(problems) => {
-                self.problems
-                    .extend(problems.into_iter().take(MOST_PROBLEMS));
+            Err(errors) => {
+                self.errors.extend(errors.into_iter().take(MOST_ERRORS));
                 return None;
             }
         };
@@ -191,7 +190,7 @@ impl Loader<'_> {
         ] {
             if is_there {
                 let message = format!("`{key}` are for tasks, but the suite has no `tasks`");
-                self.problem(&[key], message);
+                self.report(&[key], message);
             }
         }
     }
@@ -201,11 +200,11 @@ impl Loader<'_> {
         for (number, pattern) in spec.paths.iter().enumerate() {
             match files_matching(directory, pattern) {
                 Ok(found) => files.extend(found),
-                Err(message) => self.problem(&["tasks", "paths", &number.to_string()], message),
+                Err(message) => self.report(&["tasks", "paths", &number.to_string()], message),
             }
         }
         if spec.paths.is_empty() {
-            self.problem(&["tasks"], "found no `paths`, expected files with tasks");
+            self.report(&["tasks"], "found no `paths`, expected files with tasks");
         }
         files
     }
@@ -215,7 +214,7 @@ impl Loader<'_> {
         for (number, text) in spec.pass.iter().enumerate() {
             match text.parse() {
                 Ok(condition) => conditions.push(condition),
-                Err(message) => self.problem(&["tasks", "pass", &number.to_string()], message),
+                Err(message) => self.report(&["tasks", "pass", &number.to_string()], message),
             }
         }
         conditions
@@ -234,7 +233,7 @@ impl Loader<'_> {
                 > 1
             {
                 let message = format!("the runner id `{}` is given twice", spec.id);
-                self.problem(&["runners", &number, "id"], message);
+                self.report(&["runners", &number, "id"], message);
             }
             let setup = RunnerSetup {
                 id: &spec.id,
@@ -283,7 +282,7 @@ impl Loader<'_> {
                 "`{}` serves the type `{serves}`, found `{}`",
                 spec.uses, spec.r#type
             );
-            self.problem(&["runners", number, "type"], message);
+            self.report(&["runners", number, "type"], message);
             return None;
         }
         match source.make(setup) {
@@ -293,7 +292,7 @@ impl Loader<'_> {
                 Value::Object(spec.config.clone()),
             )),
             Err(found) => {
-                self.plugin_problem(&["runners", number, "config"], found);
+                self.report_plugin_error(&["runners", number, "config"], found);
                 None
             }
         }
@@ -317,7 +316,7 @@ impl Loader<'_> {
                     Ok(value) => value,
                     Err(reason) => {
                         let message = format!("the schema `{name}` cannot be read: {reason}");
-                        self.problem(&["runners", number, key], message);
+                        self.report(&["runners", number, key], message);
                         return None;
                     }
                 }
@@ -327,7 +326,7 @@ impl Loader<'_> {
         match SchemaCheck::new(&value) {
             Ok(check) => Some(Schema { value, check }),
             Err(found) => {
-                self.problem(&["runners", number, key], found.message);
+                self.report(&["runners", number, key], found.message);
                 None
             }
         }
@@ -370,7 +369,7 @@ impl Loader<'_> {
                         "the runner `{wish}` serves the type `{}`, not `{kind}`",
                         runner.task_type
                     );
-                    self.problem(&keys, message);
+                    self.report(&keys, message);
                 }
                 None => {
                     let known: Vec<&str> = declared.iter().map(|runner| &*runner.used.id).collect();
@@ -447,10 +446,10 @@ impl DeclaredSchemas for Examination<'_> {
 
 impl Examination<'_> {
     fn of(&self, task: &Task) -> Vec<ConfigError> {
-        let mut problems = Vec::new();
+        let mut errors = Vec::new();
         for (number, text) in task.pass().iter().enumerate() {
             if let Err(message) = text.parse::<Condition>() {
-                problems.push(ConfigError::at(["pass", &number.to_string()], message));
+                errors.push(ConfigError::at(["pass", &number.to_string()], message));
             }
         }
         for (number, atom) in task.atoms().iter().enumerate() {
@@ -460,16 +459,16 @@ impl Examination<'_> {
                 Task::Scenario(_) => vec!["steps".to_owned(), number.clone(), key.to_owned()],
             };
             let lack = self.lacks_runner(&atom.r#type);
-            problems.extend(lack.map(|message| ConfigError::at(place("type"), message)));
+            errors.extend(lack.map(|message| ConfigError::at(place("type"), message)));
             let is_filled_in = matches!(task, Task::Scenario(chain) if !chain.input_map.is_empty());
             let complaint = (!is_filled_in).then(|| self.complaint(&atom.r#type, &atom.input));
             let complaint = complaint.flatten();
-            problems.extend(complaint.map(|message| ConfigError::at(place("input"), message)));
+            errors.extend(complaint.map(|message| ConfigError::at(place("input"), message)));
         }
         if let Task::Scenario(chain) = task {
-            problems.extend(check_flow(chain, self));
+            errors.extend(check_flow(chain, self));
         }
-        problems
+        errors
     }
 
     fn lacks_runner(&self, task_type: &str) -> Option<String> {
