@@ -320,7 +320,7 @@ impl Summary {
 
 /// The explanation of the table of typical tasks.
 pub(crate) const TYPICAL_TASKS: &str =
-    "Geometric means of the tasks' medians; their intervals speak of tasks like these.";
+    "Geometric means of the tasks' medians; their intervals hold for tasks like these.";
 
 /// Fractions of many tokens say nothing.
 pub(crate) fn shown_amount(metric: &Metric, value: f64) -> String {
@@ -700,10 +700,10 @@ impl Summary {
         ) {
             (true, false) => "tasks like these",
             (false, true) => "exactly these tasks",
-            (true, true) => "tasks like these, and of exactly these where a mode has at most four",
+            (true, true) => "tasks like these, and for exactly these where a mode has at most four",
             (false, false) => return None,
         };
-        Some(format!("Intervals of success speak of {words}."))
+        Some(format!("Intervals of success hold for {words}."))
     }
 
     /// Typical tasks by the deciding metrics: the mode, the metric, the value and its interval.

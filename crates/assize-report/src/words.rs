@@ -136,10 +136,10 @@ pub fn scopes_note(comparisons: &[&Comparison]) -> Option<String> {
     };
     match (new.is_empty(), these.is_empty()) {
         (true, true) => None,
-        (false, true) => Some("Intervals and p-values speak of tasks like these.".to_owned()),
-        (true, false) => Some("Intervals and p-values speak of exactly these tasks.".to_owned()),
+        (false, true) => Some("Intervals and p-values hold for tasks like these.".to_owned()),
+        (true, false) => Some("Intervals and p-values hold for exactly these tasks.".to_owned()),
         (false, false) => Some(format!(
-            "Intervals and p-values speak of tasks like these; those of {} of exactly these tasks.",
+            "Intervals and p-values hold for tasks like these; those of {} for exactly these tasks.",
             names(&these)
         )),
     }

@@ -361,15 +361,15 @@ fn the_note_about_bounds_names_the_gates_that_speak_of_new_tasks() {
     let note = |gates: Vec<GateResult>| gate_bounds_note(&gates).unwrap();
     let success = judge(&rows, "success >= 0.5", GateContext::default());
     let tries = judge(&rows, "pass_at(2) >= 0.5", GateContext::default());
-    assert!(note(success.clone()).contains("speak of exactly these tasks;"));
+    assert!(note(success.clone()).contains("hold for exactly these tasks;"));
     let both = note([success, tries].concat());
     assert!(
-        both.contains("those of several tries speak of tasks like these"),
+        both.contains("those of several tries hold for tasks like these"),
         "{both}"
     );
     let new = note(judge(&rows, "success >= 0.5", population()));
     assert!(
-        new.contains("those of success speak of tasks like these"),
+        new.contains("those of success hold for tasks like these"),
         "{new}"
     );
     // A gate without a number has its scope, too.

@@ -411,13 +411,13 @@ fn every_page_says_which_tasks_its_intervals_speak_of() {
         assize_report::render_markdown(&summarize(&rows, &analysis()), "title")
     };
     let (few, many) = (page(3), page(8));
-    for of in ["Intervals of success speak", "Intervals and p-values speak"] {
+    for of in ["Intervals of success hold", "Intervals and p-values hold"] {
         assert!(
-            few.contains(&format!("{of} of exactly these tasks.")),
+            few.contains(&format!("{of} for exactly these tasks.")),
             "{few}"
         );
         assert!(
-            many.contains(&format!("{of} of tasks like these.")),
+            many.contains(&format!("{of} for tasks like these.")),
             "{many}"
         );
     }

@@ -88,16 +88,16 @@ pub fn gate_bounds_note(results: &[GateResult]) -> Option<&'static str> {
     match (results.is_empty(), is_new(true), is_new(false)) {
         (true, ..) => None,
         (_, false, false) => Some(
-            "Bounds of gates are one-sided, at 95 %, and speak of exactly these tasks; intervals elsewhere are two-sided.",
+            "Bounds of gates are one-sided, at 95 %, and hold for exactly these tasks; intervals elsewhere are two-sided.",
         ),
         (_, true, false) => Some(
-            "Bounds of gates are one-sided, at 95 %; those of success speak of tasks like these, others of exactly these tasks.",
+            "Bounds of gates are one-sided, at 95 %; those of success hold for tasks like these, others for exactly these tasks.",
         ),
         (_, false, true) => Some(
-            "Bounds of gates are one-sided, at 95 %; those of several tries speak of tasks like these, others of exactly these tasks.",
+            "Bounds of gates are one-sided, at 95 %; those of several tries hold for tasks like these, others for exactly these tasks.",
         ),
         (_, true, true) => Some(
-            "Bounds of gates are one-sided, at 95 %; those of success and of several tries speak of tasks like these, others of exactly \
+            "Bounds of gates are one-sided, at 95 %; those of success and of several tries hold for tasks like these, others for exactly \
              these tasks.",
         ),
     }

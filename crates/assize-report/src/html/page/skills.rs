@@ -23,7 +23,7 @@ pub(super) fn skills(summary: &Summary) -> Markup {
             p.legend {
                 "Recall: of the trials that should use the skill, those that did. Precision: of the trials that used it, those that should. False \
                  triggers: of the trials that should not, those that did. Trials of a scenario belong together; with at most four scenarios, the \
-                 intervals speak of exactly these."
+                 intervals hold for exactly these."
             }
             (table("Should be used, and was, scenario by scenario", &scenarios).markup())
             (left_out(scenarios.lines.len(), "lines"))

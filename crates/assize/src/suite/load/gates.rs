@@ -109,7 +109,7 @@ fn new_tasks(gate: &Gate, scenarios: u64) -> Option<String> {
         .tasks_for_new_tasks()
         .filter(|needed| scenarios < *needed)?;
     Some(format!(
-        "gate `{}` speaks of exactly these {scenarios} tasks: for new tasks (`--scope population`) it needs at least {needed} tasks, \
+        "gate `{}` holds for exactly these {scenarios} tasks: for new tasks (`--scope population`) it needs at least {needed} tasks, \
          however many runs",
         gate.text()
     ))
