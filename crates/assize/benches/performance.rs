@@ -37,6 +37,7 @@ fn main() {
     let mut table = Table::new(is_check, words.cloned().collect());
     starts(&mut table);
     workspaces(&mut table);
+    redaction(&mut table);
     trials(&mut table);
     reports(&mut table);
     lookups(&mut table);
@@ -127,6 +128,25 @@ fn workspace(table: &mut Table, name: &str, suite: &Suite, budget: f64, ratio: f
         Line::new(name, "every attempt, without its program")
             .cpu(each, budget)
             .beside("`cp -a` and `rm -r`", each / reference.cpu, ratio),
+    );
+}
+
+/// Trials whose agent prints much, with secrets that are looked for in it and without.
+fn redaction(table: &mut Table) {
+    let name = "redaction";
+    if table.is_check || !table.wants(name) {
+        return;
+    }
+    let count = 60;
+    let [without, with] = [0, 20].map(|secrets| {
+        let suite = Suite::of_output(200_000, secrets);
+        let [one, all] = [1, count].map(|count| best_of(5, || suite.run(count)).cpu);
+        (all - one) / f64::from(count - 1)
+    });
+    table.add(
+        Line::new(name, "200 KB of output, 20 secrets")
+            .cpu((with - without).max(0.0), 0.03 * without)
+            .shown_beside("without secrets", with / without),
     );
 }
 

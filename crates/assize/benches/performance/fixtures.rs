@@ -35,6 +35,26 @@ impl Suite {
         Self::new(&format!("{PROGRAM}sandbox: none\n"))
     }
 
+    /// A program that prints so many bytes of text, with so many secrets in its environment.
+    pub(crate) fn of_output(bytes: usize, secrets: u32) -> Self {
+        // Unlike each other from the first character on, as keys are.
+        let variables = (0..secrets).map(|number| {
+            let value = noise(number + 9_000, 20);
+            let value: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("KEY_{number}: {{ value: k{value}, secret: true }}")
+        });
+        let variables = variables.collect::<Vec<_>>().join(", ");
+        let suite = Self::new(
+            &PROGRAM
+                .replace("'true'", "cat, '{suite}/output.txt'")
+                .replace("a: {}", &format!("a: {{ environment: {{ {variables} }} }}")),
+        );
+        let line = "running 3 tests ... ok; see src/lib.rs:42 for the rest of what happened\n";
+        let output = line.repeat(bytes / line.len());
+        fs::write(suite.path().join("output.txt"), output).unwrap();
+        suite
+    }
+
     /// `true`, in the checkout of a repository of so many megabytes.
     pub(crate) fn of_repository(megabytes: u32) -> Self {
         let suite = Self::new(PROGRAM);
