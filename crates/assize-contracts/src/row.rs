@@ -137,6 +137,17 @@ pub enum Outcome {
     Void,
 }
 
+impl Outcome {
+    /// The word in JSON, tables and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Void => "void",
+        }
+    }
+}
+
 /// The tools called during a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

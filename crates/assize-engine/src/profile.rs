@@ -149,6 +149,7 @@ pub async fn run_profile_suite(
     workspaces.keep_below(&directory);
     let done = run.done.len() as u64;
     let planned = run.manifest.planned();
+    tracing::info!(run = run_id, planned, done, "started the run");
     listener.on_event(&Event::RunStarted {
         run_id: &run_id,
         directory: &directory,
@@ -529,6 +530,7 @@ impl Run {
         })?;
         worked.outcome?;
         let trials = &self.scheduler.trials;
+        tracing::info!(run = trials.run_id, done, open, "ended the run");
         trials.listener.on_event(&Event::RunFinished {
             run_id: &trials.run_id,
             done,

@@ -115,7 +115,14 @@ impl Trials {
     ) -> Option<TrialRecord> {
         let row = &record.row;
         let (scenario, mode, iteration) = (&row.scenario_id, &row.mode, row.iteration);
-        tracing::debug!(scenario, mode, iteration, outcome = ?row.outcome, error = row.error, "ended an attempt");
+        tracing::debug!(
+            scenario,
+            mode,
+            iteration,
+            outcome = row.outcome.map(Outcome::as_str),
+            error = row.error,
+            "ended an attempt"
+        );
         if tries.number() < tries.allowed && self.is_worth_a_retry(&record) {
             tracing::info!(scenario, mode, iteration, "try the trial again");
             tries.earlier.push(attempt_of(record.row));

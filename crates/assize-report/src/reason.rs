@@ -58,11 +58,7 @@ impl TrialPlace {
 impl Reason {
     /// `fail` or `void`.
     pub fn outcome_word(&self) -> &'static str {
-        match self.outcome {
-            Outcome::Pass => "pass",
-            Outcome::Fail => "fail",
-            Outcome::Void => "void",
-        }
+        self.outcome.as_str()
     }
 
     /// `12 × void: no answer`.

@@ -2,7 +2,7 @@
 
 use super::{Row, Text};
 use crate::scalar::Scalar;
-use assize_contracts::{CostSource, Outcome};
+use assize_contracts::CostSource;
 
 /// Columns of every table, in this order; behind them come the extensions by name.
 pub(crate) const COLUMNS: [&str; 42] = [
@@ -113,7 +113,7 @@ impl<'a> Row<'a> {
             Shown::Value(&self.agent_turns),
             text(&self.completion_reason),
             self.outcome
-                .map_or(Shown::Nothing, |outcome| Shown::Text(outcome_word(outcome))),
+                .map_or(Shown::Nothing, |outcome| Shown::Text(outcome.as_str())),
             text(&self.error_code),
             Shown::Value(&self.error),
             self.cost_source
@@ -136,14 +136,6 @@ fn text<'a>(text: &'a Option<Text<'_>>) -> Shown<'a> {
 
 fn value<'a>(value: Option<&'a Scalar<'a>>) -> Shown<'a> {
     value.map_or(Shown::Nothing, Shown::Value)
-}
-
-fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Void => "void",
-    }
 }
 
 fn source_word(source: CostSource) -> &'static str {

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::suite::{self, LoadedSuite, Selection};
 use crate::terminal::{plain, print, say, warn};
 use anyhow::{Context, Result};
-use assize_contracts::{Outcome, Plugins};
+use assize_contracts::Plugins;
 use assize_engine::store::RunDirectory;
 use assize_engine::{Keeping, Rescored, score_again};
 use assize_report::money;
@@ -98,8 +98,8 @@ fn print_changes(rescored: &Rescored) {
     for ((before, after), count) in &rescored.changed {
         say(format!(
             "  {count} from {} to {}",
-            word(*before),
-            word(*after)
+            before.as_str(),
+            after.as_str()
         ));
     }
     print_losses(rescored, "could not be scored and are void now");
@@ -126,12 +126,4 @@ fn as_json(id: &str, rescored: &Rescored) -> Value {
         "notScored": rescored.lost,
         "asBefore": rescored.kept,
     })
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Void => "void",
-    }
 }

@@ -224,9 +224,10 @@ impl Line {
 
 /// The outcome in its colour.
 pub(super) fn outcome_word(outcome: Outcome) -> console::StyledObject<&'static str> {
+    let word = style(outcome.as_str()).bold();
     match outcome {
-        Outcome::Pass => style("pass").green().bold(),
-        Outcome::Void => style("void").yellow().bold(),
-        Outcome::Fail => style("fail").red().bold(),
+        Outcome::Pass => word.green(),
+        Outcome::Void => word.yellow(),
+        Outcome::Fail => word.red(),
     }
 }

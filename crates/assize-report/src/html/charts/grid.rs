@@ -17,15 +17,6 @@ pub(crate) struct Square {
     pub(crate) trial: Option<usize>,
 }
 
-/// The word for an outcome.
-pub(crate) fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Void => "void",
-    }
-}
-
 pub(crate) fn success_squares(squares: &[Square], name: &str) -> Markup {
     let lines = squares.len().div_ceil(PER_LINE).max(1);
     let columns = squares.len().clamp(1, PER_LINE);
@@ -44,7 +35,7 @@ pub(crate) fn success_squares(squares: &[Square], name: &str) -> Markup {
 /// One square. Outcomes differ in shape as well as in colour.
 fn draw(svg: &mut Svg, square: &Square, corner: Point) {
     let Point { x, y } = corner;
-    let word = word(square.outcome);
+    let word = square.outcome.as_str();
     let title = format!("repetition {}: {word}", square.iteration);
     svg.square(&format!("square {word}"), corner, SIZE, &title);
     let (near, far) = (3.0, SIZE - 3.0);
