@@ -231,6 +231,9 @@ fn belongs_elsewhere(key: &str, inside: &[&str]) -> Option<String> {
         "uses" if inside.is_empty() => {
             "it belongs into `provider`: `provider: { uses: … }`".to_owned()
         }
+        "timeout_ms" => {
+            "it belongs to a scenario; `execution: { timeout_default_ms: … }` is for all".to_owned()
+        }
         _ => return None,
     })
 }

@@ -47,6 +47,14 @@ const MISTAKES: &[Mistake] = &[
         ..DEFAULT
     },
     Mistake {
+        title: "1b a time limit beside the scenarios",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\ntimeout_ms: 60000\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
         title: "2 a suite that is not there",
         arguments: &["run", "nosuch"],
         ..DEFAULT
