@@ -2,7 +2,7 @@
 
 use crate::profile::EngineError;
 use crate::suite::{Mode, ProfileSuite};
-use crate::workspace::{Setting, TrialWorkspaces};
+use crate::workspace::{self, Setting, TrialWorkspaces};
 use assize_contracts::{BaseScenario, WorkspaceSpec};
 use assize_secrets::Redactor;
 use std::time::Duration;
@@ -37,11 +37,16 @@ pub(crate) async fn try_set_ups(
             tried = trying => tried,
         };
         match tried {
-            Ok(made) => made.map_err(|message| EngineError::SetUp {
-                scenario: scenario.id.clone(),
-                mode: mode.name.clone(),
-                message: Redactor::new(&suite.secrets).text(&message).into_owned(),
-            })?,
+            Ok(Ok(())) => {}
+            Ok(Err(message)) => {
+                // Where no workspace can be made at all, the set-up is not to blame.
+                workspace::methods(suite).map_err(EngineError::Workspace)?;
+                return Err(EngineError::SetUp {
+                    scenario: scenario.id.clone(),
+                    mode: mode.name.clone(),
+                    message: Redactor::new(&suite.secrets).text(&message).into_owned(),
+                });
+            }
             Err(_) => return Ok(()),
         }
     }

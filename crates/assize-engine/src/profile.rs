@@ -107,11 +107,8 @@ pub enum EngineError {
         message: String,
     },
     /// Workspaces cannot be made by the suite's method.
-    #[error("{message}")]
-    Workspace {
-        /// The method that does not work, and the reason.
-        message: String,
-    },
+    #[error(transparent)]
+    Workspace(assize_process::Error),
     /// A provider could not be started.
     #[error("cannot start provider `{provider}`: {message}")]
     ProviderInit { provider: String, message: String },
@@ -457,9 +454,7 @@ fn manifest(
     });
     let kept = serde_json::json!(suite.output.keep_workspace);
     manifest.provenance.insert("keepWorkspace".to_owned(), kept);
-    let methods = workspace::methods(suite).map_err(|error| EngineError::Workspace {
-        message: error.explained(),
-    })?;
+    let methods = workspace::methods(suite).map_err(EngineError::Workspace)?;
     if !methods.is_empty() {
         let methods = serde_json::json!(methods);
         let provenance = &mut manifest.provenance;

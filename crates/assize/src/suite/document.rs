@@ -207,10 +207,24 @@ fn belongs_elsewhere(key: &str, inside: &[&str]) -> Option<String> {
         "budget",
         "limits",
     ];
+    const SCENARIO: [&str; 9] = [
+        "allowed_retries",
+        "checks",
+        "output_schema",
+        "prompt",
+        "rubric",
+        "tags",
+        "turns",
+        "vars",
+        "workspace",
+    ];
     let in_mode = inside.len() == 2 && inside[0] == "modes";
     Some(match key {
         key if inside.is_empty() && EXECUTION.contains(&key) => {
             format!("it belongs into `execution`: `execution: {{ {key}: … }}`")
+        }
+        key if inside.is_empty() && SCENARIO.contains(&key) => {
+            "it belongs to a scenario, in a file that `scenarios: { paths: [ … ] }` names".to_owned()
         }
         "results_dir" if inside.is_empty() => {
             "it belongs into `output`: `output: { results_dir: … }`".to_owned()

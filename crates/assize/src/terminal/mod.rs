@@ -200,6 +200,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         let hint = "run the set-up command by hand in a copy of the files; nothing was run or spent; --no-preflight runs without this check";
         return Some(hint.to_owned());
     }
+    if let Some(EngineError::Workspace(error)) = error.downcast_ref() {
+        return error.hint().map(str::to_owned);
+    }
     if let Some(CaptureError::Listen { port, .. }) = error.downcast_ref() {
         return Some(format!(
             "another program listens on port {port}; name another one with `--port`, or leave it out for a free one"

@@ -111,6 +111,7 @@ fn see(source: &str, method: &str, keep: &str) -> Option<Seen> {
             said.contains(&format!("cannot be made by `{method}` here")),
             "{said}"
         );
+        assert!(said.contains("\nhint: `workspace.method: auto`"), "{said}");
         return None;
     }
     let rows = sandbox.run(&[]);

@@ -55,6 +55,14 @@ const MISTAKES: &[Mistake] = &[
         ..DEFAULT
     },
     Mistake {
+        title: "1c a workspace beside the scenarios",
+        files: &[(
+            "assize.yaml",
+            "provider: simulated\nmodes: { a: {} }\nscenarios: { paths: ['scenarios/*.yaml'] }\nworkspace: { from: fixtures }\n",
+        )],
+        ..DEFAULT
+    },
+    Mistake {
         title: "2 a suite that is not there",
         arguments: &["run", "nosuch"],
         ..DEFAULT
