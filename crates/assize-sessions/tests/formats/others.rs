@@ -785,3 +785,28 @@ fn a_database_that_is_being_written_is_read_as_it_was_at_one_moment() {
         assert!(last > 0);
     });
 }
+
+/// They were once taken for a database, which could not be read.
+#[test]
+fn lines_with_the_words_of_a_session_of_opencode_are_none() {
+    let session = json!({"id": "ses_1", "directory": "/w", "projectID": "p", "time": {}});
+    let exchange = json!({"method": "GET", "path": "/session", "response": session});
+    let logs = Logs::new(&[("exchanges.jsonl", &format!("{exchange}\n{exchange}\n"))]);
+    let error = assize_sessions::open(&logs.path("exchanges.jsonl")).unwrap_err();
+    assert!(
+        matches!(error, assize_sessions::ReadError::Unknown { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn compressed_logs_of_any_agent_are_found_below_a_directory() {
+    let logs = Logs::new(&[]);
+    let names = ["claude-code.jsonl", "codex.jsonl", "pi.jsonl", "qwen.jsonl"];
+    for name in names {
+        let text = std::fs::read(recording(name)).unwrap();
+        let packed = zstd::encode_all(&text[..], 3).unwrap();
+        logs.write(&format!("{name}.zst"), &packed);
+    }
+    assert_eq!(logs.open().len(), names.len());
+}
