@@ -13,7 +13,7 @@ use std::sync::Mutex;
 const MOST_UNPACKED: u64 = 16 << 30;
 
 /// So much of a file is searched for the lines by which its form is recognized.
-const MOST_SEARCHED: u64 = 1 << 30;
+pub(crate) const MOST_SEARCHED: u64 = 1 << 30;
 
 /// So many lines are looked at then.
 const SHORT_LINES: usize = 50;
@@ -117,7 +117,7 @@ impl LogFile {
         self.path.extension().is_some_and(|ending| ending == "json")
     }
 
-    fn open(&self) -> Result<Box<dyn Read + '_>, ReadError> {
+    pub(crate) fn open(&self) -> Result<Box<dyn Read + '_>, ReadError> {
         if let Some(text) = &self.text {
             return unpacked(&text[..]).map_err(|source| self.cannot_read(source));
         }
@@ -125,7 +125,7 @@ impl LogFile {
         unpacked(file).map_err(|source| self.cannot_read(source))
     }
 
-    fn cannot_read(&self, source: std::io::Error) -> ReadError {
+    pub(crate) fn cannot_read(&self, source: std::io::Error) -> ReadError {
         ReadError::File {
             path: self.path.clone(),
             source,
