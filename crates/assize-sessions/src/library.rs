@@ -363,6 +363,10 @@ pub(crate) fn recognize(log: &LogFile) -> Result<&'static dyn LogFormat, ReadErr
     let unknown = || ReadError::Unknown {
         path: log.path().to_owned(),
     };
+    // To open a pipe may take forever.
+    if !log.is_regular() {
+        return Err(unknown());
+    }
     for length in HEADS {
         let bytes = log.head(length)?;
         let head = Head { bytes: &bytes };

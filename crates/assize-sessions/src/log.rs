@@ -112,6 +112,12 @@ impl LogFile {
         &self.path
     }
 
+    /// False for pipes and devices. True for a file that is missing, which opening it reports.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.text.is_some()
+            || std::fs::metadata(&self.path).map_or(true, |metadata| metadata.is_file())
+    }
+
     /// True for a file that is one JSON document by its name, and not lines.
     pub(crate) fn is_document(&self) -> bool {
         self.path.extension().is_some_and(|ending| ending == "json")

@@ -16,6 +16,8 @@ const LARGEST_DOCUMENT: u64 = 64 << 20;
 /// The reason why no reader recognizes a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unrecognized {
+    /// A pipe or a device: logs are read more than once, which these are not made for.
+    NotAFile,
     /// The file holds nothing.
     Empty,
     /// Lines that are too long to be read, and nothing beside them that shows what they are.
@@ -37,6 +39,9 @@ impl Unrecognized {
     /// Looks into a file that no reader recognizes.
     pub fn of(path: &Path) -> Result<Self, ReadError> {
         let log = LogFile::new(path.to_owned());
+        if !log.is_regular() {
+            return Ok(Self::NotAFile);
+        }
         if log.head(16)?.starts_with(b"SQLite format 3\0") {
             return Ok(Self::Foreign);
         }
@@ -78,7 +83,7 @@ impl Unrecognized {
 
     /// True if the file may have been a log.
     pub fn is_damage(&self) -> bool {
-        !matches!(self, Self::Empty | Self::Foreign)
+        !matches!(self, Self::NotAFile | Self::Empty | Self::Foreign)
     }
 }
 
@@ -97,6 +102,9 @@ impl fmt::Display for Unrecognized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let most = LONGEST_LINE >> 20;
         match self {
+            Self::NotAFile => {
+                f.write_str("it is no regular file; write what it gives into one first")
+            }
             Self::Empty => f.write_str("it is empty"),
             Self::TooLong { lines: 1, is_open } => {
                 write!(f, "it is one line of more than {most} MB")?;
@@ -123,7 +131,7 @@ mod tests {
 
     fn check(text: &[u8], expected: Unrecognized) {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("log.jsonl");
+        let path = directory.path().join("session.jsonl");
         std::fs::write(&path, text).unwrap();
         assert_eq!(Unrecognized::of(&path).unwrap(), expected);
     }

@@ -58,7 +58,7 @@ fn about(path: &Path, error: anyhow::Error) -> anyhow::Error {
 /// The reason why no reader recognizes a file, as the end of a sentence. Empty for directories.
 #[cfg(feature = "sessions")]
 pub(super) fn reason(path: &Path) -> String {
-    let is_unknown = path.is_file() && assize_sessions::agent_of(path).is_none();
+    let is_unknown = !path.is_dir() && assize_sessions::agent_of(path).is_none();
     let reason = is_unknown.then(|| assize_sessions::Unrecognized::of(path).ok());
     reason
         .flatten()

@@ -325,6 +325,39 @@ fn a_file_without_a_session_says_what_is_wrong_with_it() {
     assert!(said.contains("no session log in `.`"), "{said}");
 }
 
+/// It was once waited for, or read in part.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_log() {
+    let machine = Machine::new();
+    let made = std::process::Command::new("mkfifo")
+        .arg(machine.path("pipe.jsonl"))
+        .status();
+    assert!(made.unwrap().success());
+    for command in ["sessions", "analyze"] {
+        let output = machine.run(&[command, "pipe.jsonl"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && said.contains("it is no regular file"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_not_taken_for_a_run() {
+    let machine = Machine(tempfile::tempdir().unwrap());
+    for arguments in [
+        &["analyze", "nowhere.jsonl"][..],
+        &["report", "nowhere.jsonl"],
+        &["export", "atif", "nowhere.jsonl"],
+    ] {
+        let output = machine.run(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("there is no file `nowhere.jsonl`"), "{said}");
+    }
+}
+
 #[test]
 fn a_damaged_log_beside_others_is_named_and_other_files_are_not() {
     let machine = Machine::new();
