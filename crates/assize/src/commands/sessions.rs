@@ -76,6 +76,10 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Exit> {
     costs.keep();
     match arguments.json {
         true => show::print_json(&account, &faults, &prices)?,
+        false if account.total.session_count == 0 => {
+            say(nothing_matches(arguments));
+            print_faults(&faults);
+        }
         false => show::print_table(&account, &faults, &prices),
     }
     library.leave();
@@ -212,6 +216,22 @@ fn nothing_found(paths: &[PathBuf], agents: &[String]) -> Obstructed {
             "name a log or a directory: `assize sessions PATH`; logs of {} are known",
             known_agents().join(", ")
         ),
+    }
+}
+
+/// The reason why nothing is shown, with the filters that left it out.
+fn nothing_matches(arguments: &SessionsArguments) -> String {
+    let agents = arguments.agent.iter().map(|agent| ("--agent", agent));
+    let project = arguments.project.iter().map(|text| ("--project", text));
+    let since = arguments.since.iter().map(|span| ("--since", span));
+    let until = arguments.until.iter().map(|span| ("--until", span));
+    let filters = agents.chain(project).chain(since).chain(until);
+    let filters: Vec<String> = filters
+        .map(|(flag, value)| format!("`{flag} {}`", plain(value)))
+        .collect();
+    match filters.as_slice() {
+        [] => "there are logs, but no session in them".to_owned(),
+        filters => format!("no session matches {}", filters.join(" and ")),
     }
 }
 

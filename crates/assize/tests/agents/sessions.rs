@@ -41,7 +41,9 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
     let openai = format!("{LLM}/v1");
     let provider = json!({"fake": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": openai, "apiKey": "none"}, "models": {"m": {"name": "m"}}}});
     let opencode = json!({"model": "fake/m", "small_model": "fake/m", "provider": provider, "permission": {"*": "allow"}, "autoupdate": false, "share": "disabled"});
-    let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
+    // Gemini CLI deletes chats that it takes for expired or damaged.
+    let general = json!({"enableAutoUpdate": false, "sessionRetention": {"enabled": false}});
+    let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": general});
     let offline = Offline::new(&[
         ("script.json", &script.to_string()),
         (

@@ -232,6 +232,14 @@ fn filters_leave_out_what_is_not_meant() {
 }
 
 #[test]
+fn a_filter_that_leaves_nothing_is_named() {
+    let machine = Machine::new();
+    let shown = machine.done(&["sessions", "--project", "nowhere", "--until", "2020-01-01"]);
+    let words = "no session matches `--project nowhere` and `--until 2020-01-01`";
+    assert!(shown.contains(words), "{shown}");
+}
+
+#[test]
 fn mistakes_are_answered_with_a_way_out() {
     let machine = Machine::new();
     for (arguments, words) in [

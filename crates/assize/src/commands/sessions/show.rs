@@ -18,11 +18,6 @@ const MOST_ROWS: usize = 40;
 const LONGEST_KEY: usize = 36;
 
 pub(super) fn print_table(account: &Account, faults: &Faults, prices: &Prices) {
-    if account.total.session_count == 0 {
-        say("no session matches");
-        print_faults(faults);
-        return;
-    }
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header(header(&account.by));
