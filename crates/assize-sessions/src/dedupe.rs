@@ -32,57 +32,8 @@ pub(crate) struct Ownership {
 impl Ownership {
     /// Earlier digests own what later ones copy, so they must come in order.
     pub(crate) fn of(parts: &[&Digest]) -> Self {
-        let count = |of: fn(&Digest) -> usize| parts.iter().map(|digest| of(digest)).sum();
-        let mut known: HashMap<Identity, Known> =
-            HashMap::with_capacity_and_hasher(count(|digest| digest.calls.len()), <_>::default());
-        let mut copied: Vec<Identity> = Vec::new();
-        let mut first: HashMap<Identity, u32> =
-            HashMap::with_capacity_and_hasher(count(|digest| digest.items.len()), <_>::default());
-        let mut ownership = Self::default();
-        for (part, digest) in (0_u32..).zip(parts) {
-            let mut fates = Vec::with_capacity(digest.calls.len());
-            for (call, brief) in (0_u32..).zip(&digest.calls) {
-                let spot = CallSpot { part, call };
-                let CallMarks {
-                    request, output, ..
-                } = brief.marks;
-                let fate = match known.entry(request) {
-                    _ if request == 0 => Some(spot),
-                    Entry::Vacant(place) => {
-                        place.insert(Known {
-                            owner: spot,
-                            output,
-                            best: spot,
-                        });
-                        Some(spot)
-                    }
-                    Entry::Occupied(mut place) => {
-                        let known = place.get_mut();
-                        // The later one among equals.
-                        if output >= known.output {
-                            (known.output, known.best) = (output, spot);
-                        }
-                        copied.push(request);
-                        None
-                    }
-                };
-                fates.push(fate);
-            }
-            ownership.calls.push(fates);
-            for item in &digest.items {
-                if item.identity != 0 && !matches!(item.what, DigestWhat::Error) {
-                    let owner = *first.entry(item.identity).or_insert(part);
-                    if owner != part {
-                        ownership.items.insert(item.identity, owner);
-                    }
-                }
-            }
-        }
-        for request in copied {
-            if let Some(Known { owner, best, .. }) = known.get(&request) {
-                ownership.calls[owner.part as usize][owner.call as usize] = Some(*best);
-            }
-        }
+        let (calls, items) = rayon::join(|| calls(parts), || items(parts));
+        let mut ownership = Self { calls, items };
         ownership.drop_replayed(parts);
         ownership
     }
@@ -122,4 +73,69 @@ impl Ownership {
     pub(crate) fn has_item(&self, part: u32, identity: Identity) -> bool {
         identity == 0 || self.items.get(&identity).is_none_or(|owner| *owner == part)
     }
+}
+
+/// For every digest and call: nothing if the call is another's copy, else where its usage is taken from.
+fn calls(parts: &[&Digest]) -> Vec<Vec<Option<CallSpot>>> {
+    let count = parts.iter().map(|digest| digest.calls.len()).sum();
+    let mut known: HashMap<Identity, Known> =
+        HashMap::with_capacity_and_hasher(count, <_>::default());
+    let mut copied: Vec<Identity> = Vec::new();
+    let mut calls: Vec<Vec<Option<CallSpot>>> = Vec::with_capacity(parts.len());
+    for (part, digest) in (0_u32..).zip(parts) {
+        let mut fates = Vec::with_capacity(digest.calls.len());
+        for (call, brief) in (0_u32..).zip(&digest.calls) {
+            let spot = CallSpot { part, call };
+            let CallMarks {
+                request, output, ..
+            } = brief.marks;
+            let fate = match known.entry(request) {
+                _ if request == 0 => Some(spot),
+                Entry::Vacant(place) => {
+                    place.insert(Known {
+                        owner: spot,
+                        output,
+                        best: spot,
+                    });
+                    Some(spot)
+                }
+                Entry::Occupied(mut place) => {
+                    let known = place.get_mut();
+                    // The later one among equals.
+                    if output >= known.output {
+                        (known.output, known.best) = (output, spot);
+                    }
+                    copied.push(request);
+                    None
+                }
+            };
+            fates.push(fate);
+        }
+        calls.push(fates);
+    }
+    for request in copied {
+        if let Some(Known { owner, best, .. }) = known.get(&request) {
+            calls[owner.part as usize][owner.call as usize] = Some(*best);
+        }
+    }
+    calls
+}
+
+/// The digest that an event belongs to, for those that several hold.
+fn items(parts: &[&Digest]) -> HashMap<Identity, u32> {
+    let count = parts.iter().map(|digest| digest.items.len()).sum();
+    let mut first: HashMap<Identity, u32> =
+        HashMap::with_capacity_and_hasher(count, <_>::default());
+    let mut items = HashMap::default();
+    for (part, digest) in (0_u32..).zip(parts) {
+        for item in &digest.items {
+            if item.identity != 0 && !matches!(item.what, DigestWhat::Error) {
+                let owner = *first.entry(item.identity).or_insert(part);
+                if owner != part {
+                    items.insert(item.identity, owner);
+                }
+            }
+        }
+    }
+    items
 }

@@ -1,6 +1,7 @@
 //! Finds logs: below the places that agents use on this machine, or below a directory that was named.
 
 use crate::formats::{FORMATS, Machine};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,14 @@ pub fn find_below(path: &Path) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
+/// The name that a compressed log had before: people pack old logs of any agent.
+fn unpacked_name(path: &Path) -> Cow<'_, Path> {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(name) if name.ends_with(".jsonl.zst") => Cow::Owned(path.with_extension("")),
+        _ => Cow::Borrowed(path),
+    }
+}
+
 /// The agents whose logs can be read.
 pub fn known_agents() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.agent()).collect()
@@ -66,7 +75,7 @@ impl Walk {
             }
             if kind.is_dir() || (kind.is_symlink() && path.is_dir()) {
                 self.below(&path, depth - 1, is_log);
-            } else if is_log(&path) && (kind.is_file() || path.is_file()) {
+            } else if is_log(&unpacked_name(&path)) && (kind.is_file() || path.is_file()) {
                 self.found.push(path);
             }
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Raised when readers find something else in the same log.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 const MAGIC: &[u8; 8] = b"assizeSI";
 

@@ -27,6 +27,7 @@ mod log;
 mod moment;
 mod redact;
 mod session;
+mod unrecognized;
 mod uses;
 
 pub use database::DatabaseError;
@@ -35,8 +36,9 @@ pub use formats::Machine;
 pub use index::{Index, Stamp};
 pub use library::{Library, Progress, agent_of};
 pub use log::ReadError;
-pub use redact::{redact, redact_text};
+pub use redact::{redact, redact_text, redact_trace};
 pub use session::{Flaws, Origin, Prompt, Session, SubagentNote};
+pub use unrecognized::Unrecognized;
 pub use uses::{CallUse, Context, Occurrence, ToolUse, Uses};
 
 use std::path::Path;

@@ -9,8 +9,9 @@ use crate::hidden::{self, HiddenCalls};
 use crate::index::{Index, Stamp};
 use crate::log::{LogFile, ReadError};
 use crate::session::Session;
+use foldhash::HashMap;
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,6 +34,8 @@ pub(crate) struct KnownFile {
     log: LogFile,
     format: &'static dyn LogFormat,
     digests: Vec<Digest>,
+    /// The first moment of each digest. The last of all where a digest has no times.
+    started: Vec<i64>,
     /// The creation time of the file, in nanoseconds since 1970; 0 where the system does not report it.
     created: u64,
 }
@@ -110,11 +113,10 @@ impl Library {
     fn put_in_order(&mut self) {
         let mut places: Vec<(i64, u64, &Path, Place)> = Vec::new();
         for (file, known) in self.files.iter().enumerate() {
-            for (number, digest) in known.digests.iter().enumerate() {
-                let started = digest.started().unwrap_or(i64::MAX);
+            for (number, started) in known.started.iter().enumerate() {
                 // A fork begins with the same lines as its original, which is the older file.
                 places.push((
-                    started,
+                    *started,
                     known.created,
                     known.log.path(),
                     Place { file, number },
@@ -170,14 +172,14 @@ impl Library {
     /// Sub-agents belong to the session at the top. Parents that form a circle, or are unknown here, end the way up.
     fn find_roots(&self) -> Vec<Root> {
         let digests = self.digests();
-        let mut parents: HashMap<(&str, &str), Option<&str>> = HashMap::new();
+        let mut parents: Parents<'_> = HashMap::default();
         for digest in &digests {
             let parent = parents
                 .entry((&digest.origin.agent, &digest.id))
                 .or_default();
             *parent = parent.or(digest.parent.as_deref());
         }
-        let mut roots: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut roots: HashMap<(&str, &str), usize> = HashMap::default();
         let mut found: Vec<Root> = Vec::new();
         for (place, digest) in (0_u32..).zip(&digests) {
             let agent = digest.origin.agent.as_str();
@@ -192,6 +194,14 @@ impl Library {
             found[root].places.push(place);
         }
         found
+    }
+
+    /// Ends the use of a library at the end of a program: temporary copies are removed, but memory is not given back piece by piece, which
+    /// takes a part of the time that people wait for.
+    pub fn leave(self) {
+        for file in self.files {
+            std::mem::forget(file.digests);
+        }
     }
 
     /// The number of sessions.
@@ -271,11 +281,10 @@ impl Library {
     }
 }
 
-fn root_of<'a>(
-    agent: &'a str,
-    id: &'a str,
-    parents: &HashMap<(&'a str, &'a str), Option<&'a str>>,
-) -> &'a str {
+/// The parents of sessions, by agent and id.
+type Parents<'a> = HashMap<(&'a str, &'a str), Option<&'a str>>;
+
+fn root_of<'a>(agent: &'a str, id: &'a str, parents: &Parents<'a>) -> &'a str {
     let mut seen = BTreeSet::new();
     let mut at = id;
     while seen.insert(at) {
@@ -297,12 +306,7 @@ impl KnownFile {
                 && let Some(digests) = index.digests(record)
             {
                 return Ok(ReadFile {
-                    file: Self {
-                        log: LogFile::new(path),
-                        format: record.format,
-                        digests,
-                        created: stamp.created(),
-                    },
+                    file: Self::of(LogFile::new(path), record.format, digests, &stamp),
                     stamp,
                     is_new: false,
                 });
@@ -314,17 +318,27 @@ impl KnownFile {
         let stamp = Stamp::of_log(log.path(), format);
         let mut drafts = named(format.read(&log, Detail::Totals)?, log.path());
         let digests = drafts.iter_mut().map(Digest::of).collect();
-        let file = Self {
-            log,
-            format,
-            digests,
-            created: stamp.created(),
-        };
         Ok(ReadFile {
-            file,
+            file: Self::of(log, format, digests, &stamp),
             stamp,
             is_new: true,
         })
+    }
+
+    fn of(
+        log: LogFile,
+        format: &'static dyn LogFormat,
+        digests: Vec<Digest>,
+        stamp: &Stamp,
+    ) -> Self {
+        let started = |digest: &Digest| digest.started().unwrap_or(i64::MAX);
+        Self {
+            started: digests.iter().map(started).collect(),
+            created: stamp.created(),
+            log,
+            format,
+            digests,
+        }
     }
 }
 
@@ -349,6 +363,10 @@ pub(crate) fn recognize(log: &LogFile) -> Result<&'static dyn LogFormat, ReadErr
     let unknown = || ReadError::Unknown {
         path: log.path().to_owned(),
     };
+    // To open a pipe may take forever.
+    if !log.is_regular() {
+        return Err(unknown());
+    }
     for length in HEADS {
         let bytes = log.head(length)?;
         let head = Head { bytes: &bytes };

@@ -27,6 +27,8 @@ pub(crate) struct Lines<R> {
     /// Bytes of the current line in which no line end was found.
     searched: usize,
     is_over: bool,
+    /// The last line was too long, and the source ended within it.
+    is_long_line_open: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -38,7 +40,13 @@ impl<R: Read> Lines<R> {
             end: 0,
             searched: 0,
             is_over: false,
+            is_long_line_open: false,
         }
+    }
+
+    /// True if the source ended within a line that was too long.
+    pub(crate) fn ended_in_long_line(&self) -> bool {
+        self.is_long_line_open
     }
 
     /// The next line without its end, or nothing at the end of the file.
@@ -90,6 +98,7 @@ impl<R: Read> Lines<R> {
             let read = read_some(&mut self.source, &mut self.buffer)?;
             if read == 0 {
                 self.is_over = true;
+                self.is_long_line_open = true;
                 return Ok(());
             }
             if let Some(place) = memchr::memchr(b'\n', &self.buffer[..read]) {

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 const MOST_UNPACKED: u64 = 16 << 30;
 
 /// So much of a file is searched for the lines by which its form is recognized.
-const MOST_SEARCHED: u64 = 1 << 30;
+pub(crate) const MOST_SEARCHED: u64 = 1 << 30;
 
 /// So many lines are looked at then.
 const SHORT_LINES: usize = 50;
@@ -112,12 +112,18 @@ impl LogFile {
         &self.path
     }
 
+    /// False for pipes and devices. True for a file that is missing, which opening it reports.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.text.is_some()
+            || std::fs::metadata(&self.path).map_or(true, |metadata| metadata.is_file())
+    }
+
     /// True for a file that is one JSON document by its name, and not lines.
     pub(crate) fn is_document(&self) -> bool {
         self.path.extension().is_some_and(|ending| ending == "json")
     }
 
-    fn open(&self) -> Result<Box<dyn Read + '_>, ReadError> {
+    pub(crate) fn open(&self) -> Result<Box<dyn Read + '_>, ReadError> {
         if let Some(text) = &self.text {
             return unpacked(&text[..]).map_err(|source| self.cannot_read(source));
         }
@@ -125,7 +131,7 @@ impl LogFile {
         unpacked(file).map_err(|source| self.cannot_read(source))
     }
 
-    fn cannot_read(&self, source: std::io::Error) -> ReadError {
+    pub(crate) fn cannot_read(&self, source: std::io::Error) -> ReadError {
         ReadError::File {
             path: self.path.clone(),
             source,

@@ -2,7 +2,7 @@
 //! because nothing marks the secrets among a stranger's texts. Better one word too many than a key.
 
 use crate::session::Session;
-use assize_contracts::TraceEvent;
+use assize_contracts::{SessionTrace, TraceEvent};
 use assize_secrets::is_secret_name;
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -35,19 +35,24 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Removes what looks like a secret from all texts of a session.
 pub fn redact(session: &mut Session) {
-    for event in &mut session.trace.events {
+    redact_trace(&mut session.trace);
+    for prompt in &mut session.prompts {
+        redact_string(&mut prompt.text);
+    }
+}
+
+/// Removes what looks like a secret from all texts of a trace.
+pub fn redact_trace(trace: &mut SessionTrace) {
+    for event in &mut trace.events {
         redact_event(Arc::make_mut(event));
     }
-    for turn in &mut session.trace.turns {
+    for turn in &mut trace.turns {
         for event in &mut turn.events {
             redact_event(Arc::make_mut(event));
         }
     }
-    if let Some(answer) = &mut session.trace.answer {
+    if let Some(answer) = &mut trace.answer {
         redact_string(answer);
-    }
-    for prompt in &mut session.prompts {
-        redact_string(&mut prompt.text);
     }
 }
 

@@ -5,7 +5,8 @@ use crate::draft::{is_skill_tool, mcp_server};
 use crate::library::Library;
 use crate::session::Flaws;
 use assize_contracts::{ModelCall, TokenBreakdown};
-use std::collections::HashMap;
+use foldhash::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 /// Longer gaps are taken as time without work.
@@ -105,6 +106,8 @@ pub struct Uses<'a> {
     library: &'a Library,
     digests: Vec<&'a Digest>,
     roots: Vec<usize>,
+    /// The directory of every session.
+    projects: Vec<Option<&'a str>>,
     /// The kinds of sub-agents by their ids: a session knows those of the sub-agents it started.
     kinds: HashMap<(&'a str, &'a str), &'a str>,
 }
@@ -113,7 +116,7 @@ impl<'a> Uses<'a> {
     /// A view on all sessions.
     pub fn of(library: &'a Library) -> Self {
         let digests = library.digests();
-        let mut kinds = HashMap::new();
+        let mut kinds = HashMap::default();
         for digest in &digests {
             for agent in &digest.agents {
                 if let Some(kind) = &agent.kind {
@@ -122,10 +125,12 @@ impl<'a> Uses<'a> {
                 }
             }
         }
+        let roots = library.roots_of_digests();
         Self {
             kinds,
+            projects: projects(&digests, &roots, library.len()),
             digests,
-            roots: library.roots_of_digests(),
+            roots,
             library,
         }
     }
@@ -137,30 +142,59 @@ impl<'a> Uses<'a> {
         digests.map(|(place, digest)| (library.path_of_digest(place), &digest.flaws))
     }
 
-    /// Calls `visit` for everything that counts, session part by session part.
-    pub fn each(&self, mut visit: impl FnMut(&Context<'a>, Occurrence<'a>)) {
-        let projects = self.projects();
-        for (part, digest) in self.digests.iter().enumerate() {
-            let root = self.roots[part];
-            let walk = Walk {
-                uses: self,
-                digest,
-                part: part as u32,
-                base: Context {
-                    session: root,
-                    session_id: self.library.root_id(root),
-                    agent: &digest.origin.agent,
-                    project: projects[root],
-                    model: "",
-                    subagent: None,
-                    skill: None,
-                    mcp: None,
-                    at_ms: None,
-                },
-                is_child: digest.id != self.library.root_id(root),
-            };
-            walk.each(&mut visit);
+    /// The number of parts that can be visited each by itself, by several threads at once.
+    pub fn parts(&self) -> usize {
+        // The last one has the calls that no line shows.
+        self.digests.len() + 1
+    }
+
+    /// Calls `visit` for everything that counts.
+    pub fn each(&self, visit: impl FnMut(&Context<'a>, Occurrence<'a>)) {
+        self.each_in(0..self.parts(), visit);
+    }
+
+    /// Calls `visit` for everything that counts in these parts, part by part.
+    pub fn each_in(
+        &self,
+        parts: Range<usize>,
+        mut visit: impl FnMut(&Context<'a>, Occurrence<'a>),
+    ) {
+        for part in parts {
+            match self.digests.get(part) {
+                Some(digest) => self.each_of_digest(part, digest, &mut visit),
+                None => self.each_hidden(&mut visit),
+            }
         }
+    }
+
+    fn each_of_digest(
+        &self,
+        part: usize,
+        digest: &'a Digest,
+        visit: &mut impl FnMut(&Context<'a>, Occurrence<'a>),
+    ) {
+        let root = self.roots[part];
+        let walk = Walk {
+            uses: self,
+            digest,
+            part: part as u32,
+            base: Context {
+                session: root,
+                session_id: self.library.root_id(root),
+                agent: &digest.origin.agent,
+                project: self.projects[root],
+                model: "",
+                subagent: None,
+                skill: None,
+                mcp: None,
+                at_ms: None,
+            },
+            is_child: digest.id != self.library.root_id(root),
+        };
+        walk.each(visit);
+    }
+
+    fn each_hidden(&self, visit: &mut impl FnMut(&Context<'a>, Occurrence<'a>)) {
         for hidden in self.library.hidden() {
             let part = hidden.part as usize;
             let root = self.roots[part];
@@ -168,7 +202,7 @@ impl<'a> Uses<'a> {
                 session: root,
                 session_id: self.library.root_id(root),
                 agent: &self.digests[part].origin.agent,
-                project: projects[root],
+                project: self.projects[root],
                 model: &hidden.model,
                 subagent: None,
                 skill: None,
@@ -184,18 +218,18 @@ impl<'a> Uses<'a> {
             visit(&context, Occurrence::Call(call));
         }
     }
+}
 
-    /// The directory of every session: of its earliest part that names one.
-    fn projects(&self) -> Vec<Option<&'a str>> {
-        let mut projects = vec![None; self.library.len()];
-        for (part, digest) in self.digests.iter().enumerate() {
-            let project = &mut projects[self.roots[part]];
-            if project.is_none() {
-                *project = digest.origin.cwd.as_deref();
-            }
+/// The directory of every session: of its earliest part that names one.
+fn projects<'a>(digests: &[&'a Digest], roots: &[usize], sessions: usize) -> Vec<Option<&'a str>> {
+    let mut projects = vec![None; sessions];
+    for (digest, root) in digests.iter().zip(roots) {
+        let project = &mut projects[*root];
+        if project.is_none() {
+            *project = digest.origin.cwd.as_deref();
         }
-        projects
     }
+    projects
 }
 
 /// One digest on its way through time.

@@ -1343,7 +1343,7 @@ pub(crate) struct ExportArguments {
     /// Only trials of this scenario (may be repeated)
     #[arg(long, value_name = "ID")]
     pub(crate) scenario: Vec<String>,
-    /// Remove what looks like a key from all texts
+    /// Remove what looks like a key, a password or a token from all texts
     #[arg(long)]
     pub(crate) redact: bool,
     /// otlp: send protobuf to the collector at this address instead of writing a file

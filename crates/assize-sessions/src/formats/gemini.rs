@@ -3,7 +3,7 @@
 
 use super::document::{Inclusive, LARGEST_DOCUMENT, Types, joined_texts};
 use super::{Head, LogFormat, Machine, has_ending};
-use crate::draft::{CallMarks, Detail, Draft, ToolEnd, Usage, What, identity};
+use crate::draft::{CallMarks, Detail, Draft, Identity, ToolEnd, Usage, What, identity};
 use crate::log::{Entry, LogFile, ReadError};
 use crate::session::Flaws;
 use assize_contracts::TokenBreakdown;
@@ -12,6 +12,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Gemini;
+
+/// Ids of this length are unique everywhere.
+const UUID_LENGTH: usize = 36;
 
 impl LogFormat for Gemini {
     fn agent(&self) -> &'static str {
@@ -262,7 +265,18 @@ fn take_user(draft: &mut Draft, message: &Value, at: Option<i64>) {
     let text = joined_texts(&message["content"]);
     if !is_about_session(&text) && !text.is_empty() {
         let text = draft.keep(&text);
-        draft.push(at, 0, What::Prompt(text));
+        let identity = identity_of(draft, message);
+        draft.push_known(identity, at, 0, What::Prompt(text));
+    }
+}
+
+/// A chat that was loaded from a file (`--session-file`) begins with the messages of its original under their ids. Shorter ids are unique only
+/// within their session.
+fn identity_of(draft: &Draft, message: &Value) -> Identity {
+    let id = message["id"].as_str().unwrap_or_default().as_bytes();
+    match id.len() < UUID_LENGTH {
+        true => identity(&[b"gemini", draft.id.as_bytes(), id]),
+        false => identity(&[b"gemini", id]),
     }
 }
 
@@ -273,8 +287,7 @@ fn take_answer(
     is_rewound: bool,
     types: &mut Types,
 ) {
-    let id = message["id"].as_str().unwrap_or_default();
-    let marks = CallMarks::of(identity(&[b"gemini", draft.id.as_bytes(), id.as_bytes()]));
+    let marks = CallMarks::of(identity_of(draft, message));
     let place = draft.call(marks, 0);
     let tokens = tokens(&message["tokens"], types, &mut draft.flaws);
     let model = types.text(&message["model"]).unwrap_or_default().to_owned();

@@ -40,7 +40,13 @@ impl LogFormat for Opencode {
     }
 
     fn recognizes(&self, head: &Head<'_>) -> bool {
-        head.begins_with_object_of(&["id", "directory", "projectID", "time"])
+        const FIELDS: [&str; 4] = ["id", "directory", "projectID", "time"];
+        // In lines of other programs the words may stand anywhere.
+        let is_line = head.lines().next().and_then(super::fields_of);
+        match is_line {
+            Some(fields) => super::has_all(&fields, &FIELDS),
+            None => head.begins_with_object_of(&FIELDS),
+        }
     }
 
     fn recognizes_database(&self, database: &Database) -> bool {

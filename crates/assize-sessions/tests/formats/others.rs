@@ -424,6 +424,38 @@ fn a_resumed_chat_of_gemini_keeps_the_counts_of_its_messages() {
     assert_eq!(session.trace.model_calls.len(), 3);
 }
 
+/// Its calls were once counted in both.
+#[test]
+fn a_chat_of_gemini_that_was_loaded_from_a_file_does_not_count_what_it_copied() {
+    let id = |number: u64| format!("48366890-77ce-43d8-9475-{number:012}");
+    let asked = json!({"id": id(0), "timestamp": "2026-11-15T19:19:51.000Z", "type": "user", "content": [{"text": "Do it."}]});
+    let answered = gemini_answer(&id(1), 100, 40, 112);
+    let tool = json!([{"id": "t1", "name": "read_file", "args": {}, "status": "success"}]);
+    let mut with_tool = answered.clone();
+    with_tool["toolCalls"] = tool;
+    let chat = |session: &str, more: &[Value]| {
+        let head = json!({"sessionId": session, "projectHash": "h", "kind": "main"});
+        let records = [head, asked.clone(), with_tool.clone()];
+        let records = records.iter().chain(more);
+        records
+            .map(|record| format!("{record}\n"))
+            .collect::<String>()
+    };
+    let mut again = gemini_answer(&id(2), 50, 0, 62);
+    again["timestamp"] = json!("2026-11-15T20:00:00.000Z");
+    let logs = Logs::new(&[("chats/session-1.jsonl", &chat("a", &[]))]);
+    logs.write("chats/session-2.jsonl", chat("b", &[again]).as_bytes());
+    let sessions = logs.open();
+    let calls: Vec<usize> = sessions
+        .iter()
+        .map(|session| session.trace.model_calls.len())
+        .collect();
+    assert_eq!(calls, [1, 1]);
+    let count = |of: fn(&Session) -> usize| sessions.iter().map(of).sum::<usize>();
+    assert_eq!(count(|session| session.prompts.len()), 1);
+    assert_eq!(count(|session| session.trace.tool_call_records().len()), 1);
+}
+
 #[test]
 fn a_sub_agent_of_cline_belongs_to_the_session_that_started_it() {
     let document = |id: &str, agent: &str, parent: Value| {
@@ -784,4 +816,29 @@ fn a_database_that_is_being_written_is_read_as_it_was_at_one_moment() {
         is_over.store(true, order);
         assert!(last > 0);
     });
+}
+
+/// They were once taken for a database, which could not be read.
+#[test]
+fn lines_with_the_words_of_a_session_of_opencode_are_none() {
+    let session = json!({"id": "ses_1", "directory": "/w", "projectID": "p", "time": {}});
+    let exchange = json!({"method": "GET", "path": "/session", "response": session});
+    let logs = Logs::new(&[("exchanges.jsonl", &format!("{exchange}\n{exchange}\n"))]);
+    let error = assize_sessions::open(&logs.path("exchanges.jsonl")).unwrap_err();
+    assert!(
+        matches!(error, assize_sessions::ReadError::Unknown { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn compressed_logs_of_any_agent_are_found_below_a_directory() {
+    let logs = Logs::new(&[]);
+    let names = ["claude-code.jsonl", "codex.jsonl", "pi.jsonl", "qwen.jsonl"];
+    for name in names {
+        let text = std::fs::read(recording(name)).unwrap();
+        let packed = zstd::encode_all(&text[..], 3).unwrap();
+        logs.write(&format!("{name}.zst"), &packed);
+    }
+    assert_eq!(logs.open().len(), names.len());
 }

@@ -75,10 +75,21 @@ struct Found {
 #[cfg(feature = "sessions")]
 fn find(path: &Path, arguments: &AnalyzeArguments) -> Result<Found> {
     let logs = logs::find(path, arguments)?;
-    let files = files(path)?.into_iter();
-    let files = files.filter(|file| !logs.paths.contains(file));
+    let mut files = files(path)?;
+    files.retain(|file| !logs.paths.contains(file));
+    let all = files.len();
+    // Agents keep other documents beside their logs.
+    if path.is_dir() && !logs.sessions.is_empty() {
+        files.retain(|file| assize_sessions::agent_of(file).is_some());
+    }
+    if files.len() < all {
+        say(format!(
+            "JSON files beside the logs that are no sessions: {}",
+            all - files.len()
+        ));
+    }
     Ok(Found {
-        files: files.map(Session::File).collect(),
+        files: files.into_iter().map(Session::File).collect(),
         logs: logs.sessions.into_iter().map(Session::Log).collect(),
     })
 }
@@ -99,7 +110,11 @@ fn find(path: &Path, _: &AnalyzeArguments) -> Result<Found> {
 
 fn no_session(path: &Path) -> Obstructed {
     Obstructed {
-        message: format!("there is no session in `{}`", path.display()),
+        message: format!(
+            "there is no session in `{}`{}",
+            path.display(),
+            session_files::reason(path)
+        ),
         hint: "sessions are traces of Assize (.json) and the logs that agents keep; `assize sessions` finds those of this machine".to_owned(),
     }
 }

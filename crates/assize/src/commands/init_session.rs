@@ -110,7 +110,10 @@ struct Start {
 impl Task {
     fn of(read: &ReadSession, arguments: &InitArguments) -> Result<Self> {
         let redactor = Redactor::new(&Secrets::default());
-        let clean = |text: &str| redactor.text(text).trim().to_owned();
+        let clean = |text: &str| {
+            let text = redactor.text(text);
+            session_files::without_named_secrets(text.trim()).into_owned()
+        };
         let mut messages = read
             .session
             .user_messages

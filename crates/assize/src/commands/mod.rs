@@ -226,11 +226,25 @@ fn results_of_suite(path: &str) -> Option<PathBuf> {
     results.filter(|_| !RunFile::Manifest.within(path).exists())
 }
 
+fn is_name_of_missing_file(name: &str) -> bool {
+    let path = Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("json" | "jsonl" | "zst" | "db")) && !path.exists()
+}
+
 /// Says how to list the runs of the place that was looked into, or that there is none yet.
 fn missing_run(error: StoreError, place: &Where) -> anyhow::Error {
-    let StoreError::NotFound { directory, .. } = &error else {
+    let StoreError::NotFound { directory, id } = &error else {
         return error.into();
     };
+    if is_name_of_missing_file(id) {
+        return Obstructed {
+            message: format!("there is no file `{id}`, and no run of that name"),
+            hint: "runs are named by their id, a part of it, or `last`; `assize runs` lists them"
+                .to_owned(),
+        }
+        .into();
+    }
     let mut flags = String::new();
     for (flag, path) in [("--suite", &place.suite), ("--output", &place.output)] {
         if let Some(path) = path {

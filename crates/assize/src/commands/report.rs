@@ -1,11 +1,11 @@
 //! `assize report`: the pages and tables of runs, or of rows from elsewhere.
 
 use crate::cli::{ReportArguments, ReportFormat};
-use crate::commands::UsageError;
 use crate::commands::baseline;
 use crate::commands::open_page::open_page;
 use crate::commands::pages::{Pages, PagesDraft};
 use crate::commands::verdict::{self, Source, Wanted};
+use crate::commands::{Obstructed, UsageError, results_of_suite};
 use crate::exit::Exit;
 use crate::private;
 use crate::terminal::{plain, print, print_cautions, print_gates};
@@ -140,9 +140,26 @@ fn sources(arguments: &ReportArguments, plugins: &Plugins) -> Result<Vec<Source>
         if let Some(source) = crate::commands::imported::source(name, arguments)? {
             return Ok(source);
         }
-        Source::find(name, &arguments.place, plugins)?.looked_at("report")
+        let source = Source::find(name, &arguments.place, plugins);
+        source
+            .map_err(|error| about_directory(name, error))?
+            .looked_at("report")
     };
     names.iter().map(find).collect()
+}
+
+/// The error for a name that is no run: if it is a directory, logs of agents were meant.
+fn about_directory(name: &str, error: anyhow::Error) -> anyhow::Error {
+    let is_missing_run = error.downcast_ref::<Obstructed>().is_some();
+    let is_suite = results_of_suite(name).is_some();
+    match Path::new(name).is_dir() && is_missing_run && !is_suite {
+        true => Obstructed {
+            message: format!("there is no session log in `{name}`, and it is no run"),
+            hint: "name a run, a file of rows, or logs of agents; `assize sessions` finds those of this machine".to_owned(),
+        }
+        .into(),
+        false => error,
+    }
 }
 
 /// Sessions that people had anyway were not put into groups by chance, whatever the numbers say.

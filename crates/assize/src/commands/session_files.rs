@@ -1,6 +1,6 @@
 //! Sessions in files: Assize's own traces, ATIF, and the logs that agents keep.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use assize_contracts::SessionTrace;
 use assize_formats::{Session, atif};
 use serde_json::Value;
@@ -43,7 +43,32 @@ pub(super) fn read(path: &Path) -> Result<ReadSession> {
         true => read_log(path),
         false => None,
     };
-    log.ok_or(error)
+    log.ok_or_else(|| about(path, error))
+}
+
+/// The error about a file that is no session: for one that is no document, it says what the file is instead.
+fn about(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    let is_document = path.extension().is_some_and(|ending| ending == "json");
+    match reason(path).strip_prefix(": ") {
+        Some(reason) if !is_document => anyhow!("{reason}"),
+        _ => error,
+    }
+}
+
+/// The reason why no reader recognizes a file, as the end of a sentence. Empty for directories.
+#[cfg(feature = "sessions")]
+pub(super) fn reason(path: &Path) -> String {
+    let is_unknown = !path.is_dir() && assize_sessions::agent_of(path).is_none();
+    let reason = is_unknown.then(|| assize_sessions::Unrecognized::of(path).ok());
+    reason
+        .flatten()
+        .map_or(String::new(), |reason| format!(": {reason}"))
+}
+
+/// Always empty: logs are not read without the feature `sessions`.
+#[cfg(not(feature = "sessions"))]
+pub(super) fn reason(_: &Path) -> String {
+    String::new()
 }
 
 fn read_document(path: &Path) -> Result<ReadSession> {
@@ -97,7 +122,7 @@ pub(super) fn each(path: &Path, visit: &mut dyn FnMut(ReadSession) -> Result<()>
     }
     match path.is_dir() {
         true => Ok(()),
-        false => visit(read_document(path)?),
+        false => visit(read_document(path).map_err(|error| about(path, error))?),
     }
 }
 
@@ -155,6 +180,18 @@ fn each_of_log(path: &Path, visit: &mut dyn FnMut(ReadSession) -> Result<()>) ->
 #[cfg(not(feature = "sessions"))]
 fn each_of_log(_: &Path, _: &mut dyn FnMut(ReadSession) -> Result<()>) -> Result<usize> {
     Ok(0)
+}
+
+/// Removes what only its name shows to be a secret, such as `password=…`, from a text.
+#[cfg(feature = "sessions")]
+pub(super) fn without_named_secrets(text: &str) -> std::borrow::Cow<'_, str> {
+    assize_sessions::redact_text(text)
+}
+
+/// The text itself: names of secrets are known to the feature `sessions`.
+#[cfg(not(feature = "sessions"))]
+pub(super) fn without_named_secrets(text: &str) -> std::borrow::Cow<'_, str> {
+    text.into()
 }
 
 #[cfg(feature = "sessions")]

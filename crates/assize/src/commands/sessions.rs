@@ -14,8 +14,8 @@ use anyhow::{Context as _, Result};
 use assize_contracts::{unix_ms_now, with_causes};
 use assize_llm::Prices;
 use assize_sessions::{
-    Index, Library, Machine, Progress, ReadError, Stamp, Uses, find_below, find_on_machine,
-    known_agents,
+    Index, Library, Machine, Progress, ReadError, Stamp, Unrecognized, Uses, find_below,
+    find_on_machine, known_agents,
 };
 use costs::Costs;
 use grouping::Account;
@@ -41,16 +41,22 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Exit> {
         .as_deref()
         .map(span::beginning)
         .transpose()?;
-    let paths = find(&arguments.paths, &arguments.agent, since)?;
+    let index = || match arguments.no_index {
+        true => Index::none(),
+        false => index(),
+    };
+    let find = || find(&arguments.paths, &arguments.agent, since);
+    let (paths, mut index) = rayon::join(find, index);
+    let paths = paths?;
     let prices = match &arguments.prices {
         Some(path) => Prices::with_file(path)?,
         None => Prices::default(),
     };
-    let mut index = match arguments.no_index {
-        true => Index::none(),
-        false => index(),
-    };
     let library = read(paths, &mut index);
+    let faults = faults(&library, &arguments.paths);
+    if library.is_empty() && !arguments.paths.is_empty() {
+        return Err(nothing_readable(&arguments.paths, &faults).into());
+    }
     if let Err(error) = index.save() {
         warn(&format!(
             "the index of sessions cannot be written, so the next call reads all logs again: {error}"
@@ -68,11 +74,15 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Exit> {
     }
     let account = Account::of(&Uses::of(&library), &arguments.by, &wanted, &mut costs);
     costs.keep();
-    let faults = faults(&library);
     match arguments.json {
         true => show::print_json(&account, &faults, &prices)?,
+        false if account.total.session_count == 0 => {
+            say(nothing_matches(arguments));
+            print_faults(&faults);
+        }
         false => show::print_table(&account, &faults, &prices),
     }
+    library.leave();
     Ok(Exit::Done)
 }
 
@@ -84,8 +94,8 @@ pub(crate) struct Faults {
     pub(crate) unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Lines that an agent may be writing at this moment are no fault.
-fn faults(library: &Library) -> Faults {
+/// Lines that an agent may be writing at this moment are no fault. Of files that are no logs, those count that were named.
+fn faults(library: &Library, named: &[PathBuf]) -> Faults {
     let mut flaws = assize_sessions::Flaws::default();
     let mut worst: Vec<(PathBuf, u64)> = Vec::new();
     for (path, of_file) in Uses::of(library).flaws() {
@@ -105,8 +115,10 @@ fn faults(library: &Library) -> Faults {
         flaws,
         worst,
         unreadable: unreadable
-            .filter(|error| !is_foreign(error))
-            .map(|error| (error.path().to_owned(), with_causes(error)))
+            .filter_map(|error| {
+                let is_named = named.iter().any(|path| path == error.path());
+                Some((error.path().to_owned(), fault(error, is_named)?))
+            })
             .collect(),
     }
 }
@@ -116,9 +128,20 @@ fn is_live(path: &Path) -> bool {
     modified.is_ok_and(|modified| modified.elapsed().map_or(true, |age| age < LIVE))
 }
 
-/// Other files lie beside logs; they are no errors.
-fn is_foreign(error: &ReadError) -> bool {
-    matches!(error, ReadError::Unknown { .. })
+/// The message about a file that cannot be read. None for files of other programs that lie beside logs.
+pub(crate) fn fault(error: &ReadError, is_named: bool) -> Option<String> {
+    let ReadError::Unknown { path } = error else {
+        return Some(with_causes(error));
+    };
+    // Documents of other programs are not looked into: logs are lines.
+    let is_document = path.extension().is_some_and(|ending| ending == "json");
+    if is_document && !is_named {
+        return None;
+    }
+    let reason = Unrecognized::of(path).ok()?;
+    let is_begun = reason == Unrecognized::HalfWritten && is_live(path);
+    let is_fault = is_named || (reason.is_damage() && !is_begun);
+    is_fault.then(|| format!("{error}: {reason}"))
 }
 
 /// The logs that are meant. Those of this machine that were not touched since are left out: nothing in them is newer. Logs that were
@@ -193,6 +216,37 @@ fn nothing_found(paths: &[PathBuf], agents: &[String]) -> Obstructed {
             "name a log or a directory: `assize sessions PATH`; logs of {} are known",
             known_agents().join(", ")
         ),
+    }
+}
+
+/// The reason why nothing is shown, with the filters that left it out.
+fn nothing_matches(arguments: &SessionsArguments) -> String {
+    let agents = arguments.agent.iter().map(|agent| ("--agent", agent));
+    let project = arguments.project.iter().map(|text| ("--project", text));
+    let since = arguments.since.iter().map(|span| ("--since", span));
+    let until = arguments.until.iter().map(|span| ("--until", span));
+    let filters = agents.chain(project).chain(since).chain(until);
+    let filters: Vec<String> = filters
+        .map(|(flag, value)| format!("`{flag} {}`", plain(value)))
+        .collect();
+    match filters.as_slice() {
+        [] => "there are logs, but no session in them".to_owned(),
+        filters => format!("no session matches {}", filters.join(" and ")),
+    }
+}
+
+/// The error for paths that were read and hold no session.
+fn nothing_readable(paths: &[PathBuf], faults: &Faults) -> Obstructed {
+    let nothing = nothing_found(paths, &[]);
+    match faults.unreadable.as_slice() {
+        [(_, message)] => Obstructed {
+            message: message.clone(),
+            ..nothing
+        },
+        _ => {
+            print_faults(faults);
+            nothing
+        }
     }
 }
 
@@ -291,8 +345,9 @@ pub(crate) fn print_faults(faults: &Faults) {
             flaws.contradictions
         ));
     }
-    for (path, message) in faults.unreadable.iter().take(5) {
-        warn(&format!("{}: {message}", path.display()));
+    // A message names its file.
+    for (_, message) in faults.unreadable.iter().take(5) {
+        warn(message);
     }
     if faults.unreadable.len() > 5 {
         warn(&format!(

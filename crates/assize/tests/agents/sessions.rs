@@ -41,7 +41,9 @@ fn account(case: &Case, script: &Value) -> (Offline, Value) {
     let openai = format!("{LLM}/v1");
     let provider = json!({"fake": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": openai, "apiKey": "none"}, "models": {"m": {"name": "m"}}}});
     let opencode = json!({"model": "fake/m", "small_model": "fake/m", "provider": provider, "permission": {"*": "allow"}, "autoupdate": false, "share": "disabled"});
-    let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
+    // Gemini CLI deletes chats that it takes for expired or damaged.
+    let general = json!({"enableAutoUpdate": false, "sessionRetention": {"enabled": false}});
+    let gemini = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}, "general": general});
     let offline = Offline::new(&[
         ("script.json", &script.to_string()),
         (
@@ -296,16 +298,24 @@ fn delegation(arguments: Value) -> Option<Value> {
     )
 }
 
-/// Plain, resumed and compacted, with sub-agents.
+/// Plain, resumed, compacted and forked, with sub-agents. Its forks are chats that are loaded from a file.
 pub(crate) fn gemini() {
     let case = Case {
         agent: "gemini",
         commands: "\
 gemini() { command gemini \"$@\" --output-format stream-json --yolo -m gemini-2.5-pro < /dev/null; }
 gemini -p 'Create a file out.txt with the word hi'
+python3 - $HOME/.gemini/tmp/*/chats/session-* <<'END'
+import json, os, sys
+records = [json.loads(line) for line in open(sys.argv[1])]
+messages = {record['id']: record for record in records if 'type' in record}
+with open(os.environ['HERE'] + '/chat.json', 'w') as file:
+    json.dump({**records[0], 'messages': list(messages.values())}, file)
+END
 gemini --resume latest -p 'And again'
 gemini --resume latest -p '/compress'
 gemini --resume latest -p 'After the compaction'
+gemini --session-file $HERE/chat.json -p 'In another way'
 ",
         reasoning: Reasoning::Apart,
         not_logged: &[
@@ -315,11 +325,11 @@ gemini --resume latest -p 'After the compaction'
     };
     let script = script(delegation(json!({"agent_name": "generalist"})));
     let account = check(&case, &script);
-    assert_eq!(account["total"]["sessions"], 1, "{account:#}");
+    assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     let kinds: Vec<&str> = agents(&account).iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds, ["generalist", "main agent"], "{account:#}");
     assert_eq!(account["total"]["compactions"], 1, "{account:#}");
-    assert_eq!(account["total"]["prompts"], 4, "{account:#}");
+    assert_eq!(account["total"]["prompts"], 5, "{account:#}");
 }
 
 /// Plain, resumed, forked and compacted, with sub-agents.
@@ -363,6 +373,12 @@ printf 'In another way\\n/exit\\n' | goose session --resume --fork
     let account = check(&case, &script(delegation(json!({}))));
     assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     assert_eq!(account["total"]["compactions"], 1, "{account:#}");
+    let of_agents: u64 = agents(&account)
+        .into_iter()
+        .filter(|(agent, _)| *agent != "main agent")
+        .map(|(_, calls)| calls)
+        .sum();
+    assert_eq!(of_agents, 8, "two calls of four sub-agents: {account:#}");
 }
 
 /// Plain, resumed, compacted and forked, with sub-agents. It does all but the first only for a person at a terminal.

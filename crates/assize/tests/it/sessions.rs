@@ -140,14 +140,23 @@ fn the_logs_of_a_machine_are_found_and_rows_come_to_the_total_whatever_they_are_
             let sum: u64 = rows.iter().map(|row| row[field].as_u64().unwrap()).sum();
             assert_eq!(sum, total[field].as_u64().unwrap(), "{field} by {by}");
         }
-        let known = |row: &Value| {
-            row["tokensAtLeast"]["input"]
-                .as_u64()
-                .or(row["tokens"]["input"].as_u64())
-                .unwrap_or(0)
-        };
-        let sum: u64 = rows.iter().map(known).sum();
-        assert_eq!(sum, known(total), "input by {by}");
+        for class in [
+            "input",
+            "output",
+            "reasoning",
+            "cacheRead",
+            "cacheWrite",
+            "total",
+        ] {
+            let known = |row: &Value| {
+                row["tokens"][class]
+                    .as_u64()
+                    .or(row["tokensAtLeast"][class].as_u64())
+                    .unwrap_or(0)
+            };
+            let sum: u64 = rows.iter().map(known).sum();
+            assert_eq!(sum, known(total), "{class} by {by}");
+        }
     }
 }
 
@@ -187,6 +196,22 @@ fn the_table_names_its_prices_and_what_it_cannot_know() {
     }
 }
 
+/// The total once had nothing in a column as soon as one agent did not report it.
+#[test]
+fn classes_that_only_some_agents_report_are_lower_bounds_in_the_total() {
+    let machine = Machine::new();
+    let shown = machine.done(&["sessions", "--by", "agent"]);
+    let total = shown.lines().find(|line| line.contains("total")).unwrap();
+    assert!(total.contains("≥ 2934"), "cache writes: {shown}");
+    assert_eq!(total.matches('≥').count(), 3, "reasoning and cost: {shown}");
+    let total = &machine.json(&["sessions", "--json"])["total"];
+    assert_eq!(total["tokens"]["cacheWrite"], Value::Null);
+    assert_eq!(total["tokensAtLeast"]["cacheWrite"], 2934);
+    assert_eq!(total["tokensAtLeast"]["total"], total["tokens"]["total"]);
+    let claude = machine.json(&["sessions", "--agent", "claude-code", "--json"]);
+    assert_eq!(claude["total"]["tokensAtLeast"], Value::Null);
+}
+
 #[test]
 fn filters_leave_out_what_is_not_meant() {
     let machine = Machine::new();
@@ -204,6 +229,14 @@ fn filters_leave_out_what_is_not_meant() {
     assert_eq!(count(&["--until", "2026-11-16"]), 7);
     let named = machine.path(".codex");
     assert_eq!(count(&[named.to_str().unwrap()]), 1);
+}
+
+#[test]
+fn a_filter_that_leaves_nothing_is_named() {
+    let machine = Machine::new();
+    let shown = machine.done(&["sessions", "--project", "nowhere", "--until", "2020-01-01"]);
+    let words = "no session matches `--project nowhere` and `--until 2020-01-01`";
+    assert!(shown.contains(words), "{shown}");
 }
 
 #[test]
@@ -253,6 +286,116 @@ fn broken_lines_are_counted_and_shown() {
     let shown = machine.done(&["sessions", "--agent", "claude-code"]);
     assert!(shown.contains("3 of 14 lines could not be used"), "{shown}");
     assert!(shown.contains("1 half written"), "{shown}");
+}
+
+/// Bytes of a log that was lost when a machine lost its power.
+const LOST: [u8; 512] = [0; 512];
+
+#[test]
+fn a_file_without_a_session_says_what_is_wrong_with_it() {
+    let machine = Machine(tempfile::tempdir().unwrap());
+    let mut long = b"{\"type\":\"assistant\",\"x\":\"".to_vec();
+    long.resize(33 << 20, b'a');
+    for (name, text, words) in [
+        (
+            "long.jsonl",
+            &long[..],
+            "it is one line of more than 32 MB without an end",
+        ),
+        ("empty.jsonl", b"", "it is empty"),
+        ("lost.jsonl", &LOST, "it is not JSON"),
+        ("half.jsonl", b"{\"type\":\"user\",\"uu", "it breaks off"),
+        ("other.jsonl", b"{\"a\":1}\n", "no agent that is known here"),
+    ] {
+        std::fs::write(machine.path(name), text).unwrap();
+        for arguments in [
+            &["sessions", name][..],
+            &["sessions", name, "--json"],
+            &["analyze", name],
+            &["export", "atif", name],
+            &["init", "suite", "--from-session", name],
+        ] {
+            let output = machine.run(arguments);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success(), "{arguments:?}");
+            let is_named = said.contains(words) && said.contains(name);
+            assert!(is_named, "no `{words}` of {arguments:?} in\n{said}");
+        }
+    }
+    let output = machine.run(&["sessions", "."]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("there is no session log in `.`") && said.contains("long.jsonl"),
+        "{said}"
+    );
+    let output = machine.run(&["report", ".", "--out", "r"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no session log in `.`"), "{said}");
+}
+
+/// It was once waited for, or read in part.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_log() {
+    let machine = Machine::new();
+    let made = std::process::Command::new("mkfifo")
+        .arg(machine.path("pipe.jsonl"))
+        .status();
+    assert!(made.unwrap().success());
+    for command in ["sessions", "analyze"] {
+        let output = machine.run(&[command, "pipe.jsonl"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && said.contains("it is no regular file"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_not_taken_for_a_run() {
+    let machine = Machine(tempfile::tempdir().unwrap());
+    for arguments in [
+        &["analyze", "nowhere.jsonl"][..],
+        &["report", "nowhere.jsonl"],
+        &["export", "atif", "nowhere.jsonl"],
+    ] {
+        let output = machine.run(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("there is no file `nowhere.jsonl`"), "{said}");
+    }
+}
+
+#[test]
+fn a_damaged_log_beside_others_is_named_and_other_files_are_not() {
+    let machine = Machine::new();
+    let projects = ".claude/projects/-tmp-work";
+    std::fs::write(machine.path(projects).join("lost.jsonl"), LOST).unwrap();
+    std::fs::write(machine.path(projects).join("other.jsonl"), "{\"a\":1}\n").unwrap();
+    std::fs::write(machine.path(projects).join("empty.jsonl"), "").unwrap();
+    let account = machine.json(&["sessions", "--json"]);
+    assert_eq!(account["total"]["sessions"], 9);
+    let unreadable = account["unreadable"].as_array().unwrap();
+    assert_eq!(unreadable.len(), 1, "{unreadable:?}");
+    let message = unreadable[0]["error"].as_str().unwrap();
+    assert!(
+        message.contains("lost.jsonl") && message.ends_with("it is not JSON"),
+        "{message}"
+    );
+    let shown = machine.done(&["analyze", projects]);
+    assert!(shown.contains("lost.jsonl"), "{shown}");
+}
+
+/// Each of them was once an error.
+#[test]
+fn documents_beside_logs_are_no_unreadable_sessions() {
+    let machine = Machine::new();
+    std::fs::write(machine.path(".claude/settings.json"), "{}").unwrap();
+    let shown = machine.done(&["analyze", ".claude"]);
+    assert!(
+        shown.contains("JSON files beside the logs that are no sessions: 1"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -308,6 +451,38 @@ fn secrets_are_removed_when_asked() {
     machine.done(&["report", path, "--redact", "--out", "clean"]);
     let page = std::fs::read_to_string(machine.path("clean/report.html")).unwrap();
     assert!(!page.contains(secret));
+}
+
+#[test]
+fn secrets_that_only_their_name_shows_are_removed_from_everything_that_is_written() {
+    let machine = Machine::new();
+    let log = machine.path(".claude/projects/-tmp-work/9563ac81-8855-4350-9784-854bb91cebbc.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let asked = "Create a file out.txt";
+    assert!(text.contains(asked));
+    let secret = "hunter2hunter2";
+    let text = text.replace(
+        asked,
+        &format!("With password={secret} {}", "create a file"),
+    );
+    std::fs::write(&log, text).unwrap();
+    let path = log.to_str().unwrap();
+    assert!(machine.done(&["export", "atif", path]).contains(secret));
+    for arguments in [
+        &["export", "atif", path, "--redact"][..],
+        &["export", "otlp", path, "--redact", "--content"],
+    ] {
+        let written = machine.done(arguments);
+        assert!(!written.contains(secret), "{arguments:?}: {written}");
+    }
+    machine.done(&["init", "suite", "--from-session", path]);
+    let scenarios = std::fs::read_dir(machine.path("suite/scenarios")).unwrap();
+    let scenario = scenarios.flatten().next().unwrap().path();
+    let scenario = std::fs::read_to_string(scenario).unwrap();
+    assert!(
+        !scenario.contains(secret) && scenario.contains("password=[redacted]"),
+        "{scenario}"
+    );
 }
 
 #[test]

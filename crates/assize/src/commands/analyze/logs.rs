@@ -7,7 +7,7 @@ use crate::commands::imported::{add_cost_of_waste, loaded};
 use crate::commands::sessions;
 use crate::terminal::{say, warn};
 use anyhow::Result;
-use assize_contracts::{BaseScenario, SCHEMA_VERSION};
+use assize_contracts::{BaseScenario, SCHEMA_VERSION, with_causes};
 use assize_sessions::{Index, Library, ReadError, find_below};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -30,15 +30,23 @@ pub(super) struct LoggedSession {
 pub(super) fn find(path: &Path, arguments: &AnalyzeArguments) -> Result<Logs> {
     let mut candidates = find_below(path);
     // Assize's own traces have a way of their own, which keeps them as they are.
-    candidates.retain(|file| {
-        assize_sessions::agent_of(file).is_some_and(|agent| !matches!(agent, "assize" | "atif"))
+    let is_directory = path.is_dir();
+    candidates.retain(|file| match assize_sessions::agent_of(file) {
+        Some(agent) => !matches!(agent, "assize" | "atif"),
+        None => {
+            // Of a file that was named, the error tells.
+            let unknown = ReadError::Unknown { path: file.clone() };
+            let fault = sessions::fault(&unknown, false).filter(|_| is_directory);
+            fault.iter().for_each(|fault| warn(fault));
+            false
+        }
     });
     let paths: HashSet<PathBuf> = candidates.iter().cloned().collect();
     let library = Arc::new(sessions::read(candidates, &mut Index::none()));
     for error in library.unreadable() {
         match error {
             ReadError::Unknown { .. } => {}
-            error => warn(&format!("{error}")),
+            error => warn(&with_causes(error)),
         }
     }
     let flaws = assize_sessions::Uses::of(&library)

@@ -211,6 +211,7 @@ fn add_costs(trace: &mut SessionTrace, prices: &Prices) {
 fn redact(session: &mut Session, redactor: &Redactor) {
     for message in &mut session.user_messages {
         redactor.clean(&mut message.text);
+        message.text = session_files::without_named_secrets(&message.text).into_owned();
     }
     let trace = &mut session.trace;
     if let Some(answer) = &mut trace.answer {
@@ -237,4 +238,6 @@ fn redact(session: &mut Session, redactor: &Redactor) {
             TraceEvent::TurnBoundary { .. } => {}
         }
     }
+    #[cfg(feature = "sessions")]
+    assize_sessions::redact_trace(trace);
 }

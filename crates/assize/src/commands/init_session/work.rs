@@ -1,5 +1,6 @@
 //! The commands and changes of a session, as far as its tool calls show them.
 
+use crate::commands::session_files;
 use assize_contracts::{SessionTrace, TraceEvent};
 use assize_secrets::Redactor;
 use serde_json::Value;
@@ -102,7 +103,10 @@ impl Work {
         }
         tests.reverse();
         tests.truncate(MOST_TESTS);
-        let clean = |text: &String| redactor.text(text).into_owned();
+        let clean = |text: &String| {
+            let text = redactor.text(text);
+            session_files::without_named_secrets(&text).into_owned()
+        };
         Self {
             tests: tests.iter().map(clean).collect(),
             changed: summarized(changed).iter().map(clean).collect(),

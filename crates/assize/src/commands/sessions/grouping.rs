@@ -5,7 +5,9 @@ use super::span;
 use crate::cli::SessionsBy;
 use assize_contracts::{TokenBreakdown, TokenSum};
 use assize_sessions::{CallUse, Context, Occurrence, Uses};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// The events that are counted.
 pub(crate) struct Wanted<'a> {
@@ -52,13 +54,16 @@ pub(crate) struct Account {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sums {
     sessions: HashSet<usize>,
+    /// The one that was added last: events of one session come together.
+    last_session: Option<usize>,
     pub(crate) session_count: u64,
     pub(crate) calls: u64,
     pub(crate) hidden_calls: u64,
     pub(crate) rewound_calls: u64,
-    tokens: Option<TokenSum>,
-    pub(crate) computed_usd: f64,
-    pub(crate) reported_usd: f64,
+    tokens: Tokens,
+    /// In units of 1e-12 dollars: whole numbers add up to the same in any order.
+    computed: u128,
+    reported: u128,
     pub(crate) unpriced_calls: u64,
     pub(crate) prompts: u64,
     pub(crate) tools: u64,
@@ -73,8 +78,10 @@ impl Sums {
     fn add(&mut self, session: usize, occurrence: &Occurrence<'_>, cost: Option<Cost>) {
         match occurrence {
             Occurrence::Work(_) => {}
+            _ if self.last_session == Some(session) => {}
             _ => {
                 self.sessions.insert(session);
+                self.last_session = Some(session);
             }
         }
         match occurrence {
@@ -99,22 +106,41 @@ impl Sums {
         self.rewound_calls += u64::from(call.is_rewound);
         let is_refused = call.status.is_some_and(|status| status >= 400);
         if !is_refused {
-            let of_call = TokenSum {
-                tokens: call.tokens,
-                at_least: call.tokens.total.is_none().then(|| call.tokens.known()),
-            };
-            self.tokens = Some(self.tokens.map_or(of_call, |sum| sum.plus(&of_call)));
+            self.tokens.add(&call.tokens);
         }
         match cost {
-            Cost::Computed(usd) => self.computed_usd += usd,
-            Cost::Reported(usd) => self.reported_usd += usd,
+            Cost::Computed(picos) => self.computed += picos,
+            Cost::Reported(picos) => self.reported += picos,
             Cost::Unknown => self.unpriced_calls += 1,
         }
     }
 
-    /// A sum is unknown when one call did not report its part; `at_least` holds the known part.
+    /// Both together.
+    fn plus(&mut self, other: &Self) {
+        self.sessions.extend(&other.sessions);
+        self.tokens.plus(&other.tokens);
+        self.computed += other.computed;
+        self.reported += other.reported;
+        self.work_ms = self.work_ms.saturating_add(other.work_ms);
+        for (sum, count) in [
+            (&mut self.calls, other.calls),
+            (&mut self.hidden_calls, other.hidden_calls),
+            (&mut self.rewound_calls, other.rewound_calls),
+            (&mut self.unpriced_calls, other.unpriced_calls),
+            (&mut self.prompts, other.prompts),
+            (&mut self.tools, other.tools),
+            (&mut self.failed_tools, other.failed_tools),
+            (&mut self.unknown_tools, other.unknown_tools),
+            (&mut self.errors, other.errors),
+            (&mut self.compactions, other.compactions),
+        ] {
+            *sum += count;
+        }
+    }
+
+    /// A sum is unknown when one call did not report its part; `at_least` holds the known part, also of classes that only some agents report.
     pub(crate) fn tokens(&self) -> TokenSum {
-        self.tokens.unwrap_or_default()
+        self.tokens.sum()
     }
 
     /// The known part of the tokens, class by class.
@@ -125,12 +151,110 @@ impl Sums {
     /// In dollars. Absent where no call has a cost.
     pub(crate) fn cost(&self) -> Option<f64> {
         let has_cost = self.calls > self.unpriced_calls;
-        has_cost.then(|| ((self.computed_usd + self.reported_usd) * 1e12).round() / 1e12)
+        has_cost.then(|| dollars(self.computed + self.reported))
+    }
+
+    /// The part of the cost that comes from price tables.
+    pub(crate) fn computed_usd(&self) -> f64 {
+        dollars(self.computed)
+    }
+
+    /// The part of the cost that agents report.
+    pub(crate) fn reported_usd(&self) -> f64 {
+        dollars(self.reported)
     }
 
     /// Errors of tools and others.
     pub(crate) fn all_errors(&self) -> u64 {
         self.failed_tools + self.errors
+    }
+}
+
+fn dollars(picos: u128) -> f64 {
+    picos as f64 / 1e12
+}
+
+/// The tokens of a row, added up so that the order does not matter.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tokens {
+    /// A count that one call does not report is unknown. Absent without any call.
+    exact: Option<TokenBreakdown>,
+    /// The total of a call is unknown.
+    has_unknown: bool,
+    input: u64,
+    output: u64,
+    reasoning: u64,
+    cache_read: u64,
+    cache_write: u64,
+    active: u64,
+}
+
+impl Tokens {
+    fn add(&mut self, tokens: &TokenBreakdown) {
+        let known = |count: Option<u64>| count.unwrap_or(0);
+        self.plus(&Self {
+            exact: Some(*tokens),
+            has_unknown: tokens.total.is_none(),
+            input: known(tokens.input),
+            output: known(tokens.output),
+            reasoning: known(tokens.reasoning),
+            cache_read: known(tokens.cache_read),
+            cache_write: known(tokens.cache_write),
+            active: known(tokens.active.or_else(|| tokens.known().active)),
+        });
+    }
+
+    /// Both together.
+    fn plus(&mut self, other: &Self) {
+        self.exact = match (self.exact, other.exact) {
+            (Some(sum), Some(next)) => Some(sum.plus(&next)),
+            (sum, next) => sum.or(next),
+        };
+        self.has_unknown |= other.has_unknown;
+        for (sum, count) in [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.reasoning, other.reasoning),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.active, other.active),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    fn sum(&self) -> TokenSum {
+        let tokens = self.exact.unwrap_or_default();
+        let known = TokenBreakdown {
+            input: Some(self.input),
+            output: Some(self.output),
+            reasoning: Some(self.reasoning),
+            cache_read: Some(self.cache_read),
+            cache_write: Some(self.cache_write),
+            ..TokenBreakdown::default()
+        };
+        // A class is known of some calls only.
+        let is_part = [
+            (self.input, tokens.input),
+            (self.output, tokens.output),
+            (self.reasoning, tokens.reasoning),
+            (self.cache_read, tokens.cache_read),
+            (self.cache_write, tokens.cache_write),
+        ]
+        .iter()
+        .any(|(known, exact)| exact.is_none() && *known > 0);
+        let at_least = match self.has_unknown {
+            true => Some(TokenBreakdown {
+                active: Some(self.active),
+                ..known.with_totals()
+            }),
+            false => is_part.then_some(TokenBreakdown {
+                total: tokens.total,
+                active: tokens.active,
+                ..known
+            }),
+        };
+        TokenSum { tokens, at_least }
     }
 }
 
@@ -151,15 +275,63 @@ impl Account {
             true => usual.to_vec(),
             false => by.to_vec(),
         };
+        let parts = uses.parts();
+        let share = parts.div_ceil(rayon::current_num_threads() * SHARES);
+        let shares: Vec<usize> = (0..parts).step_by(share).collect();
+        let shares: Vec<Share<'_>> = shares
+            .into_par_iter()
+            .map(|from| {
+                let parts = from..(from + share).min(parts);
+                Share::of(uses, parts, &by, wanted, costs.fork())
+            })
+            .collect();
         let mut account = Self {
             by,
             ..Self::default()
         };
+        for share in shares {
+            for (key, sums) in share.rows {
+                account.rows.entry(key).or_default().plus(&sums);
+            }
+            for (model, calls) in share.unpriced {
+                *account.unpriced.entry(model).or_default() += calls;
+            }
+            costs.join(share.costs);
+        }
+        for sums in account.rows.values_mut() {
+            account.total.plus(sums);
+            sums.session_count = std::mem::take(&mut sums.sessions).len() as u64;
+        }
+        account.total.session_count = std::mem::take(&mut account.total.sessions).len() as u64;
+        account
+    }
+}
+
+/// So many shares of the work are made for every core: they are not equally large.
+const SHARES: usize = 2;
+
+/// The rows of some parts of the logs.
+struct Share<'p> {
+    rows: Vec<(Vec<Option<String>>, Sums)>,
+    unpriced: BTreeMap<String, u64>,
+    costs: Costs<'p>,
+}
+
+impl<'p> Share<'p> {
+    fn of(
+        uses: &Uses<'_>,
+        parts: Range<usize>,
+        by: &[SessionsBy],
+        wanted: &Wanted<'_>,
+        mut costs: Costs<'p>,
+    ) -> Self {
+        let mut unpriced: BTreeMap<String, u64> = BTreeMap::new();
         let mut rows: Vec<(Vec<Option<String>>, Sums)> = Vec::new();
         let mut places: HashMap<Vec<Part<'_>>, usize> = HashMap::new();
-        let mut last: Option<(Vec<Part<'_>>, usize)> = None;
+        let mut last: Vec<Part<'_>> = Vec::new();
+        let mut last_place = 0;
         let mut key: Vec<Part<'_>> = Vec::new();
-        uses.each(|context, occurrence| {
+        uses.each_in(parts, |context, occurrence| {
             if !wanted.has(context) {
                 return;
             }
@@ -168,36 +340,30 @@ impl Account {
                 _ => None,
             };
             if let (Occurrence::Call(call), Some(Cost::Unknown)) = (&occurrence, cost) {
-                *account.unpriced.entry(call.model.to_owned()).or_default() += 1;
+                *unpriced.entry(call.model.to_owned()).or_default() += 1;
             }
             key.clear();
-            key.extend(
-                account
-                    .by
-                    .iter()
-                    .map(|by| Part::of(*by, context, &occurrence)),
-            );
+            key.extend(by.iter().map(|by| Part::of(*by, context, &occurrence)));
             // Events of one session come together, so most are of the row before.
-            let place = match &last {
-                Some((known, place)) if *known == key => *place,
-                _ => {
-                    let place = *places.entry(key.clone()).or_insert_with(|| {
+            let is_last = last.len() == key.len() && last.iter().zip(&key).all(|(a, b)| a.is(b));
+            if !is_last {
+                last_place = match places.get(&key) {
+                    Some(place) => *place,
+                    None => {
                         rows.push((key.iter().map(Part::text).collect(), Sums::default()));
+                        places.insert(key.clone(), rows.len() - 1);
                         rows.len() - 1
-                    });
-                    last = Some((key.clone(), place));
-                    place
-                }
-            };
-            rows[place].1.add(context.session, &occurrence, cost);
-            account.total.add(context.session, &occurrence, cost);
+                    }
+                };
+                last.clone_from(&key);
+            }
+            rows[last_place].1.add(context.session, &occurrence, cost);
         });
-        for (key, mut sums) in rows {
-            sums.session_count = std::mem::take(&mut sums.sessions).len() as u64;
-            account.rows.insert(key, sums);
+        Self {
+            rows,
+            unpriced,
+            costs,
         }
-        account.total.session_count = std::mem::take(&mut account.total.sessions).len() as u64;
-        account
     }
 }
 
@@ -239,6 +405,14 @@ impl<'a> Part<'a> {
                 Occurrence::Tool(tool) => text(Some(tool.name)),
                 _ => Self::None,
             },
+        }
+    }
+
+    /// True for the same text in the same place, which is faster than comparing texts. Equal texts elsewhere are found by their hash.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(text), Self::Text(other)) => std::ptr::eq(*text, *other),
+            _ => self == other,
         }
     }
 

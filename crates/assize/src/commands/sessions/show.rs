@@ -18,11 +18,6 @@ const MOST_ROWS: usize = 40;
 const LONGEST_KEY: usize = 36;
 
 pub(super) fn print_table(account: &Account, faults: &Faults, prices: &Prices) {
-    if account.total.session_count == 0 {
-        say("no session matches");
-        print_faults(faults);
-        return;
-    }
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header(header(&account.by));
@@ -146,10 +141,10 @@ fn cost(sums: &Sums) -> String {
 fn remarks(account: &Account, prices: &Prices) -> String {
     let total = &account.total;
     let mut lines = vec![format!("cost: tokens × {}", plain(&prices.version()))];
-    if total.reported_usd > 0.0 {
+    if total.reported_usd() > 0.0 {
         lines[0].push_str(&format!(
             "; {} of it as the agents report it, for models without a price",
-            money(total.reported_usd)
+            money(total.reported_usd())
         ));
     }
     if total.unpriced_calls > 0 {
@@ -225,8 +220,8 @@ fn numbers(sums: &Sums) -> serde_json::Map<String, Value> {
     let tokens = sums.tokens();
     let usd = |amount: f64| json!(Usd::new(amount).unwrap_or_default());
     let source = match (
-        sums.computed_usd > 0.0,
-        sums.reported_usd > 0.0,
+        sums.computed_usd() > 0.0,
+        sums.reported_usd() > 0.0,
         sums.cost(),
     ) {
         (_, _, None) => "unknown",
@@ -247,7 +242,7 @@ fn numbers(sums: &Sums) -> serde_json::Map<String, Value> {
         },
         "costUsdAtLeast": sums.cost().filter(|_| sums.unpriced_calls > 0).map(usd),
         "costSource": source,
-        "costReportedUsd": usd(sums.reported_usd),
+        "costReportedUsd": usd(sums.reported_usd()),
         "unpricedCalls": sums.unpriced_calls,
         "workMs": Number::from(sums.work_ms.max(0) as u64),
         "prompts": sums.prompts,
