@@ -62,12 +62,14 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         (Some(errors), Some(cascades), Some(wasted)) => {
             format!("{errors} errors, {cascades} cascades, {wasted} wasted turns")
         }
-        _ => format!(
-            "at least {} errors: {} of {} tool calls did not report how they ended",
-            failures(Unreported::Worked).count(),
-            unreported_calls(trace),
-            calls(trace).len()
-        ),
+        _ => {
+            let errors = match failures(Unreported::Worked).count() {
+                0 => "an unknown number of errors".to_owned(),
+                reported => format!("at least {reported} errors"),
+            };
+            let (unreported, calls) = (unreported_calls(trace), calls(trace).len());
+            format!("{errors}: {unreported} of {calls} tool calls did not report how they ended")
+        }
     };
     findings.into_result("error", summary)
 }
@@ -233,5 +235,10 @@ mod tests {
         );
         let keys: Vec<&String> = result.findings.keys().collect();
         assert_eq!(keys, ["error_types", "recovery_patterns"]);
+        let result = ERROR.find(&trace(vec![unreported_call("bash", json!("b"))]));
+        assert_eq!(
+            result.summary,
+            "an unknown number of errors: 1 of 1 tool calls did not report how they ended"
+        );
     }
 }
