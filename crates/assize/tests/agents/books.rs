@@ -443,6 +443,31 @@ fn an_error_inside_every_answer_is_no_verdict(agent: &Agent) {
     assert_eq!(row["errorCode"], "llm_error", "{row:#}");
 }
 
+/// Some APIs refuse a prompt that grew too long only after they have begun with 200.
+fn a_prompt_that_grew_too_long_is_the_agents_fail(agent: &Agent) {
+    let turns = json!([
+        {"tool": "shell", "command": "echo hi > out.txt", "say": "I write the file."},
+        {"text": LAST_WORD, "error": 1, "overflow": true, "times": 100},
+    ]);
+    let offline = kept(agent, &limited(start_up(agent) + 25), turns);
+    let row = agent.run(&offline).remove(0);
+    check(&row, &offline);
+    assert_eq!(row["outcome"], "fail", "{row:#}");
+    assert_eq!(row["errorCode"], "context_overflow", "{row:#}");
+}
+
+pub(crate) fn codex_overflow_inside_an_answer() {
+    a_prompt_that_grew_too_long_is_the_agents_fail(&CODEX);
+}
+
+pub(crate) fn goose_overflow_inside_an_answer() {
+    a_prompt_that_grew_too_long_is_the_agents_fail(&GOOSE);
+}
+
+pub(crate) fn chat_overflow_inside_an_answer() {
+    a_prompt_that_grew_too_long_is_the_agents_fail(&CHAT);
+}
+
 /// Gemini CLI cuts its own stdout when it is a pipe.
 fn large_output_of_a_tool_fails_nobody(agent: &Agent) {
     let turns = json!([

@@ -115,7 +115,9 @@ const TESTS: &[Test] = tests! {
         books::goose::not_a_byte_of_an_answer_is_no_verdict, books::goose::an_error_inside_every_answer_is_no_verdict, books::goose_tools_do_not_tell_whether_they_failed;
     quick []: books::the_table_has_no_other_rows, books::chat::every_number_is_the_served_one, books::chat::a_broken_decoder_is_noticed,
         books::chat::a_cut_answer_leaves_a_lower_bound, books::chat_without_usage;
-    slow []: books::chat::time_is_over_while_an_answer_streams, books::chat::a_tool_hangs_when_time_is_over,
+    slow ["codex"]: books::codex_overflow_inside_an_answer;
+    slow ["goose"]: books::goose_overflow_inside_an_answer;
+    slow []: books::chat_overflow_inside_an_answer, books::chat::time_is_over_while_an_answer_streams, books::chat::a_tool_hangs_when_time_is_over,
         books::chat::large_output_of_a_tool_fails_nobody, books::chat::not_a_byte_of_an_answer_is_no_verdict,
         books::chat::an_error_inside_every_answer_is_no_verdict;
     slow []: faults::chat::llm_500, faults::chat::llm_429, faults::chat::llm_401, faults::chat::no_key, faults::chat::unknown_model, faults::chat::wrong_address,
