@@ -29,7 +29,7 @@ pub use answer::{AnswerReader, ApiError, Content, Flaws, ModelAnswer, Part, Requ
 pub use api::Api;
 pub use chat::{
     ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, LostCall, Message,
-    OutputSchema, ToolSpec,
+    OutputSchema, ToolSpec, Tries,
 };
 pub use context_overflow::mentions_context_overflow;
 pub use outline::{RequestOutline, ResultInRequest};

@@ -10,7 +10,7 @@ use assize_contracts::{
 };
 use assize_llm::{
     ChatAnswer, ChatClient, ChatError, ChatRequest, Content, LostCall, Message, ModelAnswer,
-    RequestedTool,
+    RequestedTool, Tries,
 };
 use std::collections::VecDeque;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub(super) struct ChatSession {
     events: Vec<Arc<TraceEvent>>,
     /// Calls that were answered or may have been billed.
     model_calls: Vec<ModelCall>,
-    /// Calls without a whole answer that are not among the model calls yet.
-    lost: Vec<LostCall>,
+    /// Tries without a whole answer that are not among the model calls yet.
+    tries: Tries,
     /// A model answered, or began to.
     has_content: bool,
     turns: u64,
@@ -72,7 +72,7 @@ impl ChatSession {
             max_turns: settings.max_turns,
             events: Vec::new(),
             model_calls: Vec::new(),
-            lost: Vec::new(),
+            tries: Tries::default(),
             has_content: false,
             turns: 0,
             limit: None,
@@ -90,15 +90,12 @@ impl ChatSession {
         self.request.messages.push(Message::User(text.to_owned()));
         let mut turn = Turn::default();
         let done = tokio::time::timeout(timeout, self.work(&mut turn)).await;
-        let silence = self.silence();
+        let unanswered = self.unanswered(limit);
         self.take_lost();
         let (reason, failure) = match done {
             Ok(Ok(reason)) => (reason, None),
             Ok(Err(error)) => (CompletionReason::Error, Some(self.explained(error))),
-            Err(_) => {
-                let silence = silence.filter(|silence| is_long(*silence, limit));
-                (CompletionReason::Timeout, silence.map(no_answer))
-            }
+            Err(_) => (CompletionReason::Timeout, unanswered),
         };
         self.leave_open_tools(&mut turn);
         let sum = TokenSum::of_calls(&self.model_calls[calls_before..]);
@@ -130,16 +127,20 @@ impl ChatSession {
         }
     }
 
-    /// The time that the call under way has waited for the first byte of an answer. Absent if none is under way.
-    fn silence(&self) -> Option<Duration> {
-        let last = self.lost.last()?;
-        let is_silent = last.answer.is_none() && last.ending == CallEnding::ClientGone;
-        is_silent.then_some(last.duration)
+    /// The failure of the service that time ran out for: a long silence, or tries that failed. None: it is the agent's timeout.
+    fn unanswered(&mut self, limit: Duration) -> Option<ProviderError> {
+        let failure = self.tries.failure.take();
+        let under_way = self.tries.lost.last();
+        match under_way.filter(|call| call.ending == CallEnding::ClientGone) {
+            Some(call) if call.answer.is_some() => None,
+            Some(call) if is_long(call.duration, limit) => Some(no_answer(call.duration)),
+            _ => failure.map(|failure| self.explained(failure)),
+        }
     }
 
     async fn work(&mut self, turn: &mut Turn) -> Result<CompletionReason, ChatError> {
         for _ in 0..self.max_turns {
-            let asking = self.client.send_noting(&self.request, &mut self.lost);
+            let asking = self.client.send_noting(&self.request, &mut self.tries);
             let answer = asking.await?;
             self.take_lost();
             self.take(answer, turn);
@@ -180,7 +181,7 @@ impl ChatSession {
 
     /// Records the calls without a whole answer.
     fn take_lost(&mut self) {
-        for lost in std::mem::take(&mut self.lost) {
+        for lost in std::mem::take(&mut self.tries.lost) {
             let answer = lost.answer.as_ref();
             let call = ModelCall {
                 ending: Some(lost.ending),

@@ -261,6 +261,12 @@ async fn silence_until_the_end_is_no_verdict_and_half_an_answer_is_the_agents_ti
     assert_eq!(error.void_cause, Some(VoidCause::LlmNoAnswer));
     assert_eq!(error.partial.unwrap().metrics.tokens.total, None);
 
+    let busy = |_: &Received, _| Reply::Later(503, "{}".to_owned(), 5_000);
+    let busy = talk(json!({}), allowing(), busy).await;
+    let error = busy.prompt(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(error.code.as_deref(), Some("llm_503"));
+    assert_eq!(error.void_cause, Some(VoidCause::NoModelAnswer));
+
     let script = |_: &Received, _| Reply::Stall(beginning());
     let stalled = talk(json!({}), allowing(), script).await;
     let result = stalled.prompt(Duration::from_secs(1)).await.unwrap();

@@ -10,7 +10,7 @@ use assize_contracts::{
 };
 use assize_llm::{
     Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, LostCall, Message, OutputSchema,
-    Prices, Purchase,
+    Prices, Purchase, Tries,
 };
 use assize_process::host_variable;
 use serde::Deserialize;
@@ -228,14 +228,14 @@ impl Runner for Model {
             "llm_call",
             json!({"model": request.model, "system": request.system, "prompt": prompt}),
         );
-        let mut lost = Vec::new();
-        let asking = self.client.send_noting(&request, &mut lost);
+        let mut tries = Tries::default();
+        let asking = self.client.send_noting(&request, &mut tries);
         let Ok(answer) = tokio::time::timeout(setting.timeout, asking).await else {
             let message = format!("no answer within {} ms", setting.timeout.as_millis());
             return Ok(execution.failed(task, "llm_call", message));
         };
         let answer = answer?;
-        self.account(&answer, &lost, &request, &mut execution);
+        self.account(&answer, &tries.lost, &request, &mut execution);
         Ok(match self.answers.output(answer.text()) {
             Ok(output) => execution.completed(task, output),
             Err(NoOutput { phase, message }) => execution.failed(task, phase, message),

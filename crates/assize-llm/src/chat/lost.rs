@@ -1,5 +1,6 @@
 //! Requests that brought no whole answer, though a model may have worked on them.
 
+use super::ChatError;
 use crate::answer::{AnswerReader, ModelAnswer};
 use crate::api::Api;
 use assize_contracts::{CallEnding, unix_ms_now};
@@ -16,6 +17,15 @@ pub struct LostCall {
     pub answer: Option<ModelAnswer>,
     /// `ClientGone` when the time for it was over, else `Cut`.
     pub ending: CallEnding,
+}
+
+/// The tries of requests that brought no whole answer.
+#[derive(Debug, Default)]
+pub struct Tries {
+    /// Those that may have been billed.
+    pub lost: Vec<LostCall>,
+    /// The failure of the last try while another one is waited for or made.
+    pub failure: Option<ChatError>,
 }
 
 /// A request under way. It is noted as lost unless it is settled, also when its future is dropped.

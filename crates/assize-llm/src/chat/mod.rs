@@ -8,7 +8,7 @@ mod message;
 mod retry;
 
 pub use endpoint::{ApiKey, Endpoint};
-pub use lost::LostCall;
+pub use lost::{LostCall, Tries};
 pub use message::{ChatAnswer, ChatRequest, Message, OutputSchema, ToolSpec};
 
 use crate::answer::{ApiError, ModelAnswer};
@@ -169,40 +169,36 @@ impl ChatClient {
 
     /// Asks for an answer. Where the endpoint cannot hold it to a schema, the model is asked for that form in words.
     pub async fn send(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        self.send_noting(request, &mut Vec::new()).await
+        self.send_noting(request, &mut Tries::default()).await
     }
 
     /// The same, and notes every try that brought no whole answer, also where the future is dropped.
     pub async fn send_noting(
         &self,
         request: &ChatRequest,
-        lost: &mut Vec<LostCall>,
+        tries: &mut Tries,
     ) -> Result<ChatAnswer, ChatError> {
         let Some(described) = request.with_schema_in_words() else {
-            return self.ask(request, lost).await;
+            return self.ask(request, tries).await;
         };
         if !self.describes_schemas.load(Ordering::Relaxed) {
-            match self.ask(request, lost).await {
+            match self.ask(request, tries).await {
                 Err(error) if error.is_about_schemas() => {
                     self.describes_schemas.store(true, Ordering::Relaxed);
                 }
                 answered => return answered,
             }
         }
-        self.ask(&described, lost).await
+        self.ask(&described, tries).await
     }
 
     /// Asks, and asks again when the endpoint is busy, as often as it may.
-    async fn ask(
-        &self,
-        request: &ChatRequest,
-        lost: &mut Vec<LostCall>,
-    ) -> Result<ChatAnswer, ChatError> {
+    async fn ask(&self, request: &ChatRequest, tries: &mut Tries) -> Result<ChatAnswer, ChatError> {
         let started = Instant::now();
         let mut retries = 0;
         loop {
             tracing::debug!(api = ?self.endpoint.api, model = request.model, "ask a model");
-            let tried = self.send_once(request, lost).await;
+            let tried = self.send_once(request, &mut tries.lost).await;
             let wait = match &tried {
                 Ok(Tried::Answered(_)) => None,
                 Ok(Tried::Refused(refused)) => retry::wait(refused, retries),
@@ -212,9 +208,13 @@ impl ChatClient {
             match wait.filter(|_| retries < self.endpoint.max_retries) {
                 Some(wait) => {
                     tracing::info!(model = request.model, ?wait, "the model is busy, ask again");
+                    tries.failure = self.settle(tried, retries, started, request).err();
                     tokio::time::sleep(wait).await;
                 }
-                None => return self.settle(tried, retries, started, request),
+                None => {
+                    tries.failure = None;
+                    return self.settle(tried, retries, started, request);
+                }
             }
             retries += 1;
         }
@@ -226,9 +226,16 @@ impl ChatClient {
         lost: &mut Vec<LostCall>,
     ) -> Result<Tried, Broken> {
         let timeout = self.endpoint.timeout;
-        tokio::time::timeout(timeout, self.exchange(request, lost))
-            .await
-            .unwrap_or(Err(Broken::Timeout))
+        let tried = tokio::time::timeout(timeout, self.exchange(request, lost)).await;
+        self.hide_key(lost);
+        tried.unwrap_or(Err(Broken::Timeout))
+    }
+
+    fn hide_key(&self, lost: &mut [LostCall]) {
+        let answers = lost.iter_mut().filter_map(|call| call.answer.as_mut());
+        for error in answers.filter_map(|answer| answer.error.as_mut()) {
+            error.message = self.endpoint.without_key(&error.message);
+        }
     }
 
     async fn exchange(

@@ -4,6 +4,7 @@ use assize_contracts::CallEnding;
 use assize_llm::testing::{Reply, ScriptedEndpoint};
 use assize_llm::{
     Api, ApiKey, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema, ToolSpec,
+    Tries,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -354,14 +355,14 @@ async fn tries_without_a_whole_answer_are_noted() {
         _ => Reply::json(&hello(Api::AnthropicMessages)),
     })
     .unwrap();
-    let mut lost = Vec::new();
+    let mut tries = Tries::default();
     let client = client(Api::AnthropicMessages, &endpoint);
-    let answer = client.send_noting(&asking("Hi"), &mut lost).await.unwrap();
+    let answer = client.send_noting(&asking("Hi"), &mut tries).await.unwrap();
     assert_eq!(answer.retries, 2);
     // A refused one took nothing.
-    assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].ending, CallEnding::Cut);
-    let usage = &lost[0].answer.as_ref().unwrap().usage;
+    assert_eq!(tries.lost.len(), 1);
+    assert_eq!(tries.lost[0].ending, CallEnding::Cut);
+    let usage = &tries.lost[0].answer.as_ref().unwrap().usage;
     assert_eq!(usage.tokens.total, None);
     assert_eq!(usage.at_least.unwrap().input, Some(7));
 }
@@ -371,26 +372,29 @@ async fn a_call_that_the_asker_gives_up_is_noted() {
     for (reply, has_begun) in [(Reply::Silence, false), (Reply::Stall(beginning()), true)] {
         let endpoint = ScriptedEndpoint::start(move |_, _| reply.clone()).unwrap();
         let client = client(Api::AnthropicMessages, &endpoint);
-        let (request, mut lost) = (asking("Hi"), Vec::new());
-        let asking = client.send_noting(&request, &mut lost);
+        let (request, mut tries) = (asking("Hi"), Tries::default());
+        let asking = client.send_noting(&request, &mut tries);
         let patience = Duration::from_millis(500);
         assert!(tokio::time::timeout(patience, asking).await.is_err());
-        assert_eq!(lost.len(), 1);
-        assert_eq!(lost[0].ending, CallEnding::ClientGone);
-        assert_eq!(lost[0].answer.is_some(), has_begun);
-        assert!(lost[0].duration >= patience / 2);
+        assert_eq!(tries.lost.len(), 1);
+        assert_eq!(tries.lost[0].ending, CallEnding::ClientGone);
+        assert_eq!(tries.lost[0].answer.is_some(), has_begun);
+        assert!(tries.lost[0].duration >= patience / 2);
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_ends_in_an_error_is_noted() {
-    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
+    let error =
+        json!({"type": "error", "error": {"type": "api_error", "message": format!("busy {KEY}")}});
     let body = format!("{}event: error\ndata: {error}\n\n", beginning());
     let endpoint = ScriptedEndpoint::start(move |_, _| Reply::Body(200, body.clone())).unwrap();
     let client = client(Api::AnthropicMessages, &endpoint);
-    let mut lost = Vec::new();
-    let failed = client.send_noting(&asking("Hi"), &mut lost).await;
+    let mut tries = Tries::default();
+    let failed = client.send_noting(&asking("Hi"), &mut tries).await;
     let message = failed.unwrap_err().to_string();
-    assert_eq!(message, "the answer ended in an error: busy");
-    assert!(!lost.is_empty());
+    assert_eq!(message, "the answer ended in an error: busy <key>");
+    // It is asked three times.
+    assert_eq!(tries.lost.len(), 3);
+    assert!(!format!("{:?}", tries.lost).contains(KEY));
 }

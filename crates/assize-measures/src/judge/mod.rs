@@ -15,7 +15,7 @@ use assize_contracts::{
     BaseScenario, BoxError, ConfigError, CustomMetric, JsonMap, Scorer, ScorerContext,
     ScorerResult, TokenBreakdown, Usd, async_trait,
 };
-use assize_llm::{ChatAnswer, ChatClient, ChatRequest, Message, Prices, Purchase};
+use assize_llm::{ChatAnswer, ChatClient, ChatRequest, Message, Prices, Purchase, Tries};
 use futures_util::future::join_all;
 use rubric::Rubric;
 use settings::Settings;
@@ -51,9 +51,9 @@ impl JudgeScorer {
         let mut request = request.clone();
         let mut spent = Spent::default();
         for _ in 0..=CORRECTIONS {
-            let mut lost = Vec::new();
-            let answered = self.client.send_noting(&request, &mut lost).await;
-            spent.add_lost(lost.len());
+            let mut tries = Tries::default();
+            let answered = self.client.send_noting(&request, &mut tries).await;
+            spent.add_lost(tries.lost.len());
             let answer = match answered {
                 Ok(answer) => answer,
                 Err(error) => return Vote::broken(error.to_string(), spent),
