@@ -535,6 +535,13 @@ def in_stream_error(proto):
     return {"error": {"code": 500, "message": "fake error", "status": "INTERNAL"}}
 
 
+def in_stream_overflow(proto):
+    """A prompt that grew too long, reported after the answer has begun with 200, as the Responses API does."""
+    if proto == "responses":
+        return {"type": "response.failed", "response": {"status": "failed", "error": OVERFLOW[proto]["error"]}}
+    return OVERFLOW[proto]
+
+
 class State:
     def __init__(self, a):
         self.a, self.lock, self.seq, self.main_seen, self.served, self.misbehaved = a, threading.Lock(), 0, 0, 0, {}
@@ -729,7 +736,8 @@ class H(BaseHTTPRequestHandler):
                 time.sleep(a.hang_s)
             if what == "error" and i == after:
                 rec.update(fault="error", told=told_of(proto, rec, False))
-                s = "data: " + json.dumps(in_stream_error(proto)) + "\n\n"
+                failure = in_stream_overflow if p["script"].get("overflow") else in_stream_error
+                s = "data: " + json.dumps(failure(proto)) + "\n\n"
                 self.wfile.write(b"%x\r\n" % len(s) + s.encode() + b"\r\n0\r\n\r\n")
                 rec["t_end_ms"] = self.ms()
                 return

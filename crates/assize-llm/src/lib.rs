@@ -28,8 +28,8 @@ pub mod testing;
 pub use answer::{AnswerReader, ApiError, Content, Flaws, ModelAnswer, Part, RequestedTool, Usage};
 pub use api::Api;
 pub use chat::{
-    ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema,
-    ToolSpec,
+    ApiKey, ChatAnswer, ChatClient, ChatError, ChatRequest, Endpoint, LostCall, Message,
+    OutputSchema, ToolSpec, Tries,
 };
 pub use context_overflow::mentions_context_overflow;
 pub use outline::{RequestOutline, ResultInRequest};

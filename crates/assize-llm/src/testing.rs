@@ -34,8 +34,12 @@ pub enum Reply {
     Body(u16, String),
     /// The same with a `retry-after-ms` header.
     Later(u16, String, u64),
+    /// Status 200 with the beginning of a body, before the connection breaks.
+    Cut(String),
     /// Nothing, until the client gives up.
     Silence,
+    /// The beginning of a body, and then nothing until the client gives up.
+    Stall(String),
 }
 
 impl Reply {
@@ -96,13 +100,21 @@ fn serve(
         };
         let (status, body, later) = match script(&request, number) {
             Reply::Body(status, body) => (status, body, String::new()),
+            Reply::Cut(body) => {
+                // The connection is closed when the stream is dropped.
+                let _ = stream.write_all(beginning(&body).as_bytes());
+                return None;
+            }
+            Reply::Stall(body) => {
+                stream.write_all(beginning(&body).as_bytes()).ok()?;
+                wait_for_the_end(&stream, &mut reader);
+                return None;
+            }
             Reply::Later(status, body, millis) => {
                 (status, body, format!("retry-after-ms: {millis}\r\n"))
             }
             Reply::Silence => {
-                // The client hangs up, or the test program ends.
-                let _ = stream.set_read_timeout(Some(Duration::from_secs(600)));
-                let _ = reader.read(&mut [0]);
+                wait_for_the_end(&stream, &mut reader);
                 return None;
             }
         };
@@ -114,6 +126,20 @@ fn serve(
         stream.write_all(body.as_bytes()).ok()?;
     }
     Some(())
+}
+
+/// A body that says to be longer than it is.
+fn beginning(body: &str) -> String {
+    let length = body.len() + 1;
+    format!(
+        "HTTP/1.1 200 Scripted\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// The client hangs up, or the test program ends.
+fn wait_for_the_end(stream: &TcpStream, reader: &mut impl Read) {
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(600)));
+    let _ = reader.read(&mut [0]);
 }
 
 fn read_request(reader: &mut impl BufRead) -> Option<Received> {

@@ -4,7 +4,7 @@ use crate::analysis::direction;
 use crate::arm::{Arm, Cell, Ids};
 use crate::metric;
 use crate::words::sentence;
-use crate::{Analysis, ReportError};
+use crate::{Analysis, ReportError, SummaryBuilder};
 use assize_contracts::Nature;
 use assize_contracts::{Catalog, SUCCESS};
 use assize_stats::{
@@ -95,6 +95,16 @@ impl Comparison {
         match self {
             Self::Success(comparison) => comparison.verdict,
             Self::Metric(comparison) => comparison.verdict,
+        }
+    }
+
+    /// Says why there is nothing to compare, where the values of old trials were left out.
+    pub(crate) fn explain_forgotten(&mut self, builder: &SummaryBuilder) {
+        if let Self::Metric(comparison) = self
+            && comparison.found.verdict == Verdict::NotComparable
+            && builder.has_forgotten(&comparison.metric)
+        {
+            comparison.found.reason = Some("it means something else in trials before Assize 0.2");
         }
     }
 

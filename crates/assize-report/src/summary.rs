@@ -273,7 +273,10 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn finish(mut self, comparisons: Vec<Comparison>) -> Summary {
+    fn finish(mut self, mut comparisons: Vec<Comparison>) -> Summary {
+        for comparison in &mut comparisons {
+            comparison.explain_forgotten(&self.builder);
+        }
         let counts = self.analysis.counts_scenarios.then(|| ScenarioCounts {
             modes: self.builder.arms.iter().map(Arm::pass_counts).collect(),
             scenarios: std::mem::take(&mut self.builder.scenarios),

@@ -56,6 +56,25 @@ fn turns_of_different_versions_are_called_not_comparable() {
 }
 
 #[test]
+fn a_comparison_that_was_asked_for_says_why_there_is_none() {
+    let analysis = Analysis {
+        primary: Some(vec!["agent_turns".to_owned()]),
+        ..Analysis::default()
+    };
+    let mixed = builder(&[(1, "old"), (2, "new")])
+        .finish(&analysis)
+        .unwrap();
+    let turns = mixed.comparisons.iter();
+    let turns: Vec<String> = turns
+        .filter(|comparison| comparison.metric() == "agent_turns")
+        .map(|comparison| format!("{comparison:?}"))
+        .collect();
+    assert_eq!(turns.len(), 1);
+    let reason = "it means something else in trials before Assize 0.2";
+    assert!(turns[0].contains(reason), "{turns:?}");
+}
+
+#[test]
 fn turns_of_one_version_are_compared() {
     for version in [1, 2] {
         let summary = builder(&[(version, "a"), (version, "b")])

@@ -44,6 +44,7 @@ mod trace;
 pub(crate) use cassette::play_all;
 pub use cassette::{Cassette, CassetteMode, CassetteSettings, CassetteTiming};
 pub use error::CaptureError;
+pub(crate) use outcome::{is_long, no_answer};
 pub use provider::{Capture, CaptureSettings, CapturedProvider};
 pub use proxy::{CapturedSession, Proxy, SessionOptions};
 pub use service::{Service, Upstreams};

@@ -86,7 +86,7 @@ impl Evidence<'_> {
         let waits = agents
             .into_iter()
             .filter_map(|agent| self.silence_of(agent));
-        waits.max().filter(|waited| *waited > self.limit / 2)
+        waits.max().filter(|waited| is_long(*waited, self.limit))
     }
 
     /// The time that an agent waited without a byte of an answer, up to the time limit. Absent if its last call was not under way then.
@@ -136,7 +136,13 @@ impl Evidence<'_> {
     }
 }
 
-fn no_answer(waited: Duration) -> ProviderError {
+/// True when a model's API was silent for so much of the time limit that the agent could not do its work.
+pub(crate) fn is_long(silence: Duration, limit: Duration) -> bool {
+    silence > limit / 2
+}
+
+/// The API was silent until the end of the time limit.
+pub(crate) fn no_answer(waited: Duration) -> ProviderError {
     let message = format!(
         "the model's API gave no answer within {} s, until the time was over",
         waited.as_secs()

@@ -1,7 +1,7 @@
 //! A scripted model with real tools in a real workspace.
 
 use super::*;
-use assize_contracts::{CompletionReason, Fault, PermissionConfig};
+use assize_contracts::{CallEnding, CompletionReason, Fault, PermissionConfig, VoidCause};
 use assize_llm::testing::{Received, Reply, ScriptedEndpoint};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -198,6 +198,81 @@ async fn time_runs_out_for_a_tool_too() {
     let result = talk.prompt(Duration::from_secs(2)).await.unwrap();
     assert_eq!(result.completion_reason, CompletionReason::Timeout);
     assert_eq!(result.metrics.tokens.total, Some(110));
+    let calls = result.metrics.tool_calls.unwrap();
+    assert_eq!(calls.len(), 1, "the tool was running");
+    assert_eq!(calls[0].success, None);
+    let trace = talk.provider.export_session(&talk.handle).await.unwrap();
+    assert_eq!(trace.summary.total_tool_calls, 1);
+}
+
+/// The beginning of a streamed answer.
+fn beginning() -> String {
+    let chunk = json!({"id": "x", "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Half a"}}]});
+    format!("data: {chunk}\n\n")
+}
+
+async fn turns(talk: &Talk) -> Option<u64> {
+    let trace = talk.provider.export_session(&talk.handle).await.unwrap();
+    trace.summary.total_turns
+}
+
+#[tokio::test]
+async fn an_answer_that_broke_off_leaves_a_lower_bound() {
+    let script = |_: &Received, number| match number {
+        0 => Reply::Cut(beginning()),
+        _ => answer("Done.", &[]),
+    };
+    let talk = talk(json!({}), allowing(), script).await;
+    let result = talk.prompt(LONG).await.unwrap();
+    let at_least = result.metrics.tokens_at_least.unwrap();
+    assert_eq!(result.metrics.tokens.total, None);
+    assert_eq!(at_least.total, Some(110));
+    assert_eq!(turns(&talk).await, Some(1));
+    let trace = talk.provider.export_session(&talk.handle).await.unwrap();
+    assert_eq!(trace.model_calls.len(), 2);
+    assert_eq!(trace.model_calls[0].ending, Some(CallEnding::Cut));
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_an_answer_is_a_failure_of_the_service() {
+    let failed = format!(
+        "{}data: {}\n\n",
+        beginning(),
+        json!({"error": {"message": "broken", "code": 500}})
+    );
+    let script = move |_: &Received, number| match number {
+        0 => answer("", &[("list_files", json!({"path": "."}))]),
+        _ => Reply::Body(200, failed.clone()),
+    };
+    let talk = talk(json!({}), allowing(), script).await;
+    let error = talk.prompt(LONG).await.unwrap_err();
+    assert_eq!(error.code.as_deref(), Some("llm_error"));
+    assert_eq!(error.message, "the answer ended in an error: broken");
+    let partial = error.partial.unwrap();
+    assert_eq!(partial.metrics.tokens.total, None);
+    assert_eq!(turns(&talk).await, Some(1));
+}
+
+#[tokio::test]
+async fn silence_until_the_end_is_no_verdict_and_half_an_answer_is_the_agents_timeout() {
+    let silent = talk(json!({}), allowing(), |_: &Received, _| Reply::Silence).await;
+    let error = silent.prompt(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(error.code.as_deref(), Some("llm_no_answer"));
+    assert_eq!(error.void_cause, Some(VoidCause::LlmNoAnswer));
+    assert_eq!(error.partial.unwrap().metrics.tokens.total, None);
+
+    let busy = |_: &Received, _| Reply::Later(503, "{}".to_owned(), 5_000);
+    let busy = talk(json!({}), allowing(), busy).await;
+    let error = busy.prompt(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(error.code.as_deref(), Some("llm_503"));
+    assert_eq!(error.void_cause, Some(VoidCause::NoModelAnswer));
+
+    let script = |_: &Received, _| Reply::Stall(beginning());
+    let stalled = talk(json!({}), allowing(), script).await;
+    let result = stalled.prompt(Duration::from_secs(1)).await.unwrap();
+    assert_eq!(result.completion_reason, CompletionReason::Timeout);
+    assert_eq!(result.metrics.tokens.total, None);
+    assert_eq!(turns(&stalled).await, Some(0));
 }
 
 #[tokio::test]

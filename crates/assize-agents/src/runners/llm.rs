@@ -9,8 +9,8 @@ use assize_contracts::{
     async_trait,
 };
 use assize_llm::{
-    Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, Message, OutputSchema, Prices,
-    Purchase,
+    Api, ApiKey, ChatAnswer, ChatClient, ChatRequest, Endpoint, LostCall, Message, OutputSchema,
+    Prices, Purchase, Tries,
 };
 use assize_process::host_variable;
 use serde::Deserialize;
@@ -135,8 +135,14 @@ impl Model {
         })
     }
 
-    /// Notes what came and what it took.
-    fn account(&self, answer: &ChatAnswer, request: &ChatRequest, execution: &mut Execution) {
+    /// Notes what came and what it took. What tries without a whole answer took is unknown, and so is the sum.
+    fn account(
+        &self,
+        answer: &ChatAnswer,
+        lost: &[LostCall],
+        request: &ChatRequest,
+        execution: &mut Execution,
+    ) {
         let usage = &answer.answer.usage;
         let model = answer.answer.model.as_deref().unwrap_or(&request.model);
         let computed = self.prices.of_request(&Purchase {
@@ -154,6 +160,10 @@ impl Model {
             (None, Some(_)) => CostSource::Reported,
             (None, None) => CostSource::Unknown,
         });
+        if !lost.is_empty() {
+            (execution.tokens, execution.cost) = (None, None);
+            execution.cost_source = Some(CostSource::Unknown);
+        }
         execution.note(
             "llm_answer",
             json!({
@@ -218,13 +228,14 @@ impl Runner for Model {
             "llm_call",
             json!({"model": request.model, "system": request.system, "prompt": prompt}),
         );
-        let asking = self.client.send(&request);
+        let mut tries = Tries::default();
+        let asking = self.client.send_noting(&request, &mut tries);
         let Ok(answer) = tokio::time::timeout(setting.timeout, asking).await else {
             let message = format!("no answer within {} ms", setting.timeout.as_millis());
             return Ok(execution.failed(task, "llm_call", message));
         };
         let answer = answer?;
-        self.account(&answer, &request, &mut execution);
+        self.account(&answer, &tries.lost, &request, &mut execution);
         Ok(match self.answers.output(answer.text()) {
             Ok(output) => execution.completed(task, output),
             Err(NoOutput { phase, message }) => execution.failed(task, phase, message),

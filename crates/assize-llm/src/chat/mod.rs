@@ -3,14 +3,17 @@
 
 mod body;
 mod endpoint;
+mod lost;
 mod message;
 mod retry;
 
 pub use endpoint::{ApiKey, Endpoint};
+pub use lost::{LostCall, Tries};
 pub use message::{ChatAnswer, ChatRequest, Message, OutputSchema, ToolSpec};
 
-use crate::answer::{AnswerReader, ModelAnswer};
+use crate::answer::{ApiError, ModelAnswer};
 use assize_contracts::with_causes;
+use lost::UnderWay;
 use retry::Verdict;
 use serde_json::Value;
 use std::sync::Arc;
@@ -39,9 +42,9 @@ pub enum ChatError {
         message: String,
     },
     /// The endpoint answered with an error, the last time it was asked.
-    #[error("the endpoint answers {status}: {message}")]
+    #[error("{}: {message}", refusal(*status))]
     Refused {
-        /// The HTTP status; 200 when a stream broke off with an error.
+        /// The HTTP status; 200 when a stream ended in an error.
         status: u16,
         /// The API's word for it.
         kind: Option<String>,
@@ -53,6 +56,14 @@ pub enum ChatError {
     /// Nothing answers.
     #[error("the endpoint cannot be reached: {message}")]
     Unreachable {
+        /// The network's message.
+        message: String,
+        /// Number of retries.
+        retries: u32,
+    },
+    /// The connection broke in the middle of an answer.
+    #[error("the answer broke off: {message}")]
+    Cut {
         /// The network's message.
         message: String,
         /// Number of retries.
@@ -79,7 +90,33 @@ pub enum ChatError {
     },
 }
 
+fn refusal(status: u16) -> String {
+    match status < 400 {
+        true => "the answer ended in an error".to_owned(),
+        false => format!("the endpoint answers {status}"),
+    }
+}
+
 impl ChatError {
+    /// True when the prompt was longer than the model can read, which is no failure of the service.
+    pub fn is_context_overflow(&self) -> bool {
+        let Self::Refused {
+            status,
+            kind,
+            message,
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let error = ApiError {
+            status: *status,
+            kind: kind.clone(),
+            message: message.clone(),
+        };
+        error.is_context_overflow()
+    }
+
     /// True when the endpoint refuses a schema, in any of the words that APIs have for it.
     fn is_about_schemas(&self) -> bool {
         const WORDS: [&str; 6] = [
@@ -132,73 +169,119 @@ impl ChatClient {
 
     /// Asks for an answer. Where the endpoint cannot hold it to a schema, the model is asked for that form in words.
     pub async fn send(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        self.send_noting(request, &mut Tries::default()).await
+    }
+
+    /// The same, and notes every try that brought no whole answer, also where the future is dropped.
+    pub async fn send_noting(
+        &self,
+        request: &ChatRequest,
+        tries: &mut Tries,
+    ) -> Result<ChatAnswer, ChatError> {
         let Some(described) = request.with_schema_in_words() else {
-            return self.ask(request).await;
+            return self.ask(request, tries).await;
         };
         if !self.describes_schemas.load(Ordering::Relaxed) {
-            match self.ask(request).await {
+            match self.ask(request, tries).await {
                 Err(error) if error.is_about_schemas() => {
                     self.describes_schemas.store(true, Ordering::Relaxed);
                 }
                 answered => return answered,
             }
         }
-        self.ask(&described).await
+        self.ask(&described, tries).await
     }
 
     /// Asks, and asks again when the endpoint is busy, as often as it may.
-    async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+    async fn ask(&self, request: &ChatRequest, tries: &mut Tries) -> Result<ChatAnswer, ChatError> {
         let started = Instant::now();
         let mut retries = 0;
         loop {
             tracing::debug!(api = ?self.endpoint.api, model = request.model, "ask a model");
-            let tried = self.send_once(request).await;
+            let tried = self.send_once(request, &mut tries.lost).await;
             let wait = match &tried {
                 Ok(Tried::Answered(_)) => None,
                 Ok(Tried::Refused(refused)) => retry::wait(refused, retries),
-                Err(Broken::Unreachable(_)) => Some(retry::backoff(retries)),
+                Err(Broken::Unreachable(_) | Broken::Cut(_)) => Some(retry::backoff(retries)),
                 Err(_) => None,
             };
             match wait.filter(|_| retries < self.endpoint.max_retries) {
                 Some(wait) => {
                     tracing::info!(model = request.model, ?wait, "the model is busy, ask again");
+                    tries.failure = self.settle(tried, retries, started, request).err();
                     tokio::time::sleep(wait).await;
                 }
-                None => return self.settle(tried, retries, started, request),
+                None => {
+                    tries.failure = None;
+                    return self.settle(tried, retries, started, request);
+                }
             }
             retries += 1;
         }
     }
 
-    async fn send_once(&self, request: &ChatRequest) -> Result<Tried, Broken> {
+    async fn send_once(
+        &self,
+        request: &ChatRequest,
+        lost: &mut Vec<LostCall>,
+    ) -> Result<Tried, Broken> {
         let timeout = self.endpoint.timeout;
-        tokio::time::timeout(timeout, self.exchange(request))
-            .await
-            .unwrap_or(Err(Broken::Timeout))
+        let tried = tokio::time::timeout(timeout, self.exchange(request, lost)).await;
+        self.hide_key(lost);
+        tried.unwrap_or(Err(Broken::Timeout))
     }
 
-    async fn exchange(&self, request: &ChatRequest) -> Result<Tried, Broken> {
-        let sent = Instant::now();
+    fn hide_key(&self, lost: &mut [LostCall]) {
+        let answers = lost.iter_mut().filter_map(|call| call.answer.as_mut());
+        for error in answers.filter_map(|answer| answer.error.as_mut()) {
+            error.message = self.endpoint.without_key(&error.message);
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: &ChatRequest,
+        lost: &mut Vec<LostCall>,
+    ) -> Result<Tried, Broken> {
+        let mut call = UnderWay::begin(lost);
         let body = body::encode(&self.endpoint, request).to_string();
-        let mut response = self
+        let sent = self
             .http
             .post(self.endpoint.url(&request.model, request.stream))
             .headers(self.endpoint.headers())
             .body(body)
             .send()
-            .await?;
+            .await;
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(error) => {
+                call.settle();
+                return Err(Broken::Unreachable(words_of(error)));
+            }
+        };
         let status = response.status().as_u16();
         let retry_after = retry::asked_for(response.headers());
-        let mut reader = AnswerReader::new(self.endpoint.api, status);
+        call.begin_answer(self.endpoint.api, status);
         let mut raw = Vec::new();
-        while let Some(chunk) = response.chunk().await? {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(_) if call.is_complete() => break,
+                Err(error) => {
+                    call.cut();
+                    return Err(Broken::Cut(words_of(error)));
+                }
+            };
             if raw.len() + chunk.len() > MAX_ANSWER {
+                call.cut();
                 return Err(Broken::TooLarge);
             }
             raw.extend_from_slice(&chunk);
-            reader.feed(&chunk, sent.elapsed());
+            call.feed(&chunk);
         }
-        let answer = reader.finish();
+        let duration = call.elapsed();
+        let answer = call.finish().expect("the answer has begun");
         match answer.error.is_some() {
             true => Ok(Tried::Refused(Box::new(Verdict {
                 answer,
@@ -207,7 +290,7 @@ impl ChatClient {
             false => Ok(Tried::Answered(Box::new(Answered {
                 answer,
                 raw,
-                duration: sent.elapsed(),
+                duration,
             }))),
         }
     }
@@ -242,6 +325,10 @@ impl ChatClient {
                 })
             }
             Err(Broken::Unreachable(message)) => Err(ChatError::Unreachable {
+                message: self.endpoint.without_key(&message),
+                retries,
+            }),
+            Err(Broken::Cut(message)) => Err(ChatError::Cut {
                 message: self.endpoint.without_key(&message),
                 retries,
             }),
@@ -291,13 +378,12 @@ impl Answered {
 
 enum Broken {
     Unreachable(String),
+    Cut(String),
     Timeout,
     TooLarge,
 }
 
-impl From<reqwest::Error> for Broken {
-    /// The address is left out: it may hold a password.
-    fn from(error: reqwest::Error) -> Self {
-        Self::Unreachable(with_causes(&error.without_url()))
-    }
+/// The address is left out: it may hold a password.
+fn words_of(error: reqwest::Error) -> String {
+    with_causes(&error.without_url())
 }

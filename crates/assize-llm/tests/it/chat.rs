@@ -1,8 +1,10 @@
 //! The chat client against an endpoint that answers by script.
 
+use assize_contracts::CallEnding;
 use assize_llm::testing::{Reply, ScriptedEndpoint};
 use assize_llm::{
     Api, ApiKey, ChatClient, ChatError, ChatRequest, Endpoint, Message, OutputSchema, ToolSpec,
+    Tries,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -336,4 +338,63 @@ async fn a_refusal_for_another_reason_is_not_asked_again() {
         Err(ChatError::Refused { status: 404, .. })
     ));
     assert_eq!(endpoint.received().len(), 1);
+}
+
+/// The beginning of a streamed Anthropic answer, which reports the input.
+fn beginning() -> String {
+    let message = json!({"model": "m", "usage": {"input_tokens": 7, "output_tokens": 1}});
+    let event = json!({"type": "message_start", "message": message});
+    format!("event: message_start\ndata: {event}\n\n")
+}
+
+#[tokio::test]
+async fn tries_without_a_whole_answer_are_noted() {
+    let endpoint = ScriptedEndpoint::start(|_, number| match number {
+        0 => Reply::Cut(beginning()),
+        1 => Reply::Body(503, "{}".into()),
+        _ => Reply::json(&hello(Api::AnthropicMessages)),
+    })
+    .unwrap();
+    let mut tries = Tries::default();
+    let client = client(Api::AnthropicMessages, &endpoint);
+    let answer = client.send_noting(&asking("Hi"), &mut tries).await.unwrap();
+    assert_eq!(answer.retries, 2);
+    // A refused one took nothing.
+    assert_eq!(tries.lost.len(), 1);
+    assert_eq!(tries.lost[0].ending, CallEnding::Cut);
+    let usage = &tries.lost[0].answer.as_ref().unwrap().usage;
+    assert_eq!(usage.tokens.total, None);
+    assert_eq!(usage.at_least.unwrap().input, Some(7));
+}
+
+#[tokio::test]
+async fn a_call_that_the_asker_gives_up_is_noted() {
+    for (reply, has_begun) in [(Reply::Silence, false), (Reply::Stall(beginning()), true)] {
+        let endpoint = ScriptedEndpoint::start(move |_, _| reply.clone()).unwrap();
+        let client = client(Api::AnthropicMessages, &endpoint);
+        let (request, mut tries) = (asking("Hi"), Tries::default());
+        let asking = client.send_noting(&request, &mut tries);
+        let patience = Duration::from_millis(500);
+        assert!(tokio::time::timeout(patience, asking).await.is_err());
+        assert_eq!(tries.lost.len(), 1);
+        assert_eq!(tries.lost[0].ending, CallEnding::ClientGone);
+        assert_eq!(tries.lost[0].answer.is_some(), has_begun);
+        assert!(tries.lost[0].duration >= patience / 2);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_in_an_error_is_noted() {
+    let error =
+        json!({"type": "error", "error": {"type": "api_error", "message": format!("busy {KEY}")}});
+    let body = format!("{}event: error\ndata: {error}\n\n", beginning());
+    let endpoint = ScriptedEndpoint::start(move |_, _| Reply::Body(200, body.clone())).unwrap();
+    let client = client(Api::AnthropicMessages, &endpoint);
+    let mut tries = Tries::default();
+    let failed = client.send_noting(&asking("Hi"), &mut tries).await;
+    let message = failed.unwrap_err().to_string();
+    assert_eq!(message, "the answer ended in an error: busy <key>");
+    // It is asked three times.
+    assert_eq!(tries.lost.len(), 3);
+    assert!(!format!("{:?}", tries.lost).contains(KEY));
 }

@@ -3,11 +3,11 @@
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::same_calls::duplicates;
-use super::trace_view::{backtracking, calls, is_progress};
+use super::trace_view::{Unreported, backtracking, calls, is_progress, known};
 use assize_contracts::{AnalysisResult, SessionTrace};
 
 /// Findings `total_turns`, `productive_turns`, `wasted_turns`, `turn_efficiency`, `information_redundancy`,
-/// `backtracking_events`.
+/// `backtracking_events`. Those about productive turns are left out where that depends on a tool call that did not report its end.
 pub const EFFICIENCY: TraceAnalyzer = TraceAnalyzer {
     name: "efficiency",
     find: analyze,
@@ -43,13 +43,11 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
 
 fn describe_turns(trace: &SessionTrace, findings: &mut Findings) -> String {
     let total = trace.turns.len();
-    let productive = trace
-        .turns
-        .iter()
-        .filter(|turn| turn.events.iter().any(|event| is_progress(event)))
-        .count();
-    let efficiency = productive as f64 / total as f64;
     findings.count("total_turns", total, "turns");
+    let Some(productive) = known(trace, |unreported| productive_turns(trace, unreported)) else {
+        return format!("{total} turns, an unknown number of them productive");
+    };
+    let efficiency = productive as f64 / total as f64;
     findings.count("productive_turns", productive, "turns");
     findings.count("wasted_turns", total - productive, "turns");
     findings.ratio(
@@ -63,10 +61,22 @@ fn describe_turns(trace: &SessionTrace, findings: &mut Findings) -> String {
     )
 }
 
+fn productive_turns(trace: &SessionTrace, unreported: Unreported) -> usize {
+    let turns = trace.turns.iter();
+    let productive = turns.filter(|turn| {
+        turn.events
+            .iter()
+            .any(|event| is_progress(event, unreported))
+    });
+    productive.count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{boundary, call, failed_call, finding, thought, trace};
+    use crate::analyzers::testing::{
+        boundary, call, failed_call, finding, said, thought, trace, unreported_call,
+    };
     use serde_json::json;
 
     #[test]
@@ -86,6 +96,33 @@ mod tests {
         );
         let redundancy = finding(&EFFICIENCY, &trace, "information_redundancy").unwrap();
         assert_eq!(redundancy["value"], json!(1.0 / 3.0));
+    }
+
+    #[test]
+    fn a_turn_of_calls_that_report_no_end_is_neither_productive_nor_wasted() {
+        let unknown = trace(vec![boundary(0), unreported_call("bash", json!("a"))]);
+        let result = EFFICIENCY.find(&unknown);
+        assert_eq!(
+            result.summary,
+            "1 turns, an unknown number of them productive, 0 calls with changed input to the same tool"
+        );
+        let keys: Vec<&String> = result.findings.keys().collect();
+        assert_eq!(
+            keys,
+            [
+                "backtracking_events",
+                "information_redundancy",
+                "total_turns"
+            ]
+        );
+
+        let with_text = vec![
+            boundary(0),
+            said("I look."),
+            unreported_call("bash", json!("a")),
+        ];
+        let productive = finding(&EFFICIENCY, &trace(with_text), "productive_turns").unwrap();
+        assert_eq!(productive["value"], 1.0);
     }
 
     #[test]

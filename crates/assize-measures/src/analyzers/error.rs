@@ -2,12 +2,13 @@
 
 use super::TraceAnalyzer;
 use super::findings::Findings;
-use super::trace_view::{is_failure, is_progress};
+use super::trace_view::{Unreported, calls, is_failure, is_progress, known, unreported_calls};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 use regex::RegexSet;
 use std::sync::{Arc, LazyLock};
 
-/// Findings `errors_encountered`, `error_types`, `recovery_patterns`, `error_cascades`, `wasted_turns_from_errors`.
+/// Findings `errors_encountered`, `error_types`, `recovery_patterns`, `error_cascades`, `wasted_turns_from_errors`. Tables are of
+/// reported errors; numbers are left out where a tool call that did not report its end may change them.
 pub const ERROR: TraceAnalyzer = TraceAnalyzer {
     name: "error",
     find: analyze,
@@ -36,27 +37,41 @@ static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
 });
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
-    let failures = || trace.events.iter().filter(|event| is_failure(event));
-    let errors = failures().count();
+    let failures = |unreported| {
+        let events = trace.events.iter();
+        events.filter(move |event| is_failure(event, unreported))
+    };
+    let errors = known(trace, |unreported| failures(unreported).count());
     let mut types = [0; TYPES.len() + 1];
-    for event in failures() {
+    for event in failures(Unreported::Worked) {
         types[type_of(event)] += 1;
     }
     let names = TYPES.map(|(name, _)| name).into_iter().chain(["unknown"]);
-    let cascades = cascades(trace);
-    let wasted = wasted_turns(trace);
+    let cascades = known(trace, |unreported| cascades(trace, unreported));
+    let cascades = cascades.map(|lengths| lengths.len());
+    let wasted = known(trace, |unreported| wasted_turns(trace, unreported));
 
     let mut findings = Findings::default();
-    findings.count("errors_encountered", errors, "errors");
+    findings.known_count("errors_encountered", errors, "errors");
     findings.table("error_types", &["type", "count"], rows(names, &types));
     let recovery = rows(PATTERNS, &recovery(&trace.events));
     findings.table("recovery_patterns", &["pattern", "count"], recovery);
-    findings.count("error_cascades", cascades, "cascades");
-    findings.count("wasted_turns_from_errors", wasted, "turns");
-    findings.into_result(
-        "error",
-        format!("{errors} errors, {cascades} cascades, {wasted} wasted turns"),
-    )
+    findings.known_count("error_cascades", cascades, "cascades");
+    findings.known_count("wasted_turns_from_errors", wasted, "turns");
+    let summary = match (errors, cascades, wasted) {
+        (Some(errors), Some(cascades), Some(wasted)) => {
+            format!("{errors} errors, {cascades} cascades, {wasted} wasted turns")
+        }
+        _ => {
+            let errors = match failures(Unreported::Worked).count() {
+                0 => "an unknown number of errors".to_owned(),
+                reported => format!("at least {reported} errors"),
+            };
+            let (unreported, calls) = (unreported_calls(trace), calls(trace).len());
+            format!("{errors}: {unreported} of {calls} tool calls did not report how they ended")
+        }
+    };
+    findings.into_result("error", summary)
 }
 
 fn rows<'a>(names: impl IntoIterator<Item = &'a str>, counts: &[usize]) -> Vec<Vec<String>> {
@@ -83,7 +98,7 @@ fn type_of(event: &TraceEvent) -> usize {
     sign_in(head).or_else(|| sign_in(tail)).unwrap_or(UNKNOWN)
 }
 
-/// The reaction to each failure: the same tool, another one, any tool after an error without one, or none at all.
+/// The reaction to each reported failure: the same tool, another one, any tool after an error without one, or none at all.
 fn recovery(events: &[Arc<TraceEvent>]) -> [usize; PATTERNS.len()] {
     let mut counts = [0; PATTERNS.len()];
     let mut next_tool: Option<&str> = None;
@@ -92,7 +107,7 @@ fn recovery(events: &[Arc<TraceEvent>]) -> [usize; PATTERNS.len()] {
             TraceEvent::ToolCall { name, .. } => Some(name.as_str()),
             _ => None,
         };
-        if is_failure(event) {
+        if is_failure(event, Unreported::Worked) {
             let pattern = match (tool, next_tool) {
                 (Some(tool), Some(next)) if tool == next => 0,
                 (Some(_), Some(_)) => 1,
@@ -106,25 +121,25 @@ fn recovery(events: &[Arc<TraceEvent>]) -> [usize; PATTERNS.len()] {
     counts
 }
 
-/// Two and more failures with nothing between them that worked. Thoughts and new turns do not end a cascade.
-fn cascades(trace: &SessionTrace) -> usize {
-    let mut cascades = 0;
-    let mut streak = 0;
+/// The lengths of all runs of two and more failures with nothing between them that worked. Thoughts and new turns do not end
+/// a cascade.
+fn cascades(trace: &SessionTrace, unreported: Unreported) -> Vec<usize> {
+    let mut streaks = vec![0];
     for event in &trace.events {
-        if is_failure(event) {
-            streak += 1;
-            cascades += usize::from(streak == 2);
-        } else if is_progress(event) {
-            streak = 0;
+        if is_failure(event, unreported) {
+            *streaks.last_mut().expect("there is always one") += 1;
+        } else if is_progress(event, unreported) {
+            streaks.push(0);
         }
     }
-    cascades
+    streaks.retain(|length| *length >= 2);
+    streaks
 }
 
-fn wasted_turns(trace: &SessionTrace) -> usize {
+fn wasted_turns(trace: &SessionTrace, unreported: Unreported) -> usize {
     let is_wasted = |events: &[Arc<TraceEvent>]| {
-        events.iter().any(|event| is_failure(event))
-            && !events.iter().any(|event| is_progress(event))
+        events.iter().any(|event| is_failure(event, unreported))
+            && !events.iter().any(|event| is_progress(event, unreported))
     };
     trace
         .turns
@@ -136,7 +151,9 @@ fn wasted_turns(trace: &SessionTrace) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{boundary, call, error, failed_call, finding, thought, trace};
+    use crate::analyzers::testing::{
+        boundary, call, error, failed_call, finding, thought, trace, unreported_call,
+    };
     use serde_json::json;
 
     #[test]
@@ -201,6 +218,27 @@ mod tests {
         assert_eq!(
             ERROR.find(&trace).summary,
             "3 errors, 1 cascades, 2 wasted turns"
+        );
+    }
+
+    #[test]
+    fn calls_that_report_no_end_leave_the_number_of_errors_unknown() {
+        let result = ERROR.find(&trace(vec![
+            boundary(0),
+            failed_call("bash", json!("a"), "no"),
+            boundary(1),
+            unreported_call("bash", json!("b")),
+        ]));
+        assert_eq!(
+            result.summary,
+            "at least 1 errors: 1 of 2 tool calls did not report how they ended"
+        );
+        let keys: Vec<&String> = result.findings.keys().collect();
+        assert_eq!(keys, ["error_types", "recovery_patterns"]);
+        let result = ERROR.find(&trace(vec![unreported_call("bash", json!("b"))]));
+        assert_eq!(
+            result.summary,
+            "an unknown number of errors: 1 of 1 tool calls did not report how they ended"
         );
     }
 }

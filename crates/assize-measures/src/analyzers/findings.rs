@@ -11,6 +11,11 @@ impl Findings {
         self.number(key, Some(count as f64), unit);
     }
 
+    /// Left out when the count is unknown.
+    pub(super) fn known_count(&mut self, key: &str, count: Option<usize>, unit: &str) {
+        self.number(key, count.map(|count| count as f64), unit);
+    }
+
     pub(super) fn number(&mut self, key: &str, value: Option<f64>, unit: &str) {
         let unit = unit.to_owned();
         if let Some(value) = value.and_then(Number::new) {

@@ -4,10 +4,10 @@ use super::TraceAnalyzer;
 use super::findings::Findings;
 use super::same_calls::first_equals;
 use super::tool_name::tool_name;
-use super::trace_view::{Call, calls};
+use super::trace_view::{Call, Unreported, calls, known};
 use assize_contracts::{AnalysisResult, SessionTrace, TraceEvent};
 
-/// Findings `loops_cycles` and, where progress stopped, `loops_calls_without_progress` and `loops_last_progress_turn`.
+/// Findings `loops_cycles` and, where progress is known to have stopped, `loops_calls_without_progress` and `loops_last_progress_turn`.
 pub const LOOPS: TraceAnalyzer = TraceAnalyzer {
     name: "loops",
     find: analyze,
@@ -25,13 +25,20 @@ struct Cycle {
     length: usize,
 }
 
+/// The end of a session in which nothing was called that was new and worked.
+#[derive(PartialEq)]
+struct Standstill {
+    calls: usize,
+    /// The last call before it. Absent if the whole session is one.
+    last_progress: Option<usize>,
+}
+
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let calls = calls(trace);
     let turns = turns_of_calls(trace);
     let firsts = first_equals(&calls);
     let cycles = cycles(&firsts);
-    let last_new = last_progress(&calls, &firsts);
-    let without = calls.len() - last_new.map_or(0, |last| last + 1);
+    let standstill = known(trace, |unreported| standstill(&calls, &firsts, unreported));
 
     let mut findings = Findings::default();
     let rows = cycles
@@ -43,17 +50,22 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         &["cycle", "repeats", "from turn", "to turn"],
         rows,
     );
-    let ending = if without < REPEATS {
-        "new things tried until the end".to_owned()
-    } else {
-        let turn = last_new.and_then(|last| turns[last]);
-        findings.count("loops_calls_without_progress", without, "tool calls");
-        findings.number(
-            "loops_last_progress_turn",
-            turn.map(|turn| turn as f64),
-            "turn",
-        );
-        format!("nothing new in the last {without} tool calls")
+    let ending = match standstill {
+        None => "whether new things worked is unknown".to_owned(),
+        Some(None) => "new things tried until the end".to_owned(),
+        Some(Some(Standstill {
+            calls,
+            last_progress,
+        })) => {
+            let turn = last_progress.and_then(|last| turns[last]);
+            findings.count("loops_calls_without_progress", calls, "tool calls");
+            findings.number(
+                "loops_last_progress_turn",
+                turn.map(|turn| turn as f64),
+                "turn",
+            );
+            format!("nothing new in the last {calls} tool calls")
+        }
     };
     findings.into_result("loops", format!("{} loops, {ending}", cycles.len()))
 }
@@ -97,10 +109,16 @@ impl Cycle {
     }
 }
 
-/// The last call that was new and did not fail.
-fn last_progress(calls: &[Call<'_>], firsts: &[usize]) -> Option<usize> {
-    let is_new = |position: &usize| firsts[*position] == *position && !calls[*position].failed;
-    (0..calls.len()).rev().find(is_new)
+fn standstill(calls: &[Call<'_>], firsts: &[usize], unreported: Unreported) -> Option<Standstill> {
+    let is_new = |position: &usize| {
+        firsts[*position] == *position && !calls[*position].has_failed(unreported)
+    };
+    let last_progress = (0..calls.len()).rev().find(is_new);
+    let calls = calls.len() - last_progress.map_or(0, |last| last + 1);
+    (calls >= REPEATS).then_some(Standstill {
+        calls,
+        last_progress,
+    })
 }
 
 fn turns_of_calls(trace: &SessionTrace) -> Vec<Option<u64>> {
@@ -119,7 +137,7 @@ fn turns_of_calls(trace: &SessionTrace) -> Vec<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{boundary, call, finding, trace};
+    use crate::analyzers::testing::{boundary, call, finding, trace, unreported_call};
     use serde_json::json;
 
     fn check(calls: &str, expected: &[(usize, usize, usize)]) {
@@ -171,5 +189,20 @@ mod tests {
             "0 loops, new things tried until the end"
         );
         assert_eq!(finding(&LOOPS, &trace, "loops_last_progress_turn"), None);
+    }
+
+    #[test]
+    fn calls_that_report_no_end_may_have_been_progress() {
+        let unreported = |count: i32| (0..count).map(|n| unreported_call("edit", json!(n)));
+        assert_eq!(
+            LOOPS.find(&trace(unreported(9).collect())).summary,
+            "0 loops, whether new things worked is unknown"
+        );
+        let mut events: Vec<_> = unreported(9).collect();
+        events.push(call("bash", json!("pytest")));
+        assert_eq!(
+            LOOPS.find(&trace(events)).summary,
+            "0 loops, new things tried until the end"
+        );
     }
 }

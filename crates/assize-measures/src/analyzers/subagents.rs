@@ -3,7 +3,7 @@
 use super::TraceAnalyzer;
 use super::findings::{Findings, percent, share};
 use super::grouped::{FastMap, Grouped};
-use super::trace_view::is_failure;
+use super::trace_view::{Unreported, is_failure, is_unreported};
 use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TokenSum, TraceEvent};
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ struct Work<'a> {
     events: usize,
     calls: usize,
     failures: usize,
+    /// Tool calls that did not report how they ended.
+    unreported: usize,
     model_calls: BTreeSet<&'a str>,
 }
 
@@ -78,7 +80,8 @@ fn work_by_agent(trace: &SessionTrace) -> Vec<(&str, Work<'_>)> {
         let work = agents.of(agent.unwrap_or(MAIN));
         work.events += 1;
         work.calls += usize::from(matches!(**event, TraceEvent::ToolCall { .. }));
-        work.failures += usize::from(is_failure(event));
+        work.failures += usize::from(is_failure(event, Unreported::Worked));
+        work.unreported += usize::from(is_unreported(event));
         work.model_calls
             .extend(place.and_then(|place| place.call_ref.as_deref()));
     }
@@ -100,11 +103,16 @@ impl Work<'_> {
             (None, Some(known)) if known > 0 => format!("at least {known}"),
             _ => "unknown".to_owned(),
         };
+        let failures = match (self.unreported, self.failures) {
+            (0, failures) => failures.to_string(),
+            (_, 0) => "unknown".to_owned(),
+            (_, failures) => format!("at least {failures}"),
+        };
         vec![
             agent.to_owned(),
             self.events.to_string(),
             self.calls.to_string(),
-            self.failures.to_string(),
+            failures,
             tokens,
         ]
     }
@@ -122,7 +130,9 @@ impl Work<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{call, finding, model_call, placed, thought, trace};
+    use crate::analyzers::testing::{
+        call, failed_call, finding, model_call, placed, thought, trace, unreported_call,
+    };
     use assize_contracts::EventPlace;
     use serde_json::json;
 
@@ -187,6 +197,27 @@ mod tests {
                 ["b", "0", "0", "0", "at least 7"]
             ])
         );
+    }
+
+    #[test]
+    fn failures_of_agents_whose_tools_report_no_end_are_unknown() {
+        let by = |event, agent: &str| {
+            let agent_id = Some(agent.to_owned());
+            let place = EventPlace {
+                agent_id,
+                ..EventPlace::default()
+            };
+            placed(event, place)
+        };
+        let trace = trace(vec![
+            by(unreported_call("bash", json!("a")), "a"),
+            by(unreported_call("bash", json!("a")), "b"),
+            by(failed_call("bash", json!("b"), "no"), "b"),
+            by(call("bash", json!("b")), "c"),
+        ]);
+        let work = finding(&SUBAGENTS, &trace, "subagents_work").unwrap();
+        let failures = |row: usize| work["rows"][row][3].clone();
+        assert_eq!([0, 1, 2].map(failures), ["unknown", "at least 1", "0"]);
     }
 
     #[test]

@@ -39,21 +39,39 @@ pub(super) fn error(message: &str) -> TraceEvent {
     }
 }
 
+pub(super) fn said(content: &str) -> TraceEvent {
+    TraceEvent::TextOutput {
+        content: content.to_owned(),
+        token_count: None,
+        context: None,
+    }
+}
+
 pub(super) fn call(name: &str, input: Value) -> TraceEvent {
-    ended_call(name, input, None)
+    ended_call(name, input, Some(true), None)
+}
+
+/// A call whose agent does not report how it ended.
+pub(super) fn unreported_call(name: &str, input: Value) -> TraceEvent {
+    ended_call(name, input, None, None)
 }
 
 pub(super) fn failed_call(name: &str, input: Value, error: &str) -> TraceEvent {
-    ended_call(name, input, Some(error.to_owned()))
+    ended_call(name, input, Some(false), Some(error.to_owned()))
 }
 
-fn ended_call(name: &str, input: Value, error: Option<String>) -> TraceEvent {
+fn ended_call(
+    name: &str,
+    input: Value,
+    success: Option<bool>,
+    error: Option<String>,
+) -> TraceEvent {
     TraceEvent::ToolCall {
         name: name.to_owned(),
         input,
         output: Value::Null,
         duration_ms: None,
-        success: Some(error.is_none()),
+        success,
         error,
         context: None,
     }

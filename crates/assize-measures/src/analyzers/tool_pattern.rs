@@ -5,13 +5,13 @@ use super::findings::Findings;
 use super::grouped::{FastMap, tally};
 use super::same_calls::first_equals;
 use super::tool_name::tool_name;
-use super::trace_view::{Call, calls};
+use super::trace_view::{Call, Unreported, calls, known};
 use assize_contracts::{AnalysisResult, SessionTrace};
 use serde_json::Value;
 use std::borrow::Cow;
 
 /// Findings `tool_sequence`, `unique_tools_used`, `tool_call_patterns`, `redundant_calls`, `failed_then_retried`.
-/// Shell calls are named by their command.
+/// Shell calls are named by their command. The last one is left out where it depends on a tool call that did not report its end.
 pub const TOOL_PATTERN: TraceAnalyzer = TraceAnalyzer {
     name: "tool-pattern",
     find: analyze,
@@ -29,13 +29,18 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
     let tools = Tools::of(&sequence);
     let patterns = tools.patterns();
     let redundant = redundant_calls(&calls, &sequence);
-    let retried = tools.failed_then_retried(&calls);
+    let retried = known(trace, |unreported| {
+        tools.failed_then_retried(&calls, unreported)
+    });
     let unique = tools.names.len();
+    let retries = match &retried {
+        Some(retried) => format!("{} retry patterns", retried.len()),
+        None => "retry patterns unknown".to_owned(),
+    };
     let summary = format!(
-        "{} tool calls, {unique} unique tools, {} redundant patterns, {} retry patterns",
+        "{} tool calls, {unique} unique tools, {} redundant patterns, {retries}",
         calls.len(),
         redundant.len(),
-        retried.len()
     );
 
     let mut findings = Findings::default();
@@ -46,7 +51,9 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         &["tool", "input_hash", "count"],
         redundant,
     );
-    findings.table("failed_then_retried", &["tool", "occurrences"], retried);
+    if let Some(retried) = retried {
+        findings.table("failed_then_retried", &["tool", "occurrences"], retried);
+    }
     findings.list(
         "tool_sequence",
         sequence.into_iter().map(Cow::into_owned).collect(),
@@ -85,13 +92,15 @@ impl<'a> Tools<'a> {
     }
 
     /// Failed calls that the next one of the same tool follows. Calls of one answer run in parallel and repeat nothing.
-    fn failed_then_retried(&self, calls: &[Call<'_>]) -> Vec<Vec<String>> {
+    fn failed_then_retried(&self, calls: &[Call<'_>], unreported: Unreported) -> Vec<Vec<String>> {
         let is_parallel =
             |pair: &[Call<'_>]| pair[0].call_ref.is_some() && pair[0].call_ref == pair[1].call_ref;
         let retries = calls
             .windows(2)
             .zip(self.sequence.windows(2))
-            .filter(|(calls, pair)| calls[0].failed && pair[0] == pair[1] && !is_parallel(calls));
+            .filter(|(calls, pair)| {
+                calls[0].has_failed(unreported) && pair[0] == pair[1] && !is_parallel(calls)
+            });
         tally(retries.map(|(_, pair)| pair[0]))
             .into_iter()
             .map(|(tool, count)| vec![self.names[tool].to_owned(), count.to_string()])
@@ -135,7 +144,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzers::testing::{call, failed_call, finding, trace};
+    use crate::analyzers::testing::{call, failed_call, finding, trace, unreported_call};
     use serde_json::json;
 
     fn rows(key: &str, trace: &SessionTrace) -> Value {
@@ -162,6 +171,20 @@ mod tests {
             TOOL_PATTERN.find(&trace).summary,
             "3 tool calls, 2 unique tools, 1 redundant patterns, 1 retry patterns"
         );
+    }
+
+    #[test]
+    fn calls_that_report_no_end_leave_retries_unknown() {
+        let push = || unreported_call("bash", json!({"command": "git push"}));
+        let result = TOOL_PATTERN.find(&trace(vec![push(), push()]));
+        assert!(!result.findings.contains_key("failed_then_retried"));
+        assert_eq!(
+            result.summary,
+            "2 tool calls, 1 unique tools, 1 redundant patterns, retry patterns unknown"
+        );
+        // Nothing of that tool follows.
+        let once = trace(vec![call("read", json!("f")), push()]);
+        assert_eq!(rows("failed_then_retried", &once), json!([]));
     }
 
     #[test]

@@ -9,9 +9,50 @@ use std::sync::Arc;
 pub(super) struct Call<'a> {
     pub(super) name: &'a str,
     pub(super) input: &'a Value,
-    pub(super) failed: bool,
+    /// Absent if the call did not report how it ended.
+    success: Option<bool>,
     /// The model call whose answer asked for it.
     pub(super) call_ref: Option<&'a str>,
+}
+
+impl Call<'_> {
+    pub(super) fn has_failed(&self, unreported: Unreported) -> bool {
+        !self.success.unwrap_or(unreported.worked())
+    }
+}
+
+/// The reading of tool calls that did not report how they ended.
+#[derive(Clone, Copy)]
+pub(super) enum Unreported {
+    Worked,
+    Failed,
+}
+
+impl Unreported {
+    fn worked(self) -> bool {
+        matches!(self, Self::Worked)
+    }
+}
+
+/// A measurement that does not depend on tool calls that did not report how they ended. Absent if it does: no failure was
+/// reported, which is not the same as no failure.
+pub(super) fn known<T: PartialEq>(
+    trace: &SessionTrace,
+    measure: impl Fn(Unreported) -> T,
+) -> Option<T> {
+    let value = measure(Unreported::Worked);
+    let is_known = unreported_calls(trace) == 0 || measure(Unreported::Failed) == value;
+    is_known.then_some(value)
+}
+
+/// The number of tool calls that did not report how they ended.
+pub(super) fn unreported_calls(trace: &SessionTrace) -> usize {
+    let events = trace.events.iter();
+    events.filter(|event| is_unreported(event)).count()
+}
+
+pub(super) fn is_unreported(event: &TraceEvent) -> bool {
+    matches!(event, TraceEvent::ToolCall { success: None, .. })
 }
 
 pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
@@ -19,10 +60,15 @@ pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
     let is_call = |event: &&Arc<TraceEvent>| matches!(***event, TraceEvent::ToolCall { .. });
     let mut calls = Vec::with_capacity(trace.events.iter().filter(is_call).count());
     calls.extend(trace.events.iter().filter_map(|event| match &**event {
-        TraceEvent::ToolCall { name, input, .. } => Some(Call {
+        TraceEvent::ToolCall {
             name,
             input,
-            failed: is_failure(event),
+            success,
+            ..
+        } => Some(Call {
+            name,
+            input,
+            success: *success,
             call_ref: event.place().and_then(|place| place.call_ref.as_deref()),
         }),
         _ => None,
@@ -30,19 +76,19 @@ pub(super) fn calls(trace: &SessionTrace) -> Vec<Call<'_>> {
     calls
 }
 
-/// An error, or a tool that reported failure. One that said nothing gets the benefit of the doubt.
-pub(super) fn is_failure(event: &TraceEvent) -> bool {
+/// An error, or a tool that failed.
+pub(super) fn is_failure(event: &TraceEvent, unreported: Unreported) -> bool {
     match event {
         TraceEvent::Error { .. } => true,
-        TraceEvent::ToolCall { success, .. } => *success == Some(false),
+        TraceEvent::ToolCall { success, .. } => !success.unwrap_or(unreported.worked()),
         _ => false,
     }
 }
 
 /// Something that brings a session forward: a tool that did not fail, or text for the user.
-pub(super) fn is_progress(event: &TraceEvent) -> bool {
+pub(super) fn is_progress(event: &TraceEvent, unreported: Unreported) -> bool {
     match event {
-        TraceEvent::ToolCall { .. } => !is_failure(event),
+        TraceEvent::ToolCall { .. } => !is_failure(event, unreported),
         TraceEvent::TextOutput { .. } => true,
         _ => false,
     }

@@ -4,13 +4,13 @@
 use super::TraceAnalyzer;
 use super::findings::Findings;
 use super::grouped::FastMap;
-use super::trace_view::is_failure;
+use super::trace_view::{Unreported, is_failure, known};
 use assize_contracts::{AnalysisResult, ModelCall, SessionTrace, TraceEvent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Findings `waste_repeated_reads`, `waste_failing_loops`, `waste_context_refills` and `waste_cache_misses`, with their tokens where the
-/// trace has them, and tables of what was read and what failed.
+/// trace has them, and tables of what was read and what failed. What depends on a tool call that did not report its end is left out.
 pub const WASTE: TraceAnalyzer = TraceAnalyzer {
     name: "waste",
     find: analyze,
@@ -26,32 +26,15 @@ const SHORTEST_CACHED: u64 = 1024;
 const SMALLEST_CONTEXT: u64 = 10_000;
 
 fn analyze(trace: &SessionTrace) -> AnalysisResult {
-    let reads = repeated_reads(trace);
-    let loops = failing_loops(trace);
+    let reads = known(trace, |unreported| repeated_reads(trace, unreported));
+    let loops = known(trace, |unreported| failing_loops(trace, unreported));
     let refills = context_refills(trace);
     let misses = cache_misses(trace);
     let mut findings = Findings::default();
-    let repeated: usize = reads.values().map(|times| times - 1).sum();
-    findings.count("waste_repeated_reads", repeated, "calls");
-    let rows = reads
-        .iter()
-        .map(|(what, times)| vec![(*what).to_owned(), times.to_string()]);
-    findings.table(
-        "waste_read_again",
-        &["what", "times"],
-        sorted(rows.collect()),
-    );
-    let failed: usize = loops.iter().map(|(_, length)| length).sum();
-    findings.count("waste_failing_loops", loops.len(), "loops");
-    findings.count("waste_failing_calls", failed, "calls");
-    let rows = loops
-        .iter()
-        .map(|(what, length)| vec![what.clone(), length.to_string()]);
-    findings.table(
-        "waste_failed_again",
-        &["call", "times"],
-        sorted(rows.collect()),
-    );
+    let repeated = reads.map(|reads| describe_reads(&reads, &mut findings));
+    if let Some(loops) = &loops {
+        describe_loops(loops, &mut findings);
+    }
     findings.count("waste_context_refills", refills.len(), "refills");
     let refilled = total(refills.iter().copied());
     findings.number(
@@ -66,13 +49,45 @@ fn analyze(trace: &SessionTrace) -> AnalysisResult {
         (!misses.is_empty()).then_some(missed as f64),
         "tokens",
     );
+    let known =
+        |count: Option<usize>| count.map_or("unknown".to_owned(), |count| count.to_string());
     let summary = format!(
-        "{repeated} reads repeated, {} failing loops, {} context refills, {} cache misses",
-        loops.len(),
+        "{} reads repeated, {} failing loops, {} context refills, {} cache misses",
+        known(repeated),
+        known(loops.map(|loops| loops.len())),
         refills.len(),
         misses.len()
     );
     findings.into_result("waste", summary)
+}
+
+/// The number of repeated reads.
+fn describe_reads(reads: &BTreeMap<&str, usize>, findings: &mut Findings) -> usize {
+    let repeated = reads.values().map(|times| times - 1).sum();
+    findings.count("waste_repeated_reads", repeated, "calls");
+    let rows = reads
+        .iter()
+        .map(|(what, times)| vec![(*what).to_owned(), times.to_string()]);
+    findings.table(
+        "waste_read_again",
+        &["what", "times"],
+        sorted(rows.collect()),
+    );
+    repeated
+}
+
+fn describe_loops(loops: &[(String, usize)], findings: &mut Findings) {
+    let failed: usize = loops.iter().map(|(_, length)| length).sum();
+    findings.count("waste_failing_loops", loops.len(), "loops");
+    findings.count("waste_failing_calls", failed, "calls");
+    let rows = loops
+        .iter()
+        .map(|(what, length)| vec![what.clone(), length.to_string()]);
+    findings.table(
+        "waste_failed_again",
+        &["call", "times"],
+        sorted(rows.collect()),
+    );
 }
 
 /// The largest first.
@@ -83,7 +98,7 @@ fn sorted(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
 }
 
 /// Files that were read more than once, in the same part, while nothing wrote to them.
-fn repeated_reads(trace: &SessionTrace) -> BTreeMap<&str, usize> {
+fn repeated_reads(trace: &SessionTrace, unreported: Unreported) -> BTreeMap<&str, usize> {
     let mut since_change: FastMap<(&str, &Value), usize> = FastMap::default();
     let mut most: BTreeMap<&str, usize> = BTreeMap::new();
     for event in &trace.events {
@@ -97,7 +112,7 @@ fn repeated_reads(trace: &SessionTrace) -> BTreeMap<&str, usize> {
             }
             continue;
         };
-        if is_reader(name) && !is_failure(event) {
+        if is_reader(name) && !is_failure(event, unreported) {
             let times = since_change.entry((path, input)).or_default();
             *times += 1;
             if *times > 1 {
@@ -140,7 +155,7 @@ fn is_shell(name: &str) -> bool {
 }
 
 /// Runs of the same call that fails, each with what it is and how long it is.
-fn failing_loops(trace: &SessionTrace) -> Vec<(String, usize)> {
+fn failing_loops(trace: &SessionTrace, unreported: Unreported) -> Vec<(String, usize)> {
     let mut loops = Vec::new();
     let mut current: Option<(&str, &Value, usize)> = None;
     let mut end = |run: Option<(&str, &Value, usize)>| {
@@ -154,13 +169,14 @@ fn failing_loops(trace: &SessionTrace) -> Vec<(String, usize)> {
         let TraceEvent::ToolCall { name, input, .. } = &**event else {
             continue;
         };
+        let has_failed = is_failure(event, unreported);
         current = match current.take() {
-            Some((known, same, length)) if is_failure(event) && known == name && same == input => {
+            Some((known, same, length)) if has_failed && known == name && same == input => {
                 Some((known, same, length + 1))
             }
             run => {
                 end(run);
-                is_failure(event).then_some((name.as_str(), input, 1))
+                has_failed.then_some((name.as_str(), input, 1))
             }
         };
     }
@@ -274,6 +290,7 @@ pub fn cache_misses(trace: &SessionTrace) -> Vec<CacheMiss<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyzers::testing::unreported_call;
     use assize_contracts::{TokenBreakdown, Usd};
     use serde_json::json;
 
@@ -316,7 +333,7 @@ mod tests {
             read("b.rs"),
         ]);
         assert_eq!(
-            repeated_reads(&session),
+            repeated_reads(&session, Unreported::Worked),
             BTreeMap::from([("a.rs", 2), ("b.rs", 2)])
         );
     }
@@ -332,7 +349,28 @@ mod tests {
             fails("make"),
             fails("make"),
         ]);
-        assert_eq!(failing_loops(&session), [("Bash make".to_owned(), 3)]);
+        let loops = failing_loops(&session, Unreported::Worked);
+        assert_eq!(loops, [("Bash make".to_owned(), 3)]);
+    }
+
+    #[test]
+    fn calls_that_report_no_end_leave_loops_and_repeated_reads_unknown() {
+        let unreported = |times: usize| {
+            let make = unreported_call("bash", json!({"command": "make"}));
+            trace(vec![make; times])
+        };
+        let result = WASTE.find(&unreported(3));
+        assert!(!result.findings.contains_key("waste_failing_loops"));
+        assert_eq!(
+            result.summary,
+            "0 reads repeated, unknown failing loops, 0 context refills, 0 cache misses"
+        );
+        // Two are no loop, whether they failed or not.
+        let result = WASTE.find(&unreported(2));
+        assert!(result.findings.contains_key("waste_failing_loops"));
+        let read = unreported_call("Read", json!({"file_path": "a.rs"}));
+        let result = WASTE.find(&trace(vec![read.clone(), read]));
+        assert!(!result.findings.contains_key("waste_repeated_reads"));
     }
 
     fn call(input: u64, read: u64, written: u64) -> ModelCall {

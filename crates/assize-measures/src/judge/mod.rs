@@ -15,7 +15,7 @@ use assize_contracts::{
     BaseScenario, BoxError, ConfigError, CustomMetric, JsonMap, Scorer, ScorerContext,
     ScorerResult, TokenBreakdown, Usd, async_trait,
 };
-use assize_llm::{ChatAnswer, ChatClient, ChatRequest, Message, Prices, Purchase};
+use assize_llm::{ChatAnswer, ChatClient, ChatRequest, Message, Prices, Purchase, Tries};
 use futures_util::future::join_all;
 use rubric::Rubric;
 use settings::Settings;
@@ -51,7 +51,10 @@ impl JudgeScorer {
         let mut request = request.clone();
         let mut spent = Spent::default();
         for _ in 0..=CORRECTIONS {
-            let answer = match self.client.send(&request).await {
+            let mut tries = Tries::default();
+            let answered = self.client.send_noting(&request, &mut tries).await;
+            spent.add_lost(tries.lost.len());
+            let answer = match answered {
                 Ok(answer) => answer,
                 Err(error) => return Vote::broken(error.to_string(), spent),
             };
@@ -198,6 +201,17 @@ impl Spent {
         };
         let complaint = std::mem::take(&mut self.complaint);
         *self = std::mem::take(self).plus(&one);
+        self.complaint = complaint;
+    }
+
+    /// Tries that brought no whole answer may have been billed.
+    fn add_lost(&mut self, calls: usize) {
+        let lost = Self {
+            calls: calls as u32,
+            ..Self::default()
+        };
+        let complaint = std::mem::take(&mut self.complaint);
+        *self = std::mem::take(self).plus(&lost);
         self.complaint = complaint;
     }
 

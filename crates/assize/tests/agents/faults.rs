@@ -64,6 +64,7 @@ for_agent!(opencode, OPENCODE);
 for_agent!(gemini, GEMINI);
 for_agent!(gemini_acp, GEMINI_ACP);
 for_agent!(opencode_acp, OPENCODE_ACP);
+for_agent!(chat, CHAT);
 
 /// An agent that prints only text. It begins every prompt anew, so there are no conversations to continue.
 pub(crate) mod goose {

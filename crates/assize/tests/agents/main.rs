@@ -113,7 +113,18 @@ const TESTS: &[Test] = tests! {
         books::goose::time_is_over_while_an_answer_streams, books::goose::a_tool_hangs_when_time_is_over,
         books::goose::large_output_of_a_tool_fails_nobody,
         books::goose::not_a_byte_of_an_answer_is_no_verdict, books::goose::an_error_inside_every_answer_is_no_verdict, books::goose_tools_do_not_tell_whether_they_failed;
-    quick []: books::the_table_has_no_other_rows;
+    quick []: books::the_table_has_no_other_rows, books::chat::every_number_is_the_served_one, books::chat::a_broken_decoder_is_noticed,
+        books::chat::a_cut_answer_leaves_a_lower_bound, books::chat_without_usage;
+    slow ["codex"]: books::codex_overflow_inside_an_answer;
+    slow ["goose"]: books::goose_overflow_inside_an_answer;
+    slow []: books::chat_overflow_inside_an_answer, books::chat::time_is_over_while_an_answer_streams, books::chat::a_tool_hangs_when_time_is_over,
+        books::chat::large_output_of_a_tool_fails_nobody, books::chat::not_a_byte_of_an_answer_is_no_verdict,
+        books::chat::an_error_inside_every_answer_is_no_verdict;
+    slow []: faults::chat::llm_500, faults::chat::llm_429, faults::chat::llm_401, faults::chat::no_key, faults::chat::unknown_model, faults::chat::wrong_address,
+        faults::chat::a_prompt_that_grew_too_long, faults::chat::a_page_in_place_of_a_model,
+        faults::chat::every_stream_is_cut, faults::chat::one_stream_is_cut, faults::chat::a_void_attempt_is_tried_again,
+        faults::chat::time_is_over_while_a_tool_sleeps, faults::chat::tools_in_parallel,
+        faults::chat::several_prompts;
     slow ["qwen"]: books::qwen::every_number_is_the_served_one, books::qwen::a_broken_decoder_is_noticed,
         books::qwen::a_cut_answer_leaves_a_lower_bound, books::qwen::time_is_over_while_an_answer_streams,
         books::qwen::a_tool_hangs_when_time_is_over, books::qwen::large_output_of_a_tool_fails_nobody,
