@@ -489,7 +489,10 @@ def keep(targets):
     KEPT.mkdir(exist_ok=True)
     for target in targets:
         with tempfile.TemporaryDirectory() as small:
-            subprocess.run([program(target), "-merge=1", f"-max_len={LENGTHS[target]}", small, corpus(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            artifacts = FUZZ / "artifacts" / target
+            artifacts.mkdir(parents=True, exist_ok=True)
+            subprocess.run([program(target), "-merge=1", f"-max_len={LENGTHS[target]}", f"-artifact_prefix={artifacts}/", small, corpus(target)],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                            env=dict(os.environ, TMPDIR="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"), check=True)
             inputs = sorted(Path(small).iterdir(), key=lambda file: (file.stat().st_size, file.name))
             taken, size = [], 0
