@@ -413,7 +413,7 @@ fn write_failures(page: &mut String, summary: &Summary) -> std::fmt::Result {
             table.row(vec![
                 safe(name),
                 reason.trials.to_string(),
-                reason.outcome_word().to_owned(),
+                reason.outcome.as_str().to_owned(),
                 safe(&reason.message),
                 look.unwrap_or_default(),
             ]);

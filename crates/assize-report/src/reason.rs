@@ -56,11 +56,6 @@ impl TrialPlace {
 }
 
 impl Reason {
-    /// `fail` or `void`.
-    pub fn outcome_word(&self) -> &'static str {
-        self.outcome.as_str()
-    }
-
     /// `12 × void: no answer`.
     pub fn words(&self) -> String {
         let Self {

@@ -111,8 +111,8 @@ impl Task {
     fn of(read: &ReadSession, arguments: &InitArguments) -> Result<Self> {
         let redactor = Redactor::new(&Secrets::default());
         let clean = |text: &str| {
-            let text = redactor.text(text);
-            session_files::without_named_secrets(text.trim()).into_owned()
+            let text = session_files::without_secrets(text, &redactor);
+            text.trim().to_owned()
         };
         let mut messages = read
             .session

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use assize_contracts::SessionTrace;
 use assize_formats::{Session, atif};
+use assize_secrets::Redactor;
 use serde_json::Value;
 use std::path::Path;
 
@@ -182,16 +183,13 @@ fn each_of_log(_: &Path, _: &mut dyn FnMut(ReadSession) -> Result<()>) -> Result
     Ok(0)
 }
 
-/// Removes what only its name shows to be a secret, such as `password=…`, from a text.
-#[cfg(feature = "sessions")]
-pub(super) fn without_named_secrets(text: &str) -> std::borrow::Cow<'_, str> {
-    assize_sessions::redact_text(text)
-}
-
-/// The text itself: names of secrets are known to the feature `sessions`.
-#[cfg(not(feature = "sessions"))]
-pub(super) fn without_named_secrets(text: &str) -> std::borrow::Cow<'_, str> {
-    text.into()
+/// A text without what looks like a key, and without what only its name shows to be a secret, such as `password=…`.
+pub(super) fn without_secrets(text: &str, redactor: &Redactor) -> String {
+    let text = redactor.text(text);
+    // Names of secrets are known to the feature `sessions`.
+    #[cfg(feature = "sessions")]
+    let text = assize_sessions::redact_text(&text);
+    text.into_owned()
 }
 
 #[cfg(feature = "sessions")]

@@ -232,12 +232,14 @@ END
     assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     assert_eq!(account["total"]["prompts"], 4, "{account:#}");
     assert_eq!(account["total"]["compactions"], 1, "{account:#}");
-    let of_agents: u64 = agents(&account)
-        .into_iter()
-        .filter(|(agent, _)| *agent != "main agent")
-        .map(|(_, calls)| calls)
-        .sum();
+    let of_agents = calls_of_subagents(&account);
     assert_eq!(of_agents, 8, "two calls of four sub-agents: {account:#}");
+}
+
+fn calls_of_subagents(account: &Value) -> u64 {
+    let agents = agents(account).into_iter();
+    let subagents = agents.filter(|(agent, _)| *agent != "main agent");
+    subagents.map(|(_, calls)| calls).sum()
 }
 
 /// The kinds of agents with their calls.
@@ -373,11 +375,7 @@ printf 'In another way\\n/exit\\n' | goose session --resume --fork
     let account = check(&case, &script(delegation(json!({}))));
     assert_eq!(account["total"]["sessions"], 2, "{account:#}");
     assert_eq!(account["total"]["compactions"], 1, "{account:#}");
-    let of_agents: u64 = agents(&account)
-        .into_iter()
-        .filter(|(agent, _)| *agent != "main agent")
-        .map(|(_, calls)| calls)
-        .sum();
+    let of_agents = calls_of_subagents(&account);
     assert_eq!(of_agents, 8, "two calls of four sub-agents: {account:#}");
 }
 

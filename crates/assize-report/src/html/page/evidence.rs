@@ -191,7 +191,7 @@ pub(super) fn failures(summary: &Summary) -> Markup {
     for (place, (label, mode)) in summary.modes.iter().enumerate() {
         left_out += mode.reasons.len().saturating_sub(MOST_LISTED);
         for reason in mode.reasons.iter().take(MOST_LISTED) {
-            let word = reason.outcome_word();
+            let word = reason.outcome.as_str();
             table.row(vec![
                 name_cell(place, label),
                 number(&reason.trials.to_string()),

@@ -210,8 +210,7 @@ fn add_costs(trace: &mut SessionTrace, prices: &Prices) {
 /// Removes what looks like a key from every text of the session.
 fn redact(session: &mut Session, redactor: &Redactor) {
     for message in &mut session.user_messages {
-        redactor.clean(&mut message.text);
-        message.text = session_files::without_named_secrets(&message.text).into_owned();
+        message.text = session_files::without_secrets(&message.text, redactor);
     }
     let trace = &mut session.trace;
     if let Some(answer) = &mut trace.answer {

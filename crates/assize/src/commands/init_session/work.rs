@@ -103,10 +103,7 @@ impl Work {
         }
         tests.reverse();
         tests.truncate(MOST_TESTS);
-        let clean = |text: &String| {
-            let text = redactor.text(text);
-            session_files::without_named_secrets(&text).into_owned()
-        };
+        let clean = |text: &String| session_files::without_secrets(text, redactor);
         Self {
             tests: tests.iter().map(clean).collect(),
             changed: summarized(changed).iter().map(clean).collect(),
